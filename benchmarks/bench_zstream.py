@@ -206,6 +206,25 @@ def summary(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def memory(events: int, seed: int) -> str:
+    """A line a plan of Query 4: the peak bytes on a stream, and on one ten times as long."""
+    query = QUERIES["4"]
+    cell = next(cell for cell in cells() if cell.query == "4")
+    streams = [stock(cell, events * times, seed) for times in (1, 10)]
+    lines = []
+    for name, plan in query.plans.items():
+        peaks = [
+            cep.evaluate(
+                f"PATTERN {query.text}", stream, plan, evaluator="zstream", output="count"
+            ).metrics.peak_bytes
+            for stream in streams
+        ]
+        lines.append(
+            f"Query 4, {name}: {peaks[0]:,} bytes at most, {peaks[1]:,} on ten times the stream"
+        )
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="ZStream's engine against the tree evaluator.")
@@ -219,6 +238,7 @@ def main(arguments: Sequence[str]) -> None:
     rows = measure(given.events, given.repetitions, given.seed, given.queries, given.outputs)
     print(f"zstream, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
+    print(memory(given.events, given.seed))
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
         rows.to_parquet(given.out, index=False)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
+    from cepbench.patterns.rewriting import rewrite as rewrite
     from cepbench.planners.generate import plan as plan
     from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.registry import plan_generator as plan_generator
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
+    from cepbench.plans.tree import Either as Either
     from cepbench.sql.to_sql import to_sql as to_sql
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
@@ -57,6 +59,7 @@ _HOMES = {
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
+    "Either": "cepbench.plans.tree",
     "EventStream": "cepbench.streams.event_stream",
     "OrderPlan": "cepbench.plans.model",
     "PLAN_GENERATORS": "cepbench.planners.registry",
@@ -85,6 +88,7 @@ _HOMES = {
     "plans_side_by_side": "cepbench.exploration.side_by_side",
     "predicate_graph": "cepbench.exploration.predicate_graph",
     "rates_over_time": "cepbench.exploration.rates",
+    "rewrite": "cepbench.patterns.rewriting",
     "to_sql": "cepbench.sql.to_sql",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",

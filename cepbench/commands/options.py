@@ -123,6 +123,19 @@ CostOption = Annotated[
         help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
     ),
 ]
+RewriteOption = Annotated[
+    bool,
+    typer.Option("--rewrite", help="Plan an equivalent pattern with fewer or cheaper operators."),
+]
+TimeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="ATTRIBUTE",
+        help="The attribute that holds each event's time, for --rewrite: conditions on it are then "
+        "an order.",
+    ),
+]
 LastOption = Annotated[
     str | None,
     typer.Option(

@@ -15,6 +15,8 @@ from cepbench.commands.options import (
     CostOption,
     GeneratorsOption,
     LastOption,
+    RewriteOption,
+    TimeOption,
     examples,
     with_shared,
 )
@@ -43,8 +45,8 @@ KEYS = (
 
 #: Keys of its nodes.
 NODE_KEYS = (
-    "branch", "node", "parent", "kind", "variables", "step", "estimated", "log_estimated", "cost",
-    "log_cost",
+    "branch", "node", "parent", "kind", "variables", "step", "operator", "estimated",
+    "log_estimated", "cost", "log_cost",
 )  # fmt: skip
 
 
@@ -55,6 +57,8 @@ def plan(
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
     cost: CostOption = "throughput",
+    rewrite: RewriteOption = False,
+    time: TimeOption = None,
 ) -> None:
     """Show plans and their estimated costs.
 
@@ -64,10 +68,15 @@ def plan(
     """
     pattern = inputs.read_pattern(needs_data=inputs.statistics is None)
 
-    from cepbench.costs.models import cost_from
+    from cepbench.costs.models import COST_MODELS, cost_from
     from cepbench.explainer.explain import explain
+    from cepbench.patterns import rewriting
     from cepbench.planners.registry import default_generators, find_generator
 
+    rewritten = rewriting.Rewriting(pattern, ())
+    if rewrite:
+        rewritten = rewriting.rewrite(pattern, time=time)
+        pattern = rewritten.pattern
     model = cost_from(cost, alpha).name
     seeks_last = last is None and bool(alpha or model == "latency")
     chosen = {find_generator(name).name: None for name in generator or default_generators()}
@@ -87,8 +96,9 @@ def plan(
     if not plans:
         raise PlanGeneratorError("\n".join(f"{row['generator']}: {row['reason']}" for row in rows))
     drawn = [row["generator"] for row in (rows if generator or inputs.json else _cheapest(rows))]
+    by_node = model if COST_MODELS[model].form != "plans" else "throughput"
     explanations = {
-        name: explain(pattern, plans[name], statistics, last=its_last)
+        name: explain(pattern, plans[name], statistics, last=its_last, cost=by_node)
         for name in drawn
         if name in plans
     }
@@ -100,6 +110,9 @@ def plan(
         write_json(
             {
                 "pattern": str(pattern),
+                "steps": [
+                    {"rule": step.rule.name, "before": str(step.before)} for step in rewritten.steps
+                ],
                 "statistics": statistics.to_dict(),
                 "cost": model,
                 "alpha": alpha,
@@ -108,6 +121,9 @@ def plan(
             }
         )
         return
+    if rewrite:
+        write_line(rewritten.describe())
+        write_line()
     write_line(pattern.describe())
     write_line()
     _table(rows, with_latency=bool(alpha))
@@ -166,7 +182,7 @@ def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:
         line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
         latency = row["log_latency"]
         if latency is not None:
-            line["latency"] = "0" if latency == -math.inf else shown_log(latency)
+            line["latency"] = shown_log(latency)
         line["ms"] = f"{1e3 * row['seconds']:.2f}"
         line["plan"] = row["plan"]
     numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]

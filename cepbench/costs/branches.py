@@ -8,8 +8,7 @@ from cepbench.arguments import shown
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
-from cepbench.costs.zstream import ZStream
-from cepbench.errors import StatisticsError, UnsupportedPatternError
+from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
 
@@ -44,14 +43,8 @@ def branch_problems(
     StatisticsError, UnsupportedPatternError
         If the statistics are insufficient for a branch, or an argument is invalid.
     """
-    # Groups are formed from the matches of a plan.
-    branches = [branch.without(branch.groups) for branch in pattern.branches()]
+    branches = pattern.branches()
     model = cost_from(cost, alpha)
-    if isinstance(model, ZStream) and any(branch.groups for branch in pattern.branches()):
-        raise UnsupportedPatternError(
-            f"the cost {model.name} has no operator for GROUP yet; choose "
-            'cost="throughput", which plans the other variables'
-        )
     return [
         CostedProblem.from_pattern(branch, statistics, time_selectivity, its_last, cost=model)
         for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True)
@@ -64,9 +57,9 @@ def _last_by_branch(
     if last is None:
         return [None] * len(branches)
     if isinstance(last, str):
-        found = [last if last in branch.positive_names else None for branch in branches]
+        found = [last if last in branch.planned_names else None for branch in branches]
         if not any(found):
-            names = dict.fromkeys(name for branch in branches for name in branch.positive_names)
+            names = dict.fromkeys(name for branch in branches for name in branch.planned_names)
             raise StatisticsError(
                 f"last = {shown(last)}, but the pattern binds no such variable; it binds "
                 f"{', '.join(names)}"

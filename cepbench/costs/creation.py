@@ -11,7 +11,7 @@ import numpy as np
 from cepbench.costs.branches import branch_problems
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.notes import from_log
 from cepbench.plans.tree import leaves, post_order, relabel
@@ -73,9 +73,8 @@ def created_per_event(
     such patterns.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
-    plan = plan_from(plan)
     branches = pattern.branches()
-    check_parts(plan, [branch.planned_names for branch in branches])
+    plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity)
     arriving = _arriving(branches, statistics)
     if not arriving:

@@ -14,16 +14,18 @@ from cepbench.costs.branches import branch_problems
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.latency import log_waiting
 from cepbench.costs.model import CostModel
+from cepbench.costs.models import COST_MODELS
 from cepbench.costs.throughput import Throughput
 from cepbench.costs.zstream import Operator, ZStream
+from cepbench.errors import PlanGeneratorError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.negations import check_placements
-from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.kinds import indices_of
-from cepbench.plans.model import AnyPlan, Plan
+from cepbench.plans.model import AnyPlan, Plan, TreePlan
 from cepbench.plans.notes import log_sum
-from cepbench.plans.tree import Tree, leaves, post_order, relabel
+from cepbench.plans.tree import Either, Tree, alternatives, leaves, post_order, relabel
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 
@@ -71,6 +73,21 @@ def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCo
     return NodeCosts(sizes, Throughput().log_node_costs(problem, kind, tree), latency)
 
 
+def check_sum_over_nodes(cost: CostModel) -> None:
+    """Check that a cost is a sum over the nodes of a plan.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If not.
+    """
+    if cost.form == "plans":
+        able = ", ".join(model.name for model in COST_MODELS.values() if model.form != "plans")
+        raise PlanGeneratorError(
+            f"the cost {cost.name} is not a sum over the nodes of a plan; choose one of {able}"
+        )
+
+
 def plan_cost(
     pattern: Pattern | str,
     plan: AnyPlan,
@@ -100,8 +117,10 @@ def plan_cost(
 
         Under the costs ``zstream`` and ``zstream-repaired`` also ``input_cost``,
         ``predicate_cost`` and ``output_cost``, which add up to ``cost``; leaves, which are free,
-        have no row, and negations have: ``NSEQ`` and ``NEG``. The last row of several branches is
-        ``DISJ``, of branch -1, which is not part of the cost of any plan.
+        have no row, and negations and groups have: ``NSEQ``, ``NEG`` and ``KSEQ``. The last row of
+        several branches is ``DISJ``, of branch -1, which is not part of the cost of any plan. Of a
+        tree with :class:`~cepbench.plans.tree.Either` each of these has such a row, and operators
+        that branches share have one, of the first branch.
 
     Raises
     ------
@@ -111,12 +130,14 @@ def plan_cost(
         As for :func:`~cepbench.planners.generate.plan`.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
-    plan = plan_from(plan)
+    given = plan_from(plan)
     branches = pattern.branches()
-    check_parts(plan, [branch.planned_names for branch in branches])
+    plan = plan_for(given, [branch.planned_names for branch in branches])
     problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
+    check_sum_over_nodes(problems[0].cost)
     rows: list[tuple[Any, ...]] = []
-    sizes = []  # of the branches' matches
+    sizes: dict[frozenset[str], float] = {}  # of the nodes
+    whole = []  # of the branches' matches
     for number, (branch, part, problem) in enumerate(
         zip(branches, plan.parts, problems, strict=True)
     ):
@@ -125,17 +146,31 @@ def plan_cost(
             operators, cards = problem.cost.operators(
                 problem, part.kind, indices_of(part, problem.names)
             )
-            sizes.append(cards[-1])
+            whole.append(cards[-1])
+            below = (frozenset(leaves(node)) for node in post_order(part.tree))
+            sizes |= zip(below, cards, strict=True)
             rows += [(number, *_row(each, problem.names, branch.names)) for each in operators]
         else:
             rows += [(number, *row) for row in _nodes(problem, part)]
     columns = ["branch", "operator", "variables", "cardinality", "log_cost"]
-    if sizes:
+    if whole:
         columns[-1:-1] = _PARTS
-    if len(sizes) > 1:
-        read = log_sum(sizes)
-        costs = (read, -math.inf, read, read + math.log(2.0))
-        rows.append((-1, "DISJ", pattern.positive_names, read, *costs))
+    if whole and isinstance(given, TreePlan) and len(whole) > 1:
+        shared: dict[Any, tuple[Any, ...]] = {}
+        for row in rows:
+            shared.setdefault(row[1:3], row)
+        rows = [
+            *shared.values(),
+            *(
+                _disjunction(
+                    leaves(node), [sizes[frozenset(leaves(t))] for t in alternatives(node)]
+                )
+                for node in post_order(given.tree)
+                if isinstance(node, Either)
+            ),
+        ]
+    elif len(whole) > 1:
+        rows.append(_disjunction(pattern.positive_names, whole))
     table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[3:], np.float64))
     with np.errstate(over="ignore"):
         table[columns[3:-1]] = np.exp(table[columns[3:-1]])
@@ -145,6 +180,12 @@ def plan_cost(
 
 #: The parts of an operator's cost.
 _PARTS = ("input_cost", "predicate_cost", "output_cost")
+
+
+def _disjunction(names: Sequence[str], sizes: Sequence[float]) -> tuple[Any, ...]:
+    """The row of DISJ over inputs of these sizes."""
+    read = log_sum(sizes)
+    return -1, "DISJ", tuple(names), read, read, -math.inf, read, read + math.log(2.0)
 
 
 def _nodes(problem: CostedProblem, plan: Plan) -> Iterator[tuple[Any, ...]]:
@@ -164,7 +205,7 @@ def _nodes(problem: CostedProblem, plan: Plan) -> Iterator[tuple[Any, ...]]:
 def _row(found: Operator, names: Sequence[str], written: Sequence[str]) -> tuple[Any, ...]:
     """Name, variables, size, costs of an operator; numbers are logarithms."""
     below = [names[v] for v in found.variables]
-    if found.negated:
-        below = sorted([*below, found.negated], key=written.index)
+    if found.added:
+        below = sorted([*below, *found.added], key=written.index)
     costs = (found.input, found.predicates, found.output, found.cost)
     return found.name, tuple(below), found.output, *costs

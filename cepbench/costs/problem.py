@@ -8,9 +8,9 @@ zero is replaced by :data:`SMALLEST`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ TIME_SELECTIVITIES = ("adjacent", "exact")
 class PlanningProblem:
     """Cardinalities and selectivities of the variables 0 … n−1, in written order.
 
-    These are the positive variables of a pattern without OR; plans do not include negated ones.
+    These are the plain and the Kleene variables of a pattern without OR; plans are over these.
     Constructed by :meth:`from_pattern`, or from arrays, of which read-only copies are stored.
 
     Attributes
@@ -60,8 +60,8 @@ class PlanningProblem:
     log_arrivals : ndarray of float64, shape (n,)
         ln(W·r) of the events themselves, of a Kleene variable too, whose ``log_cardinality`` counts
         sets; by default ``log_cardinality``.
-    operators : OperatorTerms or None
-        What costs of operators read besides; None unless the problem is that of a pattern.
+    operator_terms : callable, optional
+        Makes :attr:`operators`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class PlanningProblem:
     strategy: str = "any"
     last: int | None = None
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    operators: OperatorTerms | None = None
+    operator_terms: Callable[[], OperatorTerms] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -143,7 +143,7 @@ class PlanningProblem:
 
         Notes
         -----
-        Negated variables are left out, a Kleene variable has the rate ``2^(r·W) / W``
+        Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
         [kolchinsky2018]_, section 4.
 
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
@@ -162,12 +162,14 @@ class PlanningProblem:
             invalid.
         """
         choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
-        pattern, *others = pattern.branches()
+        whole, *others = pattern.branches()
         if others:
             raise UnsupportedPatternError(
                 "a pattern with OR has one planning problem per branch; make one from each of "
                 "pattern.branches(), as cep.plan does"
             )
+        # Groups are formed from the matches of a plan.
+        pattern = whole.without(whole.groups)
         order = TemporalOrder(pattern)
         names = order.names
         n = len(names)
@@ -194,9 +196,14 @@ class PlanningProblem:
             pattern.strategy.name,
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
-            OperatorTerms.of(pattern, statistics),
+            partial(OperatorTerms.of, whole, statistics),
             **more,
         )
+
+    @cached_property
+    def operators(self) -> OperatorTerms | None:
+        """What costs of operators read besides; None unless the problem is that of a pattern."""
+        return None if self.operator_terms is None else self.operator_terms()
 
     @property
     def n(self) -> int:
@@ -359,7 +366,11 @@ def _log_selectivities(
 ) -> np.ndarray:
     """Filters, conditions over two variables and contiguity, without the order in time."""
     names = order.names
-    selectivity = np.array([[statistics.selectivity(a, b) for b in names] for a in names])
+    index = {name: number for number, name in enumerate(names)}
+    selectivity = np.ones((len(names), len(names)))
+    for (a, b), value in statistics.selectivities.items():
+        if a in index and b in index:
+            selectivity[index[a], index[b]] = selectivity[index[b], index[a]] = value
     strategy = pattern.strategy
     if strategy.name == "partition_contiguity":
         for i, a in enumerate(names):
@@ -382,8 +393,9 @@ def _add_condition(
     pairs: Iterable[tuple[str, str]],
     log_value: float,
 ) -> None:
+    index = {name: number for number, name in enumerate(names)}
     for x, y in pairs:
-        i, j = names.index(x), names.index(y)
+        i, j = index[x], index[y]
         log_selectivity[i, j] += log_value
         log_selectivity[j, i] += log_value
 

@@ -18,7 +18,7 @@ from cepbench.evaluators.registry import EVALUATORS, default_evaluator, evaluato
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
-from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 
 #: Constructs over a variable.
@@ -61,7 +61,11 @@ def task_for(
         If the evaluator does not declare a capability that the pattern or an argument needs.
     """
     pattern = pattern_from(pattern)
-    plan = None if plan is None else plan_from(plan)
+    branches = pattern.branches()
+    if plan is not None:
+        plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
+        for branch, part in zip(branches, plan.parts, strict=True):
+            check_placements(branch, part.placements)
     output = choice(output, "output", OUTPUTS, EvaluationError)
     chosen = chosen_evaluator(plan, evaluator)
     task = Task(
@@ -77,11 +81,6 @@ def task_for(
         position=whole(position, "position", EvaluationError, least=0),
         whole=whole_stream,
     )
-    branches = pattern.branches()
-    if plan is not None:
-        check_parts(plan, [branch.planned_names for branch in branches])
-        for branch, part in zip(branches, plan.parts, strict=True):
-            check_placements(branch, part.placements)
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
             "under OR, the table of matches has a column 'branch' of its own; rename the "

@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cepbench.costs.branches import branch_problems
-from cepbench.costs.nodes import log_node_costs
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.model import CostModel
+from cepbench.costs.nodes import check_sum_over_nodes, log_node_costs
+from cepbench.costs.throughput import Throughput
+from cepbench.costs.zstream import ZStream
 from cepbench.errors import UnsupportedPatternError
-from cepbench.explainer.nodes import ExplainedNode
+from cepbench.explainer.nodes import ExplainedNode, explained_nodes
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.kinds import indices_of
 from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.plans.notes import shown_log
-from cepbench.plans.tree import relabel
+from cepbench.plans.tree import leaves, post_order, relabel
 from cepbench.statistics.model import Statistics
 
 #: Notes of a plan without estimates.
@@ -35,6 +39,8 @@ class Estimates:
     ----------
     plan : OrderPlan, TreePlan or UnionPlan
         The plan, annotated with these estimates.
+    nodes : tuple of list of ExplainedNode
+        One list per branch.
     tables : tuple of DataFrame
         One per branch, with one row per node; see
         :class:`~cepbench.explainer.explanation.Explanation`.
@@ -43,6 +49,7 @@ class Estimates:
     """
 
     plan: AnyPlan
+    nodes: tuple[list[ExplainedNode], ...]
     tables: tuple[pd.DataFrame, ...]
     remarks: tuple[str, ...] = ()
 
@@ -50,33 +57,33 @@ class Estimates:
 def estimate(
     pattern: Pattern,
     plan: AnyPlan,
-    nodes: Sequence[Sequence[ExplainedNode]],
     statistics: Statistics,
     *,
     time_selectivity: str,
     alpha: float,
     last: str | Sequence[str | None] | None,
+    cost: str | CostModel,
 ) -> Estimates:
-    """Estimates for the nodes of each branch's plan.
+    """The nodes of each branch's plan with estimates.
 
     Raises
     ------
     StatisticsError
         If a number is missing, or an argument is invalid.
+    PlanGeneratorError
+        If the cost is unknown, or not a sum over nodes.
     """
     branches = pattern.branches()
     try:
-        problems = branch_problems(pattern, statistics, time_selectivity, alpha, last)
+        problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     except UnsupportedPatternError as error:
+        nodes = [explained_nodes(*pair) for pair in zip(branches, plan.parts, strict=True)]
         bare = _with_notes(plan, [_NO_NOTES] * len(branches))
         tables = [
             _table(branch, its, statistics) for branch, its in zip(branches, nodes, strict=True)
         ]
-        return Estimates(bare, tuple(tables), (f"No estimates: {error}.",))
-    trees = [
-        relabel(part.tree, problem.names.index)
-        for part, problem in zip(plan.parts, problems, strict=True)
-    ]
+        return Estimates(bare, tuple(nodes), tuple(tables), (f"No estimates: {error}.",))
+    check_sum_over_nodes(problems[0].cost)
     noted = _with_notes(
         plan,
         [
@@ -89,25 +96,89 @@ def estimate(
     slowest = int(np.argmax(delays))
     total = noted.log_cost
     assert total is not None  # each part has its cost now
+    nodes = []
     tables = []
-    for number, (branch, problem) in enumerate(zip(branches, problems, strict=True)):
-        found = log_node_costs(problem, plan.kind, trees[number])
-        log_cost = found.throughput
-        if number == slowest:
-            log_cost = np.logaddexp(log_cost, found.latency)
-        # Negated variables come after the plan's nodes and do not contribute to its cost.
-        missing = np.full(len(nodes[number]) - len(found.sizes), np.nan)
+    for number, (branch, part, problem) in enumerate(
+        zip(branches, plan.parts, problems, strict=True)
+    ):
+        found = _branch_estimates(branch, part, problem, is_slowest=number == slowest)
+        nodes.append(found.nodes)
         tables.append(
             _table(
                 branch,
-                nodes[number],
+                found.nodes,
                 statistics,
-                log_sizes=np.concatenate((found.sizes, missing)),
-                log_costs=np.concatenate((log_cost, missing)),
+                operators=found.operators,
+                log_sizes=found.log_sizes,
+                log_costs=found.log_costs,
                 log_total=total,
             )
         )
-    return Estimates(noted, tuple(tables), _remarks(plan, total))
+    return Estimates(noted, tuple(nodes), tuple(tables), _remarks(plan, total))
+
+
+class _BranchEstimates(NamedTuple):
+    """The nodes of a branch's plan; the other attributes have a value for each."""
+
+    nodes: list[ExplainedNode]
+    operators: list[str]
+    log_sizes: np.ndarray
+    log_costs: np.ndarray
+
+
+def _branch_estimates(
+    branch: Pattern, part: Plan, problem: CostedProblem, *, is_slowest: bool
+) -> _BranchEstimates:
+    if isinstance(problem.cost, ZStream):
+        return _by_operator(branch, part, problem, problem.cost)
+    tree = relabel(part.tree, problem.names.index)
+    if isinstance(problem.cost, Throughput):
+        found = log_node_costs(problem, part.kind, tree)
+        log_sizes, log_costs = found.sizes, found.throughput
+        if is_slowest:
+            log_costs = np.logaddexp(log_costs, found.latency)
+    else:
+        log_sizes = problem.log_node_sizes("tree", tree)
+        log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
+    nodes = explained_nodes(branch, part)
+    # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
+    missing = np.full(len(nodes) - len(log_sizes), np.nan)
+    return _BranchEstimates(
+        nodes,
+        [""] * len(nodes),
+        np.concatenate((log_sizes, missing)),
+        np.concatenate((log_costs, missing)),
+    )
+
+
+def _by_operator(
+    branch: Pattern, part: Plan, problem: CostedProblem, cost: ZStream
+) -> _BranchEstimates:
+    """The operators of ZStream at the nodes, and those of negated variables and groups beside them."""
+    operators, sizes = cost.operators(problem, part.kind, indices_of(part, problem.names))
+    below_nodes = (frozenset(leaves(node)) for node in post_order(part.tree))
+    number_of = {names: number for number, names in enumerate(below_nodes)}
+    names = [""] * len(sizes)
+    log_costs = np.full(len(sizes), -np.inf)
+    beside: dict[str, tuple[tuple[str, ...], str, float]] = {}
+    for operator in operators:
+        below = tuple(problem.names[v] for v in operator.variables)
+        number = number_of[frozenset(below)]
+        # The first operator of an inner node is its join, which may form groups.
+        is_join = len(below) > 1 and not names[number] and operator.name not in ("NSEQ", "NEG")
+        if is_join:
+            names[number], log_costs[number] = operator.name, operator.cost
+        for name in operator.added:
+            its = ("", math.nan) if is_join else (operator.name, operator.cost)
+            beside[name] = (below, *its)
+    nodes = explained_nodes(branch, part, {name: below for name, (below, *_) in beside.items()})
+    others = [beside[node.variables[0]] for node in nodes[len(sizes) :]]
+    return _BranchEstimates(
+        nodes,
+        names + [name for _, name, _ in others],
+        np.array(sizes + [math.nan] * len(others)),
+        np.append(log_costs, [its_cost for *_, its_cost in others]),
+    )
 
 
 def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
@@ -125,6 +196,7 @@ def _table(
     nodes: Sequence[ExplainedNode],
     statistics: Statistics,
     *,
+    operators: Sequence[str] | None = None,
     log_sizes: np.ndarray | None = None,
     log_costs: np.ndarray | None = None,
     log_total: float = math.nan,
@@ -133,10 +205,13 @@ def _table(
     missing = np.full(len(nodes), np.nan)
     log_sizes = missing if log_sizes is None else log_sizes
     log_costs = missing if log_costs is None else log_costs
-    with np.errstate(over="ignore"):
+    # A latency of 0 has no shares.
+    with np.errstate(over="ignore", invalid="ignore"):
         sizes, costs = np.exp(log_sizes), np.exp(log_costs)
+        shares = np.exp(log_costs - log_total)
     return pd.DataFrame(
         {
+            "operator": [""] * len(nodes) if operators is None else operators,
             "arrival_rate": [_arrival_rate(branch, node, statistics) for node in nodes],
             "estimated": sizes,
             "log_estimated": log_sizes,
@@ -145,7 +220,7 @@ def _table(
             ],
             "cost": costs,
             "log_cost": log_costs,
-            "cost_share": np.exp(log_costs - log_total),
+            "cost_share": shares,
         }
     )
 

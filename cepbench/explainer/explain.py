@@ -7,6 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from cepbench.costs.model import CostModel
+from cepbench.costs.models import cost_from
+from cepbench.costs.throughput import Throughput
 from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
@@ -14,7 +17,7 @@ from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.measured import measure
-from cepbench.explainer.nodes import ExplainedNode, explained_nodes
+from cepbench.explainer.nodes import ExplainedNode
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.stakes import Stakes, plan_stakes
@@ -36,6 +39,7 @@ def explain(
     options: Mapping[str, Any] | None = None,
     time_selectivity: str = "adjacent",
     alpha: float | None = None,
+    cost: str | CostModel = "throughput",
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
 ) -> Explanation:
@@ -57,7 +61,10 @@ def explain(
     time_selectivity, last
         See :func:`cepbench.planners.generate.plan`.
     alpha : float, optional
-        Weight of latency in the cost; by default that of the plan.
+        Weight of latency in the cost ``throughput``; by default that of the plan.
+    cost : str or CostModel
+        The cost to show, a sum over nodes. Under ``"zstream"`` and ``"zstream-repaired"`` the nodes
+        have their operators, and negated variables and groups their own cost.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error.
 
@@ -75,6 +82,8 @@ def explain(
         If a rate or another number is missing, or an argument is invalid.
     StreamError
         If the pattern does not fit the stream.
+    PlanGeneratorError
+        If the cost is unknown, or not a sum over nodes.
     EvaluationError
         If the evaluator is unknown or cannot run the plan.
     PartialMatchLimitError
@@ -102,30 +111,31 @@ def explain(
         node_times=stream is not None,
         whole_stream=True,
     )
-    branches = pattern.branches()
-    nodes = [
-        explained_nodes(branch, part) for branch, part in zip(branches, plan.parts, strict=True)
-    ]
+    assert task.plan is not None
+    plan = task.plan
+    if alpha is None:
+        alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
     estimates = estimate(
         pattern,
         plan,
-        nodes,
         statistics,
         time_selectivity=time_selectivity,
-        alpha=plan.parts[0].alpha if alpha is None else alpha,
+        alpha=alpha,
         last=last,
+        cost=cost,
     )
+    branches = pattern.branches()
     tables = [
         pd.concat([_about(number, branch, its), expected], axis=1)
         for number, (branch, its, expected) in enumerate(
-            zip(branches, nodes, estimates.tables, strict=True)
+            zip(branches, estimates.nodes, estimates.tables, strict=True)
         )
     ]
     metrics = None
     if stream is not None:
         result = run_task(chosen, task, stream)
         metrics = result.metrics
-        found = measure(result, stream, nodes, estimates.tables)
+        found = measure(result, stream, estimates.nodes, estimates.tables)
         tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
     return Explanation(
         pattern=pattern,

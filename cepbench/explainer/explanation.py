@@ -32,12 +32,15 @@ class Explanation:
         Name of the evaluator.
     nodes : DataFrame
         One row per node of the plan's tree in post-order (left, right, node), branch by branch,
-        followed by one row per negated variable of the branch. Missing numbers are NaN. Columns:
+        followed by one row per negated variable and group of the branch. Missing numbers are NaN.
+        Columns:
 
         - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node
-          that checks a negated variable; -1 for the root), ``kind`` (``event``, ``set``, ``join``,
-          ``negated``), ``variables`` and ``types`` in the order of the plan, ``step`` (in an order
-          plan; otherwise 0);
+          that checks a negated variable or forms a group; -1 for the root), ``kind`` (``event``,
+          ``set``, ``join``, ``negated``, ``group``), ``variables`` and ``types`` in the order of the
+          plan, ``step`` (in an order plan; otherwise 0);
+        - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``;
+          otherwise empty, as for events;
         - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
         - ``estimated``: expected partial matches PM, those that coexist within the window, and
           ``log_estimated``, its natural logarithm, which is always finite;

@@ -66,6 +66,10 @@ def _measured(
     # Several rows if sets of a Kleene variable are materialized alone, or the plan is a single
     # leaf.
     own = rows[rows["variables"] == ", ".join(sorted(node.variables, key=branch.names.index))]
+    if own.empty:  # groups, and negations beside them, are not nodes of the engine
+        return dict.fromkeys(
+            ("measured", "created", "peak_stored", "comparisons", "seconds"), math.nan
+        )
     last = own.iloc[-1]
     is_root = node.parent < 0
     is_partial_match = node.kind in ("event", "join") or len(own) > 1

@@ -1,32 +1,33 @@
 """The nodes of an explanation.
 
-They are the nodes of the plan's tree (left-deep for an order), and the negated variables, as
-children of the nodes that check them.
+They are the nodes of the plan's tree (left-deep for an order), and the negated variables and groups, as
+children of the nodes that check or form them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.plan_runs.nodes import PlannedNodes
-from cepbench.patterns.model import Kind, Pattern, Variable
+from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import leaves, post_order
 
 
 @dataclass(frozen=True)
 class ExplainedNode:
-    """A node of a plan's tree, or a negated variable.
+    """A node of a plan's tree, a negated variable or a group.
 
     Attributes
     ----------
     kind : str
-        ``event``, ``set`` (a Kleene variable), ``join``, or ``negated``.
+        ``event``, ``set`` (a Kleene variable), ``join``, ``negated`` or ``group``.
     variables : tuple of str
         In the order of the plan.
     parent : int
-        Number of its parent, or of the node that checks a negated variable; -1 for the root.
+        Number of its parent, or of the node that checks a negated variable or forms a group; -1 for
+        the root.
     step : int
         Step of an order plan: 1 for its first variable, then its joins; otherwise 0.
     """
@@ -37,27 +38,21 @@ class ExplainedNode:
     step: int
 
 
-def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
-    """The plan's nodes in post-order, then the negated variables in written order.
+def explained_nodes(
+    branch: Pattern, plan: Plan, placed: Mapping[str, Collection[str]] | None = None
+) -> list[ExplainedNode]:
+    """The plan's nodes in post-order, then the negated variables and groups in written order.
 
     Parameters
     ----------
     branch : Pattern
         Without OR.
     plan : OrderPlan or TreePlan
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If the branch has groups, which no node of a plan forms.
+    placed : mapping of str to collection of str, optional
+        Negated variables and groups, each with the variables of its node; by default the nodes
+        where evaluators of joins check them: with groups, the root.
     """
-    for group in branch.groups:
-        raise UnsupportedPatternError(
-            f"{group} is formed from the matches of a plan, and no node shows it; explain the pattern "
-            "without the group, or see the metrics of cep.evaluate",
-            culprit=group,
-        )
-    kinds = {variable.name: _kind(variable) for variable in branch.variables}
+    kinds = {variable.name: _KINDS[variable.kind] for variable in branch.variables}
     below: list[tuple[str, ...]] = []
     parents: list[int] = []
     waiting: list[int] = []  # nodes whose parent was not visited yet
@@ -79,18 +74,28 @@ def explained_nodes(branch: Pattern, plan: Plan) -> list[ExplainedNode]:
         )
         for number, names in enumerate(below)
     ]
-    planned = PlannedNodes(
-        branch.with_partition(), plan.tree, positions=False, placements=plan.placements
-    )
-    checked_at = {
-        check.name: number_of[frozenset(node.variables)]
-        for node in planned.nodes
-        for check in node.checks
-    }
+    if placed is None:
+        placed = _checked_at(branch, plan)
     return nodes + [
-        ExplainedNode("negated", (v.name,), checked_at[v.name], 0) for v in branch.negated
+        ExplainedNode(kinds[v.name], (v.name,), number_of[frozenset(placed[v.name])], 0)
+        for v in branch.variables
+        if v.kind in (Kind.NEGATED, Kind.GROUP)
     ]
 
 
-def _kind(variable: Variable) -> str:
-    return {Kind.PLAIN: "event", Kind.KLEENE: "set", Kind.NEGATED: "negated"}[variable.kind]
+def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The variables of the nodes that check negated variables and form groups."""
+    if branch.groups:
+        return {v.name: tuple(plan.names) for v in (*branch.negated, *branch.groups)}
+    planned = PlannedNodes(
+        branch.with_partition(), plan.tree, positions=False, placements=plan.placements
+    )
+    return {check.name: node.variables for node in planned.nodes for check in node.checks}
+
+
+_KINDS = {
+    Kind.PLAIN: "event",
+    Kind.KLEENE: "set",
+    Kind.NEGATED: "negated",
+    Kind.GROUP: "group",
+}

@@ -123,7 +123,8 @@ def tree_picture(
     for number, node in enumerate(placed):
         x, y = at(number)
         cells = table[number]
-        lines = [*_lines(cells, measured=measured), *checked.get(number, ())]
+        operator = [cells["operator"]] if cells["operator"] else []
+        lines = [*operator, *_lines(cells, measured=measured), *checked.get(number, ())]
         tip = "; ".join([cells["variables"], *lines])
         texts = []
         if node.name:
@@ -261,11 +262,13 @@ def _widths(table: Sequence[Row], *, measured: bool, largest: float | None) -> l
 
 
 def _checked_at(table: Sequence[Row]) -> dict[int, list[str]]:
-    """The checks of each node, a line for each negated variable."""
+    """What is checked and formed at each node, a line for each negated variable and group."""
+    words = {"negated": "no", "group": "group"}
     found: dict[int, list[str]] = {}
     for row in table:
-        if row["kind"] == "negated":
-            found.setdefault(row["parent"], []).append(f"no {row['variables']}")
+        if row["kind"] in words:
+            word = row["operator"] or words[row["kind"]]
+            found.setdefault(row["parent"], []).append(f"{word} {row['variables']}")
     return found
 
 

@@ -89,8 +89,10 @@ def _label(row: Row) -> str:
         "event": f"{row['variables']}: {row['types']}",
         "set": f"{row['variables']}: sets of {row['types']}",
         "negated": f"{row['variables']}: no {row['types']}",
+        "group": f"{row['variables']}: group of {row['types']}",
         "join": listed(row["variables"]),
     }[row["kind"]]
+    text = f"{row['operator']} {text}" if row["operator"] else text
     return f"{row['step']}. {text}" if row["step"] else text
 
 

@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from cepbench.errors import PatternError, UnsupportedPatternError
@@ -167,6 +167,20 @@ def attributes_of(expression: Expression) -> Iterator[Attribute]:
         yield term.attribute if isinstance(term, Aggregate) else term
 
 
+def with_terms(
+    expression: Expression, change: Callable[[Attribute | Aggregate], Expression]
+) -> Expression:
+    """The expression with each attribute and aggregate replaced."""
+    match expression:
+        case Attribute() | Aggregate():
+            return change(expression)
+        case Negative(operand):
+            return Negative(with_terms(operand, change))
+        case Arithmetic(operator, left, right):
+            return Arithmetic(operator, with_terms(left, change), with_terms(right, change))
+    return expression
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """``left operator right`` with one of ``< <= > >= = !=``.
@@ -244,6 +258,15 @@ class Clause:
     def bracketed(self) -> str:
         """Its text, in brackets if it is a disjunction."""
         return f"({self})" if len(self.comparisons) > 1 else f"{self}"
+
+    def with_terms(self, change: Callable[[Attribute | Aggregate], Expression]) -> Clause:
+        """The clause with each attribute and aggregate replaced."""
+        return Clause(
+            tuple(
+                Comparison(c.operator, with_terms(c.left, change), with_terms(c.right, change))
+                for c in self.comparisons
+            )
+        )
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""

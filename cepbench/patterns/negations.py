@@ -1,8 +1,9 @@
-"""Negated variables: what a match must have for the check of one to be exact.
+"""Negated variables and groups: what a match must have for the check of one to be exact.
 
 A plan may check a negated variable at any node that has the events on which the check depends. It
 is then a filter of the node's rows, ZStream's NEG; or it is tied to one neighbour, at a node on one
-side of the gap, ZStream's NSEQ [mei2009]_, section 4.4.2.
+side of the gap, ZStream's NSEQ [mei2009]_, section 4.4.2. A group can be formed at such nodes too,
+ZStream's KSEQ [mei2009]_, section 4.4.5; it is at the lowest one, where its start and end meet.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from functools import cached_property
 
 from cepbench.arguments import shown
 from cepbench.errors import PlanError, did_you_mean
-from cepbench.patterns.model import Clause, Pattern
+from cepbench.patterns.model import Clause, Kind, Pattern
 
 
 @dataclass(frozen=True)
 class Check:
-    """A test of rows against the events of a negated variable.
+    """A test of rows against the events of a negated variable, or the formation of a group.
 
     Attributes
     ----------
     name : str
-        The negated variable.
+        The negated variable or group.
     after, before : tuple of str
-        Its neighbours: variables of the row that a negated event follows, and precedes.
+        Its neighbours: variables of the row that its event follows, and precedes.
     within : tuple of bool
         Whether the window bounds it from below and from above.
     distinct : tuple of str
@@ -34,9 +35,9 @@ class Check:
     clauses : tuple of Clause
         Conditions on it and the row.
     earlier, later : frozenset of str
-        All positive variables that precede it, and follow it.
+        All positive variables that precede it, and follow it; of a group only plain ones.
     names : frozenset of str
-        All positive variables.
+        All positive variables but itself; of a group only plain ones.
     precedence : set of (str, str)
         The pattern's precedence.
     """
@@ -54,10 +55,13 @@ class Check:
 
     @classmethod
     def of(cls, pattern: Pattern, name: str) -> Check:
-        """The check of a negated variable of a pattern without OR."""
-        precedence = pattern.structure.precedence()
+        """The check of a negated variable or a group of a pattern without OR."""
         variables = {variable.name: variable for variable in pattern.variables}
-        positive = frozenset(pattern.positive_names)
+        if variables[name].kind is Kind.GROUP:
+            others = (*pattern.groups, *pattern.negated)
+            pattern = pattern.without(v for v in others if v.name != name)
+        precedence = pattern.structure.precedence()
+        positive = frozenset(pattern.positive_names) - {name}
         earlier = frozenset(x for x in positive if (x, name) in precedence)
         later = frozenset(y for y in positive if (name, y) in precedence)
         last = (x for x in earlier if not any((x, z) in precedence for z in earlier))
@@ -125,6 +129,13 @@ class Check:
         )
 
 
+def groups_formed(pattern: Pattern, inside: AbstractSet[str]) -> set[str]:
+    """The groups of a branch that are formed at or below the node over some plain variables."""
+    return {
+        group.name for group in pattern.groups if Check.of(pattern, group.name).is_exact_at(inside)
+    }
+
+
 def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[str]]]) -> None:
     """Check that a plan places only negated variables of a branch, each where it can be checked.
 
@@ -142,13 +153,18 @@ def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[
     """
     negated = [variable.name for variable in pattern.negated]
     for name, below in placements:
+        if name in {group.name for group in pattern.groups}:
+            raise PlanError(
+                f"the plan places {shown(name)}, a group, which is formed where its start and its "
+                "end meet; leave it out"
+            )
         if name not in negated:
             raise PlanError(
                 f"the plan places {shown(name)}, which the pattern does not negate; it negates "
                 f"{', '.join(negated) or 'nothing'}{did_you_mean(name, negated)}"
             )
         check = Check.of(pattern, name)
-        inside = frozenset(below)
+        inside = groups_formed(pattern, {*below}).union(below)
         if not (check.is_exact_at(inside) or check.is_tied_to(inside)):
             raise PlanError(
                 f"the plan places {shown(name)} at the node over {_listed(below)}; place it at a "

@@ -26,8 +26,8 @@ def plan_from(given: Any) -> AnyPlan:
     )
 
 
-def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
-    """Check that there is one plan per branch of a pattern, over its variables.
+def plan_for(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> AnyPlan:
+    """The plan with one part per branch of a pattern, over its variables.
 
     Parameters
     ----------
@@ -35,18 +35,30 @@ def check_parts(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> None:
     branches : sequence of sequences of str
         The variables that a match of each branch binds.
 
+    Returns
+    -------
+    Plan or UnionPlan
+        The plan itself, or a union of the alternatives of its trees with
+        :class:`~cepbench.plans.tree.Either`.
+
     Raises
     ------
     PlanError
         If the number of plans or the variables of one differ.
     """
-    if len(plan.parts) != len(branches):
+    parts = [alternative for part in plan.parts for alternative in part.alternatives()]
+    if len(parts) > len(plan.parts):
+        # Trees need not have the alternatives in written order.
+        place = {frozenset(names): number for number, names in enumerate(branches)}
+        parts.sort(key=lambda part: place.get(frozenset(part.names), len(branches)))
+    if len(parts) != len(branches):
         raise PlanError(
-            f"the pattern has {len(branches)} branches and the plan {len(plan.parts)}; give "
+            f"the pattern has {len(branches)} branches and the plan {len(parts)}; give "
             f"{'a UnionPlan with a plan for each' if len(branches) > 1 else 'a single plan'}"
         )
-    for part, names in zip(plan.parts, branches, strict=True):
+    for part, names in zip(parts, branches, strict=True):
         part.check(names)
+    return plan if len(parts) == len(plan.parts) else UnionPlan(parts)
 
 
 def _advice(given: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cepbench.errors import PlanError, PlanGeneratorError
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.plans.tree import has_placements, leaves, post_order, relabel
+from cepbench.plans.tree import Either, has_placements, leaves, post_order, relabel
 from cepbench.registry import Registry
 
 
@@ -108,7 +108,7 @@ def _checked_order(found: Any, names: Sequence[str], who: str) -> list[int]:
 def _checked_tree(found: Any, names: Sequence[str], who: str) -> Any:
     def check(node: Any) -> Any:
         if isinstance(node, tuple | list):
-            if len(node) != 2:
+            if len(node) != 2 or isinstance(node, Either):
                 flat = node is found and all(isinstance(item, int | np.integer) for item in node)
                 hint = ', and a list of indices an order, for kind="order"' if flat else ""
                 raise PlanGeneratorError(

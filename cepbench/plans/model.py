@@ -20,12 +20,17 @@ from cepbench.markup import Html
 from cepbench.plans.drawing import tree_svg
 from cepbench.plans.notes import PlanNotes, log_sum, shown_log
 from cepbench.plans.tree import (
+    MAXIMUM_ALTERNATIVES,
+    Either,
     Placements,
     Tree,
+    alternatives,
+    alternatives_of,
     has_placements,
     leaves,
     left_deep,
     placements_from,
+    plain_lists,
     post_order,
     text,
     tree_from,
@@ -65,6 +70,10 @@ class Plan(PlanNotes):
     @property
     def parts(self) -> tuple[Self, ...]:
         """The plans of the branches: itself alone."""
+        return (self,)
+
+    def alternatives(self) -> tuple[Self, ...]:
+        """Plans without disjunctions, one for each choice: itself alone."""
         return (self,)
 
     def nodes(self) -> list[tuple[str, ...]]:
@@ -182,7 +191,8 @@ class TreePlan(Plan):
     ----------
     tree : str or pair of trees
         Nested pairs of variable names; lists are taken as tuples. ``names`` are its leaves, left
-        to right. Also a plan's ``shape``: a pair of a tree and placements.
+        to right. With :class:`~cepbench.plans.tree.Either` one tree is for all branches of an OR;
+        evaluators run its alternatives, as those of a :class:`UnionPlan`. Also a plan's ``shape``: a pair of a tree and placements.
     placements : mapping of str to sequence of str, optional
         Negated variables, each with the variables below the node that checks it [mei2009]_, section
         4.4.2. In ``SEQ(A a, NOT(B b), C c)``, ``{"b": ("c",)}`` is NSEQ(!b, c), ``{"b": ("a",)}`` is
@@ -194,7 +204,8 @@ class TreePlan(Plan):
     ------
     PlanError
         If a node is neither a name nor a pair, a name is empty or repeated, a placement is not a
-        node, the number of estimates is wrong, or there are more than :data:`MAXIMUM_LEVELS` levels.
+        node, the number of estimates is wrong, there are more than :data:`MAXIMUM_LEVELS` levels, or
+        a tree with disjunctions has placements or more than :data:`MAXIMUM_ALTERNATIVES` choices.
     """
 
     tree: Tree[str]
@@ -211,12 +222,30 @@ class TreePlan(Plan):
         object.__setattr__(self, "names", tuple(leaves(self.tree)))
         _check_names(self.names)
         object.__setattr__(self, "placements", placements_from(placements, self.tree))
+        choices = alternatives_of(self.tree)
+        if choices > MAXIMUM_ALTERNATIVES:
+            raise PlanError(
+                f"the tree has {choices} alternatives, and no pattern more than "
+                f"{MAXIMUM_ALTERNATIVES} branches"
+            )
+        if self.placements and choices > 1:
+            raise PlanError(
+                "placements are those of one branch, and a tree with Either is for several; write a "
+                "UnionPlan with a plan for each branch"
+            )
         self._check_estimates(2 * len(self.names) - 1)
 
     @property
     def shape(self) -> Any:
         """The tree itself, or a pair of the tree and the placements."""
-        return (self.tree, dict(self.placements)) if self.placements else self.tree
+        tree = plain_lists(self.tree)
+        return (tree, dict(self.placements)) if self.placements else tree
+
+    def alternatives(self) -> tuple[TreePlan, ...]:
+        """The plans of the choices at each disjunction; itself alone without one."""
+        if alternatives_of(self.tree) == 1:
+            return (self,)
+        return tuple(map(TreePlan, alternatives(self.tree)))
 
     @property
     def text(self) -> str:
@@ -225,7 +254,7 @@ class TreePlan(Plan):
         return text(self.tree) + "".join(placed)
 
     def _operators(self) -> list[str]:
-        """The negations placed at each node as texts, in post-order; empty without any.
+        """The disjunction or the negations placed at each node as texts, in post-order.
 
         At a leaf a negation is NSEQ, at the root NEG; at other nodes that depends on the pattern.
         """
@@ -233,9 +262,13 @@ class TreePlan(Plan):
         kinds = [
             "NEG" if node == nodes[-1] else "NOT" if len(node) > 1 else "NSEQ" for node in nodes
         ]
-        return [
+        placed = [
             ", ".join(f"{kind} {name}" for name, below in self.placements if below == node)
             for kind, node in zip(kinds, nodes, strict=True)
+        ]
+        return [
+            "DISJ" if isinstance(node, Either) else text
+            for node, text in zip(post_order(self.tree), placed, strict=True)
         ]
 
     def nodes(self) -> list[tuple[str, ...]]:
@@ -253,8 +286,10 @@ class TreePlan(Plan):
         width = 2 * len(nodes[-1]) + len(", ".join(nodes[-1])) + 5 + max(map(len, operators))
 
         def show(node: Tree[str], position: int, depth: int) -> None:
-            text = node if isinstance(node, str) else f"join {', '.join(nodes[position])}"
-            text = ", ".join(filter(None, (text, operators[position])))
+            word = "either" if isinstance(node, Either) else "join"
+            text = node if isinstance(node, str) else f"{word} {', '.join(nodes[position])}"
+            placed = "" if isinstance(node, Either) else operators[position]
+            text = ", ".join(filter(None, (text, placed)))
             estimate = f"  {shown_log(self.estimates[position])}" if self.estimates else ""
             lines.append(f"{'  ' * (depth + 1) + text:<{width}}{estimate}".rstrip())
             if not isinstance(node, str):

@@ -110,6 +110,8 @@ def log_sum(logarithms: Sequence[float]) -> float:
 
 def shown_log(logarithm: float) -> str:
     """``exp(logarithm)`` as a short text; a power of ten if it is huge."""
+    if logarithm == -math.inf:
+        return "0"
     power = logarithm / math.log(10.0)
     if -300 < power < 300:
         return f"{math.exp(logarithm):.4g}"

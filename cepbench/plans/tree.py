@@ -1,7 +1,11 @@
-"""Binary trees as nested pairs, ``(("a", "c"), "b")``: of names in plans, of indices in searches."""
+"""Binary trees as nested pairs, ``(("a", "c"), "b")``: of names in plans, of indices in searches.
+
+A pair is a join, unless it is an :class:`Either`.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +23,65 @@ Placements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 #: Limit of the levels of a plan's tree, since comparing and describing trees recurse.
 MAXIMUM_LEVELS = 400
+
+#: Limit of the choices at the disjunctions of a plan's tree; a pattern has no more branches.
+MAXIMUM_ALTERNATIVES = 256
+
+
+class Either(tuple[Any, Any]):
+    """A disjunction node of a tree plan: ``cep.TreePlan((cep.Either("a", "b"), "c"))``.
+
+    Its records are those of both sides [mei2009]_, section 4.4.4. ``SEQ(OR(A a, B b), C c)`` has this
+    plan; it is one tree for all branches of the pattern.
+
+    Parameters
+    ----------
+    left, right : str or pair of trees
+        Over different variables.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, left: Any, right: Any) -> Either:
+        """A node over two alternatives."""
+        return super().__new__(cls, (left, right))
+
+    def __getnewargs__(self) -> tuple[Any, Any]:
+        """The arguments of the constructor, for copies."""
+        return (self[0], self[1])
+
+    def __repr__(self) -> str:
+        return f"Either({self[0]!r}, {self[1]!r})"
+
+    def __eq__(self, other: object) -> bool:
+        # Unlike a join of the same trees.
+        return isinstance(other, Either) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(("either", *self))
+
+
+def alternatives_of(tree: Tree[Leaf]) -> int:
+    """The number of :func:`alternatives`."""
+    counts: list[int] = []
+    for node in post_order(tree):
+        if isinstance(node, tuple):
+            right, left = counts.pop(), counts.pop()
+            counts.append(left + right if isinstance(node, Either) else left * right)
+        else:
+            counts.append(1)
+    return counts[0]
+
+
+def alternatives(tree: Tree[Leaf]) -> list[Tree[Leaf]]:
+    """The trees without :class:`Either`, one for each choice; the last one changes fastest."""
+    if not isinstance(tree, tuple):
+        return [tree]
+    left, right = map(alternatives, tree)
+    return left + right if isinstance(tree, Either) else list(itertools.product(left, right))
 
 
 def post_order(tree: Tree[Leaf]) -> Iterator[Tree[Leaf]]:
@@ -40,7 +103,8 @@ def leaves(tree: Tree[Leaf]) -> list[Leaf]:
 def relabel(tree: Tree[Leaf], label: Callable[[Leaf], OtherLeaf]) -> Tree[OtherLeaf]:
     """The same tree with other leaves; indices become names by ``names.__getitem__``."""
     if isinstance(tree, tuple):
-        return (relabel(tree[0], label), relabel(tree[1], label))
+        pair = (relabel(tree[0], label), relabel(tree[1], label))
+        return Either(*pair) if isinstance(tree, Either) else pair
     return label(tree)
 
 
@@ -53,8 +117,18 @@ def left_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
 
 
 def text(tree: Tree[Leaf]) -> str:
-    """A tree on one line: ``((a, c), b)``."""
-    return f"({text(tree[0])}, {text(tree[1])})" if isinstance(tree, tuple) else str(tree)
+    """A tree on one line: ``((a, c), b)``; ``((a | b), c)`` with a disjunction."""
+    if not isinstance(tree, tuple):
+        return str(tree)
+    return f"({text(tree[0])}{' |' if isinstance(tree, Either) else ','} {text(tree[1])})"
+
+
+def plain_lists(tree: Tree[str]) -> Any:
+    """A tree as JSON has it, with a disjunction as ``["either", left, right]``."""
+    if not isinstance(tree, tuple):
+        return tree
+    pair = [plain_lists(half) for half in tree]
+    return ["either", *pair] if isinstance(tree, Either) else tuple(pair)
 
 
 def unplaced(shape: Any) -> Any:
@@ -106,7 +180,7 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
 
 
 def tree_from(given: Any, level: int = 0) -> Tree[str]:
-    """The tree of names of an argument; lists are taken as pairs.
+    """The tree of names of an argument; lists are taken as pairs, as from :func:`plain_lists`.
 
     Raises
     ------
@@ -120,8 +194,11 @@ def tree_from(given: Any, level: int = 0) -> Tree[str]:
             f"a tree of more than {MAXIMUM_LEVELS} levels is too deep, or holds itself; give a long "
             "chain as an order, OrderPlan(names)"
         )
-    if isinstance(given, list | tuple) and len(given) == 2:
-        return (tree_from(given[0], level + 1), tree_from(given[1], level + 1))
+    is_either = isinstance(given, list) and len(given) == 3 and given[0] == "either"
+    pair = given[1:] if is_either else given
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        halves = (tree_from(pair[0], level + 1), tree_from(pair[1], level + 1))
+        return Either(*halves) if is_either or isinstance(given, Either) else halves
     raise PlanError(
         f"{shown(given)} is not a tree; a tree is a variable name or a pair of trees, "
         'such as (("a", "c"), "b")'

@@ -10,7 +10,7 @@ from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Attribute, Pattern, Returned
-from cepbench.plans.given import check_parts, plan_from
+from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
 from cepbench.sql.conditions import ConditionWriter, Place
@@ -99,8 +99,7 @@ def to_sql(
     branches = pattern.branches()
     joins: list[Any] = [branch.positive_names for branch in branches]
     if plan is not None:
-        plan = plan_from(plan)
-        check_parts(plan, joins)
+        plan = plan_for(plan_from(plan), joins)
         joins = [part.tree for part in plan.parts]
     query = _Query(pattern, DIALECTS[dialect], table, Columns(*columns))
     return query.write(joins, counted=output == "count")

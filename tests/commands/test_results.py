@@ -103,6 +103,19 @@ def test_statistics_by_hand_and_latency_need_no_data(run, told, tmp_path) -> Non
     assert re.search(r"^TRIVIAL +order +\S+ +1 +0 ", run(words[:-2]).stdout, re.MULTILINE)
 
 
+def test_a_rewritten_pattern_is_planned(run, told, tmp_path) -> None:
+    file = tmp_path / "statistics.json"
+    file.write_text('{"cardinalities": {"a": 5, "b": 3, "c": 1}}')
+    before = "PATTERN AND(A a, SEQ(B b), C c) WHERE a.ts < b.ts WITHIN 9 units"
+    words = ["plan", before, "--statistics", str(file), "-g", "DP-B", "--rewrite", "--time", "ts"]
+    document = told(words)
+    assert document["pattern"] == "PATTERN AND(SEQ(A a, B b), C c) WITHIN 9 units"
+    assert [step["rule"] for step in document["steps"]] == ["flatten", "order"]
+    assert document["steps"][0]["before"] == before
+    assert "  flatten: A;(B;C) is A;B;C" in run(words).stdout
+    assert told(words[:-3])["pattern"] == before
+
+
 def pattern_of(operator: str) -> str:
     return PATTERN.replace("SEQ", operator)
 

@@ -10,6 +10,8 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
+from tests.evaluators.checks import found_in
+from tests.naive.matcher import naive_matches
 
 TEXT = "PATTERN SEQ(A a, GROUP(B b, +), C c, NOT(D n)) WITHIN 9 units"
 EVENTS = pd.DataFrame({"type": list("ABBC") * 500, "time": np.arange(2_000), "x": 1.0})
@@ -25,27 +27,12 @@ REFUSED: dict[str, tuple[str, Callable[[], object]]] = {
         "latency of matches with groups is not measured",
         lambda: cep.Detector(TEXT, cep.OrderPlan(["a", "c"]), latency=True),
     ),
-    "placements": (
-        "checked at the root, where the groups are known",
-        lambda: cep.Detector(
-            "PATTERN SEQ(A a, NOT(D n), C c, GROUP(B b, +)) WITHIN 9 units",
-            cep.TreePlan(("a", "c"), placements={"n": ("a", "c")}),
-        ),
-    ),
     "consuming under OR": (
         "STRATEGY consuming under OR",
         lambda: cep.Detector(
             "PATTERN OR(SEQ(A a, GROUP(B b, +), C c), SEQ(A a, C c)) STRATEGY consuming "
             "WITHIN 9 units",
             cep.UnionPlan([cep.OrderPlan(["a", "c"])] * 2),
-        ),
-    ),
-    "explain": (
-        "formed from the matches of a plan, and no node shows it",
-        lambda: cep.explain(
-            TEXT,
-            cep.OrderPlan(["a", "c"]),
-            cep.measure_statistics(TEXT.replace("D", "A"), stream()),
         ),
     ),
 }
@@ -61,6 +48,21 @@ def test_what_is_refused(name: str) -> None:
 def test_plans_are_over_the_plain_variables() -> None:
     with pytest.raises(cep.errors.PlanError, match="b"):
         cep.Detector(TEXT, cep.OrderPlan(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize("below", [("c",), ("a", "c")])
+def test_a_plan_may_place_negations(below: tuple[str, ...]) -> None:
+    text = (
+        "PATTERN SEQ(A a, GROUP(B b, +), NOT(B n), C c) WHERE b.x < 1 AND n.x <= c.x WITHIN 9 units"
+    )
+    events = EVENTS[:40].assign(x=np.arange(40) % 3)
+    stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    plan = cep.TreePlan(("a", "c"), {"n": below})
+    pattern = cep.parse(text)
+    found = {row for _, row in found_in(pattern, cep.evaluate(text, stream, plan).matches)}
+    assert found == naive_matches(pattern, events)
+    without = cep.evaluate(text.replace("n.x <= c.x", "n.x < -1"), stream, plan, output="count")
+    assert 0 < len(found) < without.metrics.matches
 
 
 def test_the_state_is_that_of_a_few_windows() -> None:

@@ -14,7 +14,6 @@ from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.zstream import assembly, engine
-from cepbench.evaluators.zstream.operators import Operators
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.checks import check_in_batches
@@ -88,17 +87,14 @@ def test_a_negation_tied_to_one_neighbour_makes_no_record(condition: str) -> Non
     assert 0 < result.metrics.comparisons <= 4
 
 
-def test_a_negation_on_top_filters_the_records_that_it_forbids() -> None:
+def test_a_negation_on_top_is_asked_for_every_record() -> None:
     events = events_of("A@1 B@2 B@3 A@4 C@5")
     pattern = "PATTERN SEQ(A a, NOT(B b), C c) WITHIN 10 units"
-    for placements, made in (({}, 1), ({"b": ("c",)}, 1), ({"b": ("a", "c")}, 2)):
+    for placements, asked in (({}, 0), ({"b": ("c",)}, 0), ({"b": ("a", "c")}, 2)):
         plan = TreePlan(("a", "c"), placements=placements)
-        operators = Operators(
-            parse(pattern), plan.tree, placements=plan.placements, hashing=True, reports=True
-        )
-        assert len(operators.joins[-1].negations) == made - 1
         result = evaluate(pattern, stream_of(events), plan, evaluator="zstream")
         assert result.matches.to_numpy().tolist() == [[3, 4]]
+        assert result.metrics.comparisons == asked
 
 
 def test_rounds_without_a_final_event_are_idle() -> None:
@@ -141,6 +137,67 @@ def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = OrderPlan(["a", "b", "c"])
     expected = evaluate(f"PATTERN {text}", stream_of(events), plan, output="count")
     assert set(counted) == {expected.metrics.matches}
+
+
+@given(data=st.data())
+def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> None:
+    """Weights, bushy plans along another one, and NEG as ranges: however few events a round has."""
+    order = data.draw(st.permutations("abcd").map("".join))
+    operator = data.draw(st.sampled_from(["SEQ", "AND"]))
+    items = ", ".join(f"{name.upper()} {name}" for name in order)
+    if operator == "SEQ" and data.draw(st.booleans()):
+        items = items.replace(", ", ", NOT(N n), ", 1)
+    pairs = data.draw(st.lists(st.sampled_from(["ab", "ac", "bc", "bd", "cd", "an"]), max_size=3))
+    tests = [f"{x}.x < {y}.x" for x, y in pairs if y != "n" or "NOT" in items]
+    where = f"WHERE {' AND '.join(tests)} " if tests else ""
+    text = f"{operator}({items}) {where}WITHIN 6 units"
+    x, y, z, w = order
+    tree = data.draw(
+        st.sampled_from([((x, y), (z, w)), (((x, y), z), w), (x, (y, (z, w))), (x, ((y, z), w))])
+    )
+    count = data.draw(st.integers(0, 18))
+    kinds = data.draw(st.permutations("abcdn" * 5))[:count] + list("abcdn")
+    gaps = data.draw(st.lists(st.integers(0, 2), min_size=count + 5, max_size=count + 5))
+    values = data.draw(st.lists(st.integers(0, 3), min_size=count + 5, max_size=count + 5))
+    events = pd.DataFrame(
+        {
+            "type": [kind.upper() for kind in kinds],
+            "time": np.cumsum(gaps),
+            "x": np.array(values, float),
+        }
+    )
+    events.loc[events["x"] == 0, "x"] = np.nan
+    placements = {"n": tuple(order)} if "NOT" in items and data.draw(st.booleans()) else {}
+    plan = TreePlan(tree, placements=placements)
+    pattern = parse(f"PATTERN {text}")
+    expected = len(naive_matches(pattern, events))
+    for size in (1, 5, 100):
+        for dense in (0, 1 << 22):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(assembly, "_DENSE", dense)
+                result = evaluate(
+                    pattern, stream_of(events), plan, evaluator="zstream", output="count",
+                    options={"batch_size": size},
+                )  # fmt: skip
+            assert result.metrics.matches == expected
+    tree_run = evaluate(pattern, stream_of(events), plan, evaluator="tree", output="count")
+    assert result.metrics.partial_matches_created <= tree_run.metrics.partial_matches_created
+
+
+@pytest.mark.parametrize("tree", [(("a", "b"), ("c", "d")), ((("a", "b"), "c"), "d")])
+@pytest.mark.parametrize("output", ["count", "arrow"])
+def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> None:
+    """The same events again and again, so that from the second time on every round is the same."""
+    rng = np.random.default_rng(4)
+    block = pd.DataFrame({"type": rng.choice(list("ABCD"), 512), "x": rng.random(512)})
+    text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x WITHIN 20 units"
+    peaks = []
+    for times in (3, 30):
+        events = pd.concat([block] * times, ignore_index=True)
+        events["time"] = np.arange(len(events))
+        metrics = found_by(text, tree, events, output, batch_size=256).metrics
+        peaks.append((metrics.peak_bytes, metrics.peak_partial_matches))
+    assert peaks[0] == peaks[1]
 
 
 def test_a_limit_that_no_cut_can_keep() -> None:

@@ -5,7 +5,8 @@ groups are added, all of them or each run of so many successive ones. The remain
 all negations, test the finished rows.
 
 Differs from the paper: a group is formed at the root of the plan, where all plain variables are
-bound, not at the node where its neighbours meet.
+bound, not at the node where its neighbours meet; so negations, wherever the plan places them, are
+checked there too.
 """
 
 from __future__ import annotations
@@ -64,8 +65,7 @@ class GroupEngine:
     Raises
     ------
     UnsupportedPatternError
-        If latencies are to be measured, branches consume each other's events, or the plan places
-        negated items.
+        If latencies are to be measured, or branches consume each other's events.
     """
 
     def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
@@ -77,18 +77,15 @@ class GroupEngine:
             raise UnsupportedPatternError(
                 "the latency of matches with groups is not measured; leave out latency=True"
             )
-        if any(task.placements):
-            raise UnsupportedPatternError(
-                "the negated items of a pattern with groups are checked at the root, where the groups "
-                "are known; leave out the placements"
-            )
         (self._branch,) = task.branches
         self._task = task
         branch = self._branch
         plain = replace(branch.without((*branch.groups, *branch.negated)), strategy=ANY)
         self._plain = plain.positive
         self._inner = engine(
-            replace(task, branches=[plain], written=plain.positive_names, reports=True)
+            replace(
+                task, branches=[plain], placements=[()], written=plain.positive_names, reports=True
+            )
         )
         self.ranks = None
         self._window = branch.window.length

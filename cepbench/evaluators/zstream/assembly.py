@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
 from cepbench.kernels import counts
 from cepbench.kernels.zstream import bounds as bound_kernels
+from cepbench.kernels.zstream import counted
 from cepbench.kernels.zstream import join as join_kernels
-from cepbench.kernels.zstream.bits import WORD, count_passed, fill_bits
+from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
 
@@ -260,6 +262,7 @@ class Assembly:
             ranges = self._ranges(number, join, outer, first)
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
+                ranges = self._filtered(number, join, outer, ranges)
                 size = join_kernels.count_events(outer, ranges, sizes)
             else:
                 groups, inner = self._groups(join, inner)
@@ -320,12 +323,12 @@ class Assembly:
         """What restricts the key for these outer records, bitmaps included."""
         tested = [(table, outer[column]) for column, table in join.tables]
         offsets, origins, words, ranks = self._bits(number, tested, first)
-        columns = [column for column, _ in join.tables]
+        tables = [(at, offset) for (at, _), offset in zip(join.tables, offsets, strict=True)]
         return join_kernels.Ranges(
             lows=self._places(join.lows),
             highs=self._places(join.highs),
             bounds=self._bounds,
-            tables=np.array(list(zip(columns, offsets, strict=True)), np.int64).reshape(-1, 2),
+            tables=np.array([its for its in tables if its[1] is not None], np.int64).reshape(-1, 2),
             origins=origins,
             words=words,
             ranks=ranks,
@@ -333,131 +336,173 @@ class Assembly:
             stop=self._leaves[self._key(join)].stop if stop is None else stop,
         )
 
+    def _filtered(
+        self, number: int, join: Join, outer: np.ndarray, ranges: join_kernels.Ranges
+    ) -> join_kernels.Ranges:
+        """The ranges that the join's filters leave of these, whose records they are asked for."""
+        if not join.has_filters:
+            return ranges
+        asked = join_kernels.count_events(outer, ranges, _NO_SIZES)
+        self.tallies[len(self._leaves) + number, counts.COMPARED] += asked
+        return ranges._replace(
+            lows=self._places([*join.lows, *join.filter_lows]),
+            highs=self._places([*join.highs, *join.filter_highs]),
+        )
+
     def _bits(
         self, number: int, tested: Sequence[tuple[Table, np.ndarray]], first: int
-    ) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[list[int | None], np.ndarray, np.ndarray, np.ndarray]:
         """Bitmaps of the events of some rows, from the row ``first`` of the other leaf on.
 
-        Returns where in the origins row 0 of each table would be, and origins, words and ranks.
+        Returns where in the origins row 0 of each table would be, or None if all its bits are set,
+        and origins, words and ranks.
         """
-        offsets, origins, words, ranks = [], [_NO_SIZES], [], []
-        size = place = 0
-        for table, rows in tested:
-            rows, lows, sizes = self._tested_range(table, rows, first)
-            used = (sizes + (WORD - 1)) // WORD
-            places = np.cumsum(used) - used
-            its_words = np.empty(int(used.sum()), np.uint64)
-            its_ranks = np.empty(len(its_words), np.int32)
-            fill_bits(
-                rows, lows, sizes, places,
-                self._leaves[table.x].values, self._leaves[table.y].values,
-                np.array(table.comparisons, np.int64), its_words, its_ranks,
-            )  # fmt: skip
-            base = self._leaves[table.x].base
-            its_origins = np.empty(self._leaves[table.x].stop - base, np.int64)
-            its_origins[rows - base] = (place + places) * WORD - lows
-            offsets.append(size - base)
-            size += len(its_origins)
-            place += len(its_words)
-            origins.append(its_origins)
-            words.append(its_words)
-            ranks.append(its_ranks)
-            self.tallies[len(self._leaves) + number, counts.COMPARED] += int(sizes.sum())
+        lengths = [self._leaves[table.x].stop - self._leaves[table.x].base for table, _ in tested]
+        ends = [0, *accumulate(lengths)]
+        origins = np.empty(ends[-1], np.int64)
+        place = 0
+        filled = []
+        for (table, rows), offset, length in zip(tested, ends, lengths, strict=False):
+            x = self._leaves[table.x]
+            marks = np.zeros(length, np.int8)
+            join_kernels.mark(rows, x.base, marks)
+            its_origins = origins[offset : offset + length]
+            tests = (marks, *self._tested_range(table), first, self._leaves[table.y].stop)
+            place, pairs = place_bits(*tests, place, its_origins)
+            self.tallies[len(self._leaves) + number, counts.COMPARED] += pairs
+            filled.append((table, tests, its_origins, pairs, offset))
+        offsets: list[int | None] = []
         # A word is read behind the last one.
-        words.append(np.zeros(1, np.uint64))
-        ranks.append(np.zeros(1, np.int32))
+        words, ranks = np.empty(place + 1, np.uint64), np.empty(place + 1, np.int32)
+        for table, tests, its_origins, pairs, offset in filled:
+            x, y = self._leaves[table.x], self._leaves[table.y]
+            compared = np.array(table.comparisons, np.int64)
+            passed = fill_bits(
+                *tests, x.base, x.values, y.values, compared, its_origins, words, ranks
+            )
+            offsets.append(None if passed == pairs else offset - x.base)
         self.bytes = max(self.bytes, self._bounds.nbytes + 12 * place)
-        return offsets, np.concatenate(origins), np.concatenate(words), np.concatenate(ranks)
+        return offsets, origins, words, ranks
+
+    def _tested_range(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that each event of a table is tested against: the first, and behind the last."""
+        return self._bounds_of(table.low), self._bounds_of(table.high)
+
+    def _bounds_of(self, bound: int) -> np.ndarray:
+        """The bounds of all events of a leaf."""
+        leaf = self._leaves[self._operators.bounds[bound].x]
+        offset = self._offsets[bound]
+        return self._bounds[offset + leaf.base : offset + leaf.stop]
 
     def _count_last(self) -> int:
-        """Count matches while the records of the join before the root are made, but not stored."""
+        """Count matches without making the records of the join before the root."""
         root, number = self._operators.joins[-1], len(self._operators.joins) - 2
         join = self._operators.joins[number]
-        event, last = join.inner, root.inner
-        z, y = self._leaves[event], self._leaves[last]
-        fresh = max(z.fresh, self.starts[event])
-        fresh_last = max(y.fresh, self.starts[last])
-        column = len(join.columns) - 1
-        results = np.zeros(3, np.int64)
-        first = self.starts[last] if root.outer_drives else fresh_last
-        for outer, is_new in self._inputs(join):
-            begin = fresh if is_new else self.starts[event]
-            ranges = self._ranges(number, join, outer, begin)
-            self._count_pairs(outer, ranges, self._last(root, column, first), results)
+        z, y = self._leaves[join.inner], self._leaves[root.inner]
+        first, fresh = self.starts[join.inner], max(z.fresh, self.starts[join.inner])
+        first_last, fresh_last = self.starts[root.inner], max(y.fresh, self.starts[root.inner])
+        old, new = self._rows(join.outer)
+        outer = np.concatenate((old, new), axis=1) if old.shape[1] else new
+        ranges = self._filtered(number, join, outer, self._ranges(number, join, outer, first))
+        # Old records meet new events of the last leaf only.
+        passes = [(outer, ranges, first_last if root.outer_drives else fresh_last)]
+        if all(root.drives):
+            passes.append((old, ranges._replace(stop=fresh), fresh_last))
+        results = np.zeros((len(passes), 3), np.int64)
+        for at, (records, its_ranges, first_y) in enumerate(passes):
+            lasts = self._lasts(root, first_y)
+            counts_old = at > 0 or not root.outer_drives
+            for last, found in zip(lasts, (results[at], np.zeros(3, np.int64)), strict=False):
+                counted.count_last(
+                    records, old.shape[1], fresh, counts_old, its_ranges, last,
+                    *self._extents(join.outer, records), np.empty((2, len(last.times) + 1), np.int64),
+                    found,
+                )  # fmt: skip
+                if last is not lasts[0]:
+                    self.tallies[-1, counts.COMPARED] += found[2]
+            if at == 0 and self._operators.is_rotated:
+                begin = (fresh if root.outer_drives else first) - z.base
+                results[0, :2] = counted.total_weights(lasts[0], begin, y.times)
+        made, span, _ = results[0].tolist()
         tally = self.tallies[len(self._leaves) + number]
-        tally[counts.CREATED] = results[0]
-        tally[counts.LIFETIME] = results[0] * self._operators.window - results[1]
-        if root.inner_drives:
-            old = self._rows(join.outer)[0]
-            if old.shape[1] and fresh > self.starts[event] and fresh_last < y.stop:
-                ranges = self._ranges(number, join, old, self.starts[event], fresh)
-                self._count_pairs(old, ranges, self._last(root, column, fresh_last), results)
-        return int(results[2])
+        tally[counts.CREATED] = made
+        tally[counts.LIFETIME] = made * self._operators.window - span
+        return int(results[:, 2].sum())
 
-    def _count_pairs(
+    def _extents(
+        self, number: int, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Times and rows of the first, and of the last, events of records of a buffer."""
+        if number < len(self._leaves):
+            times = self._leaves[number].times
+            return times, rows[0], times, rows[0]
+        join = self._operators.joins[number - len(self._leaves)]
+        if len(join.first) == len(join.last) == 1:
+            (first,), (last,) = join.first, join.last
+            start, end = (self._leaves[join.columns[at]].times for at in (first, last))
+            return start, rows[first], end, rows[last]
+        numbers = np.arange(rows.shape[1], dtype=np.int32)
+        start, end = self.extent(join, rows)
+        return start, numbers, end, numbers
+
+    def _lasts(self, root: Join, first: int) -> list[counted.Last]:
+        """The last join with the rows from ``first`` on, and without its filters if it has any."""
+        lows, highs = [*root.lows, *root.filter_lows], [*root.highs, *root.filter_highs]
+        lasts = [self._last(root, lows, highs, first)]
+        if root.has_filters:
+            lasts.append(self._last(root, root.lows, root.highs, first))
+        return lasts
+
+    def _last(
         self,
-        outer: np.ndarray,
-        ranges: join_kernels.Ranges,
-        last: join_kernels.Last,
-        results: np.ndarray,
-    ) -> None:
-        join = self._operators.joins[-2]
-        times = self._leaves[join.inner].times
-        below = None
-        if join.outer >= len(self._leaves):
-            below = self._operators.joins[join.outer - len(self._leaves)]
-        if below is None:
-            start = end = self._leaves[join.outer].times
-            first = last_row = outer[0]
-        elif len(below.first) == len(below.last) == 1:
-            first, last_row = outer[below.first[0]], outer[below.last[0]]
-            start = self._leaves[below.columns[below.first[0]]].times
-            end = self._leaves[below.columns[below.last[0]]].times
-        else:
-            start, end = self.extent(below, outer)
-            first = last_row = np.arange(outer.shape[1], dtype=np.int32)
-        join_kernels.count_last(outer, ranges, last, times, start, first, end, last_row, results)
-
-    def _last(self, root: Join, column: int, first: int) -> join_kernels.Last:
-        """The last join with the events of the root's leaf from ``first`` on."""
-        leaf = self._leaves[root.columns[column]]
-        rows = np.arange(leaf.base, leaf.stop)
-        lows = np.full(len(rows), first, np.int32)
-        highs = np.full(len(rows), self._leaves[root.inner].stop, np.int32)
-        for at, bound in root.lows:
-            if at == column:
-                offset = self._offsets[bound]
-                np.maximum(lows, self._bounds[offset + leaf.base : offset + leaf.stop], out=lows)
-        for at, bound in root.highs:
-            if at == column:
-                offset = self._offsets[bound]
-                np.minimum(highs, self._bounds[offset + leaf.base : offset + leaf.stop], out=highs)
-        tested = [(table, rows) for _, table in root.tables]
-        _, origins, words, ranks = self._bits(len(self._operators.joins) - 1, tested, first)
+        root: Join,
+        lows: Sequence[tuple[int, int]],
+        highs: Sequence[tuple[int, int]],
+        first: int,
+    ) -> counted.Last:
+        column = len(root.columns) - 2
+        z, y = self._leaves[root.columns[column]], self._leaves[root.inner]
+        size = z.stop - z.base
+        tables = [table for _, table in root.tables]
+        its_lows = [bound for at, bound in lows if at == column] + [t.low for t in tables]
+        its_highs = [bound for at, bound in highs if at == column] + [t.high for t in tables]
+        ascending = not any(self._operators.bounds[at].comparisons for at in its_lows + its_highs)
+        tested = [(table, np.arange(z.base, z.stop)) for table in tables]
+        pairs = -self.tallies[-1, counts.COMPARED]
+        offsets, origins, words, ranks = self._bits(len(self._operators.joins) - 1, tested, first)
+        pairs += self.tallies[-1, counts.COMPARED]
         passed = np.empty(0, np.int32)
-        for table, _ in tested:
-            _, its_lows, sizes = self._tested_range(table, rows, first)
-            np.maximum(lows, its_lows, out=lows, casting="unsafe")
-            np.minimum(highs, its_lows + sizes, out=highs, casting="unsafe")
-            size = int(sizes.sum()) + len(sizes)
-            if size <= _DENSE:
-                places = np.cumsum(sizes + 1) - sizes - 1
-                passed = np.empty(size, np.int32)
-                count_passed(words, origins + its_lows, sizes, places, passed)
-                origins = places - its_lows
-        return join_kernels.Last(
-            lows=self._places([pair for pair in root.lows if pair[0] != column]),
-            highs=self._places([pair for pair in root.highs if pair[0] != column]),
-            event_lows=lows,
-            event_highs=highs,
-            base=leaf.base,
+        if offsets == [None]:
+            origins, tables = _NO_SIZES, []
+        if tables and pairs + size <= _DENSE:
+            passed = np.empty(pairs + size, np.int32)
+            count_passed(words, *self._tested_range(tables[0]), first, y.stop, origins, passed)
+        last = counted.Last(
+            lows=self._places([pair for pair in lows if pair[0] != column]),
+            highs=self._places([pair for pair in highs if pair[0] != column]),
+            first=first,
+            stop=y.stop,
+            base=z.base,
+            limits=np.empty((2, size), np.int64),
+            passing=np.empty((2, size), np.int64),
+            sums=np.empty((3, size + 1), np.int64),
+            times=z.times[z.base : z.stop],
             origins=origins,
             words=words,
             ranks=ranks,
             passed=passed,
-            first=first,
-            stop=self._leaves[root.inner].stop,
+            # Without running counts, sums of them are not known.
+            ascending=ascending and (len(passed) > 0 or not tables),
         )
+        places = [self._offsets[bound] + z.base for bound in its_lows]
+        counted.fill_last(
+            last,
+            self._bounds,
+            np.array(places, np.int64),
+            np.array([self._offsets[bound] + z.base for bound in its_highs], np.int64),
+            places[-1] if tables else -1,
+        )
+        return last
 
     def waiting(self, records: Sequence[np.ndarray], starts: Sequence[int]) -> int:
         """How many records of the join before the root later rounds may read, if none is stored.
@@ -471,7 +516,7 @@ class Assembly:
         """
         number = len(self._operators.joins) - 2
         join = self._operators.joins[number]
-        if not self._operators.joins[-1].inner_drives:
+        if self._operators.is_rotated or not self._operators.joins[-1].inner_drives:
             return 0
         if join.outer < len(self._leaves):
             outer = np.arange(starts[join.outer], self._leaves[join.outer].stop, dtype=np.int32)[
@@ -480,19 +525,8 @@ class Assembly:
         else:
             outer = records[join.outer - len(self._leaves)]
         ranges = self._ranges(number, join, outer, starts[join.inner])
+        ranges = self._filtered(number, join, outer, ranges)
         return int(join_kernels.count_events(outer, ranges, _NO_SIZES))
-
-    def _tested_range(
-        self, table: Table, rows: np.ndarray, first: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The events of some records, the first row that each is tested against, and how many."""
-        x, y = self._leaves[table.x], self._leaves[table.y]
-        marks = np.zeros(x.stop - x.base, np.int8)
-        join_kernels.mark(rows, x.base, marks)
-        events = x.base + np.flatnonzero(marks)
-        lows = np.maximum(self._bounds[self._offsets[table.low] + events], first).astype(np.int64)
-        highs = np.minimum(self._bounds[self._offsets[table.high] + events], y.stop)
-        return events, lows, np.maximum(highs - lows, 0)
 
     def _groups(self, join: Join, inner: np.ndarray) -> tuple[join_kernels.Groups, np.ndarray]:
         """Inner records by their key, and in this order."""
@@ -547,9 +581,9 @@ class Assembly:
         place = (inner_code * width + rows)[sorted_by]
         lows = np.full(outer.shape[1], first, np.int64)
         highs = np.full(outer.shape[1], key.stop, np.int64)
-        for column, bound in join.lows:
+        for column, bound in [*join.lows, *join.filter_lows]:
             np.maximum(lows, self._bounds[self._offsets[bound] + outer[column]], out=lows)
-        for column, bound in join.highs:
+        for column, bound in [*join.highs, *join.filter_highs]:
             np.minimum(highs, self._bounds[self._offsets[bound] + outer[column]], out=highs)
         begin = np.searchsorted(place, outer_code * width + lows)
         end = np.searchsorted(place, outer_code * width + highs)

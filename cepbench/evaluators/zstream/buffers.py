@@ -38,15 +38,21 @@ class Leaf:
         """A buffer without events."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.full((columns, WORD), np.nan))
 
-    def extend(self, times: np.ndarray, positions: np.ndarray, values: np.ndarray) -> int:
-        """Drop what is not stored any more, add the events of a batch, and give what was dropped."""
+    def extend(self, events: int) -> int:
+        """Drop what is not stored any more, make room for events, and give what was dropped."""
         dropped = self.base
         kept = slice(dropped, self.stop)
-        self.times = np.concatenate((self.times[kept], times))
-        self.positions = np.concatenate((self.positions[kept], positions))
-        padding = np.full((len(values), WORD), np.nan)
-        self.values = np.concatenate((self.values[:, kept], values, padding), axis=1)
-        self.base, self.fresh, self.stop = 0, self.fresh - dropped, self.stop - dropped
+        count = self.stop - dropped
+
+        def moved(stored: np.ndarray, room: int) -> np.ndarray:
+            found = np.empty((*stored.shape[:-1], count + room), stored.dtype)
+            found[..., :count] = stored[..., kept]
+            return found
+
+        self.times, self.positions = moved(self.times, events), moved(self.positions, events)
+        self.values = moved(self.values, events + WORD)
+        self.values[:, -WORD:] = np.nan
+        self.base, self.fresh, self.stop = 0, self.fresh - dropped, count
         return dropped
 
     def first_row(self, time: int) -> int:

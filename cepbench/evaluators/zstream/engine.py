@@ -14,7 +14,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.evaluators.zstream.buffers import Leaf
-from cepbench.evaluators.zstream.operators import Negation, Operators
+from cepbench.evaluators.zstream.operators import Negation, operators_of
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.streams.event_stream import EventStream
@@ -48,7 +48,7 @@ class ZStreamEngine(PlanEngine):
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
-        operators = Operators(
+        operators = operators_of(
             branch, tree, placements=placements, hashing=hashing, reports=task.reports
         )
         self._operators = operators
@@ -106,12 +106,13 @@ class ZStreamEngine(PlanEngine):
         """Add the events of a batch to the leaf buffers, behind where rounds have come."""
         dropped = []
         for number, rows in enumerate(self.leaf_rows(batch)):
-            columns = self._operators.values[number]
-            values = np.empty((len(columns), len(rows)))
-            for expression, column in columns.items():
-                values[column] = self.values(expression, batch, rows)
             leaf = self._leaves[number]
-            dropped.append(leaf.extend(batch.timestamps[rows], rows + first_position, values))
+            dropped.append(leaf.extend(len(rows)))
+            new = slice(leaf.stop, leaf.stop + len(rows))
+            np.take(batch.timestamps, rows, out=leaf.times[new], mode="clip")
+            np.add(rows, first_position, out=leaf.positions[new])
+            for expression, column in self._operators.values[number].items():
+                leaf.values[column, new] = self.values(expression, batch, rows)
             self._counts[number, counts.CREATED] += len(rows)
         for number, join in enumerate(self._operators.joins):
             moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
@@ -304,12 +305,11 @@ class ZStreamEngine(PlanEngine):
         for number, columns in enumerate(self._operators.values):
             leaf = self._leaves[number] = Leaf.empty(len(columns))
             times = stored(f"times/{number}", leaf.times)
+            leaf.extend(len(times))
+            leaf.times[:] = times
+            leaf.positions[:] = stored(f"positions/{number}", leaf.positions, times.shape)
             values = (len(columns), len(times))
-            leaf.extend(
-                times,
-                stored(f"positions/{number}", leaf.positions, times.shape),
-                stored(f"values/{number}", leaf.values, values),
-            )
+            leaf.values[:, : len(times)] = stored(f"values/{number}", leaf.values, values)
             leaf.stop, leaf.fresh = len(times), fresh[number]
         for number, rows in enumerate(self._records):
             self._records[number] = stored(f"records/{number}", rows)

@@ -108,6 +108,9 @@ class Join:
         Which of the inner buffer's columns the ranges are of.
     lows, highs : list of (int, int)
         The column of an outer record, and the number of the bound that its event sets.
+    filter_lows, filter_highs : list of (int, int)
+        Those of negations that are filters of its records (NEG), but can be ranges, since they
+        depend on one of the two events at most.
     tables : list of (int, Table)
     start : int
         A column of the inner buffer that holds the first event of its records, if that is
@@ -137,6 +140,8 @@ class Join:
     key: int = 0
     lows: list[tuple[int, int]] = field(default_factory=list)
     highs: list[tuple[int, int]] = field(default_factory=list)
+    filter_lows: list[tuple[int, int]] = field(default_factory=list)
+    filter_highs: list[tuple[int, int]] = field(default_factory=list)
     tables: list[tuple[int, Table]] = field(default_factory=list)
     start: int = -1
     start_lows: list[tuple[int, int]] = field(default_factory=list)
@@ -154,6 +159,16 @@ class Join:
     def is_range(self) -> bool:
         """Whether its records are ranges of events of a leaf, with bits, for each outer record."""
         return self.outer >= 0 and self.key == 0 and self.is_exact and not self.equalities
+
+    @property
+    def drives(self) -> tuple[bool, bool]:
+        """Whether a record of the outer, and the inner, buffer can hold the last event."""
+        return self.outer_drives, self.inner_drives
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether some of its ranges are those of filters."""
+        return bool(self.filter_lows or self.filter_highs)
 
     @property
     def is_exact(self) -> bool:
@@ -191,7 +206,10 @@ class Operators:
     names : list of tuple of str
         The variables of each node, leaves first.
     counts_last : bool
-        Whether matches are counted while the records of the join before the root are made.
+        Whether matches are counted without making the records of the join before the root.
+    is_rotated : bool
+        Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
+        those of the plan that was given.
     targets : ndarray of int64, shape (columns,)
         Where each column of the root's records is in a match.
     finals : list of int
@@ -229,12 +247,13 @@ class Operators:
         self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
         self._numbers: dict[Bound, int] = {}
         self.joins: list[Join] = []
-        for node in self._planned.nodes[self._planned.inner :]:
+        inner = self._planned.inner
+        for number, node in enumerate(self._planned.nodes[inner:], inner):
             self.names.append(node.variables)
-            self.joins.append(self._join(node))
+            self.joins.append(self._join(number, node))
         for join in self.joins:
-            drives = (join.outer_drives, join.inner_drives)
-            for child, sibling_drives in zip((join.outer, join.inner), drives[::-1], strict=True):
+            children = (join.inner, join.outer)
+            for child, sibling_drives in zip(children, join.drives, strict=True):
                 if child >= len(self.leaves):
                     self.joins[child - len(self.leaves)].is_kept = sibling_drives
 
@@ -242,6 +261,7 @@ class Operators:
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
         columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
         self.targets = np.array([names.index(name) for name in columns], np.int64)
+        self.is_rotated = False
         self.counts_last = not reports and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
@@ -293,13 +313,13 @@ class Operators:
     def _high(self, x: str, y: str) -> int:
         return self._bound(x, y, 0 if (y, x) in self._before else self.window + 1)
 
-    def _join(self, node: Node) -> Join:
+    def _join(self, number: int, node: Node) -> Join:
         if node.left < 0:
             join = Join(-1, node.right, False, True, (node.right,), first=(0,), last=(0,))
             self._add_negations(join, node.checks)
             return join
         outer, inner, drives = node.right, node.left, node.drives[::-1]
-        if self._is_swapped(node):
+        if self._is_swapped(number, node):
             outer, inner, drives = inner, outer, drives[::-1]
         names = (*self._names(outer), *self._names(inner))
         join = Join(outer, inner, *drives, tuple(self._leaf_of[name] for name in names))
@@ -311,15 +331,21 @@ class Operators:
         self._add_negations(join, [check for check in node.checks if check not in pushed])
         return join
 
-    def _is_swapped(self, node: Node) -> bool:
+    def _is_swapped(self, number: int, node: Node) -> bool:
         """Whether the left buffer is the outer one: the right one is then a leaf, or comes first."""
         leaves = len(self.leaves)
         if (node.left < leaves) != (node.right < leaves):
             return node.right < leaves
         if node.left < leaves and not all(node.drives):
             # A negation tied to the earlier event alone is a range of rows of the later one.
-            earlier = self._names(node.left if node.drives[1] else node.right)[0]
-            if any(self._ties(check) == {earlier} for check in node.checks):
+            (left,) = self._names(node.left)
+            tied = {name for check in node.checks for name in self._ties(check)}
+            if len(tied) == 1:
+                return tied == {left}
+            parent = next((p for p in self._planned.nodes if number in (p.left, p.right)), None)
+            if parent and parent.drives == (number == parent.right, number == parent.left):
+                # What comes later joins these records as far as the window of the earlier event
+                # allows, and is therefore looked up once for all records with that event.
                 return node.drives[1]
         return node.drives[0] and not node.drives[1]
 
@@ -363,7 +389,8 @@ class Operators:
             sides = [separated_sides(clause) for clause in check.clauses]
             if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
                 continue
-            if check.name in self._filters:
+            is_filter = check.name in self._filters
+            if is_filter and join.inner >= len(self.leaves):
                 continue
             after, before = check.after[0], check.before[0]
             if before in outer and after == key and self._ties(check) <= {before}:
@@ -381,7 +408,10 @@ class Operators:
                 is_after,
                 len(self.names) - 1,
             )
-            (join.highs if is_after else join.lows).append((outer.index(x), self._number(bound)))
+            lows, highs = join.lows, join.highs
+            if is_filter:
+                lows, highs = join.filter_lows, join.filter_highs
+            (highs if is_after else lows).append((outer.index(x), self._number(bound)))
             pushed.append(check)
         return pushed
 
@@ -461,7 +491,47 @@ class Operators:
                     found.comparisons.append((at[x], self._compared(clause, x)))
             join.negations.append(found)
 
+    def stand_for(self, names: tuple[str, ...]) -> None:
+        """Count the records of the last two variables where those of the join below are counted."""
+        self.names[-2], self.is_rotated = names, True
+        root = self.joins[-1]
+        z, y = (self.leaves[leaf].name for leaf in root.columns[-2:])
+        # What the window says of them is implied only beside a record that comes before both.
+        root.lows.append((len(root.columns) - 2, self._low(z, y)))
+        root.highs.append((len(root.columns) - 2, self._high(z, y)))
+
     def place(self, attribute: Attribute) -> tuple[int, int]:
         """The leaf and the column of values of an attribute that clauses on records read."""
         leaf = self._leaf_of[attribute.variable]
         return leaf, self.values[leaf][Attribute(attribute.variable, attribute.name)]
+
+
+def operators_of(
+    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
+) -> Operators:
+    """The operators that evaluate a plan; see :class:`Operators`.
+
+    If matches are only counted, records of two events that come last in a bushy plan are counted for
+    each record on the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as
+    ``((X, y), z)``, or ``((X, z), y)``, neither of whose last joins makes a record.
+    """
+    planned = Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+    if reports or planned.counts_last or isinstance(tree, str):
+        return planned
+    left, right = tree
+    if (
+        isinstance(left, str)
+        or isinstance(right, str)
+        or not all(isinstance(x, str) for x in right)
+    ):
+        return planned
+    root, pair = planned.joins[-1], planned.joins[-2]
+    if root.drives[root.columns[:2] == pair.columns]:  # the other side of the root
+        return planned
+    for first, last in (right, right[::-1]):
+        rotated = ((left, first), last)
+        found = Operators(pattern, rotated, placements=placements, hashing=hashing, reports=False)
+        if found.counts_last and not all(found.joins[-1].drives):
+            found.stand_for(planned.names[-2])
+            return found
+    return planned

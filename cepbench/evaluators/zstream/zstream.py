@@ -10,9 +10,10 @@ evaluated by hashing (section 5.2.2).
 Differs from the paper: the window is checked in every join, not only once a round. The EAT is that of
 the final events not yet assembled, and every class that may come last is final. An NSEQ record has
 the times of its positive event, of which there is one record, and the negating event is only a
-bound on rows of the other neighbour. Records are row numbers; conditions are tested once for each
-pair of events; the root's records are counted without being made if matches are only counted. A
-round that would make many records is cut in two.
+bound on rows of the other neighbour. KSEQ forms groups from the finished records of the plain
+variables, not where start and end meet. Records are row numbers; conditions are tested once for each
+pair of events; if matches are only counted, the root's records and those below it are counted without
+being made. A round that would make many records is cut in two.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ ZSTREAM = Evaluator(
     "zstream",
     ZStreamRun,
     kinds=("tree", "order"),
-    constructs=("SEQ", "AND", "OR", "NOT", "nesting"),
+    constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     options={
         "batch_size": Option(32_768, partial(whole, least=1), "events in a round"),

@@ -32,65 +32,118 @@ _SUM = np.uint64(0x0101010101010101)
 
 
 @njit_in_place
-def fill_bits(rows, lows, sizes, places, left, right, comparisons, words, ranks):
+def place_bits(marks, lows, highs, first, stop, place, origins):
+    """Find where the words of events begin.
+
+    Parameters
+    ----------
+    marks : int8 array, shape (n,)
+        Which events have words.
+    lows, highs : int32 arrays, shape (n,)
+        The rows of the other leaf that each event is tested against,
+    first, stop : int
+        as far as they are between these.
+    place : int
+        The first word.
+    origins : int64 array, shape (n,)
+        Written in place.
+
+    Returns
+    -------
+    place, pairs : int
+        The place behind the last word, and the number of pairs of events.
+    """
+    pairs = 0
+    for i in range(len(marks)):
+        if marks[i] == 0:
+            continue
+        low = max(lows[i], first)
+        size = max(min(highs[i], stop) - low, 0)
+        origins[i] = place * WORD - low
+        place += (size + WORD - 1) >> 6
+        pairs += size
+    return place, pairs
+
+
+@njit_in_place
+def fill_bits(
+    marks, lows, highs, first, stop, base, left, right, comparisons, origins, words, ranks
+):
     """Test events of one leaf against those of another within their time ranges.
 
     Parameters
     ----------
-    rows : int32 array, shape (n,)
-        Row numbers of the first leaf.
-    lows, sizes, places : int64 arrays, shape (n,)
-        First row of the second leaf, number of rows, and first word of each.
+    marks, lows, highs, first, stop, origins
+        As in :func:`place_bits`, which has written the latter.
+    base : int
+        The row of the first event.
     left, right : float64 arrays, shape (columns, events + WORD)
         The values of both leaves.
     comparisons : int64 array, shape (k, 3)
         Column of the first leaf, column of the second, operator.
     words, ranks : uint64 and int32 arrays
         Written in place.
+
+    Returns
+    -------
+    int
+        The number of set bits.
     """
-    for i in range(len(rows)):
-        place = places[i]
+    total = 0
+    for i in range(len(marks)):
+        if marks[i] == 0:
+            continue
+        low, high = max(lows[i], first), min(highs[i], stop)
+        place = (origins[i] + low) >> 6
         count = np.int32(0)
-        for at in range(0, sizes[i], WORD):
-            word = _ALL
+        for row in range(low, high, WORD):
+            word = lowest(high - row)
             for k in range(len(comparisons)):
                 word &= _compared(
                     comparisons[k, 2],
-                    left[comparisons[k, 0], rows[i]],
+                    left[comparisons[k, 0], base + i],
                     right,
                     comparisons[k, 1],
-                    lows[i] + at,
+                    row,
                 )
-            word &= lowest(sizes[i] - at)
             words[place] = word
             ranks[place] = count
             count += np.int32(bits_in(word))
             place += 1
+        total += count
+    return total
 
 
 @njit_in_place
-def count_passed(words, bits, sizes, places, passed):
+def count_passed(words, lows, highs, first, stop, origins, passed):
     """Running counts of set bits, for where most ranges of rows are counted.
 
     Parameters
     ----------
     words : uint64 array
-    bits, sizes, places : int64 arrays, shape (n,)
-        The first bit of each event, a word's, how many it has, and where its counts begin.
-    passed : int32 array
+    lows, highs, first, stop
+        As in :func:`place_bits`, of events that all have words.
+    origins : int64 array, shape (n,)
+        The bit of row 0 of each event; overwritten by the count of row 0.
+    passed : int32 array, shape (pairs + n,)
         Written in place: of each event, how many of its first 0, 1, … bits are set.
     """
-    for i in range(len(bits)):
-        its = passed[places[i] : places[i] + sizes[i] + 1]
+    place = 0
+    for i in range(len(origins)):
+        low = max(lows[i], first)
+        size = max(min(highs[i], stop) - low, 0)
+        word_place = (origins[i] + low) >> 6
+        origins[i] = place - low
         count = np.int32(0)
-        first = bits[i] >> 6
-        for row in range(0, sizes[i], WORD):
-            word = words[first + (row >> 6)]
-            block = its[row : min(row + WORD, sizes[i])]
+        for at in range(0, size, WORD):
+            word = words[word_place]
+            word_place += 1
+            block = passed[place + at : place + min(at + WORD, size)]
             for bit in range(len(block)):
                 block[bit] = count
                 count += np.int32((word >> np.uint64(bit)) & _ONE)
-        its[sizes[i]] = count
+        passed[place + size] = count
+        place += size + 1
 
 
 @njit_in_place

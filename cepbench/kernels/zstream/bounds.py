@@ -28,12 +28,45 @@ def first_rows(times, others, first, shift, found):
     found : int32 array, shape (n,)
         Written in place; ``m`` where there is none.
     """
-    row = first
-    for i in range(len(times)):
-        bound = times[i] + shift
-        while row < len(others) and others[row] < bound:
-            row += 1
+    # The scan has no branches, since which leaf has the next event cannot be predicted; what is left
+    # is the wait for one load after the other, so that two halves are scanned side by side.
+    end, half = len(times), len(times) // 2
+    i, row, j, other = 0, first, half, _first_row(others, first, times[half] + shift) if end else 0
+    while i < half and j < end and row < len(others) and other < len(others):
+        is_before = np.int64(others[row] < times[i] + shift)
         found[i] = row
+        row += is_before
+        i += 1 - is_before
+        is_before = np.int64(others[other] < times[j] + shift)
+        found[j] = other
+        other += is_before
+        j += 1 - is_before
+    _scan(times, others, shift, i, half, row, found)
+    _scan(times, others, shift, j, end, other, found)
+
+
+@njit_in_place
+def _scan(times, others, shift, i, end, row, found):
+    """The first rows for the events i … end - 1, from a row on."""
+    while i < end and row < len(others):
+        is_before = np.int64(others[row] < times[i] + shift)
+        found[i] = row
+        row += is_before
+        i += 1 - is_before
+    found[i:end] = row
+
+
+@njit_in_place
+def _first_row(others, first, time):
+    """The first row from ``first`` on that is not before a time."""
+    stop = len(others)
+    while first < stop:
+        middle = (first + stop) // 2
+        if others[middle] < time:
+            first = middle + 1
+        else:
+            stop = middle
+    return first
 
 
 @njit_in_place

@@ -48,7 +48,7 @@ _LONG = 2 * WORD
 
 
 @njit_in_place
-def _limits(records, r, lows, highs, bounds, first, stop):
+def limits(records, r, lows, highs, bounds, first, stop):
     """The range of rows of the key for one record."""
     for k in range(len(lows)):
         first = max(first, bounds[lows[k, 1] + records[lows[k, 0], r]])
@@ -58,7 +58,7 @@ def _limits(records, r, lows, highs, bounds, first, stop):
 
 
 @njit_in_place
-def _word(records, r, ranges, row):
+def word_of(records, r, ranges, row):
     """Which of the 64 rows from ``row`` on satisfy all conditions with a record."""
     word = word_at(
         ranges.words,
@@ -91,7 +91,7 @@ def count_events(records, ranges, sizes):
     total = 0
     tables = len(ranges.tables)
     for r in range(records.shape[1]):
-        low, high = _limits(
+        low, high = limits(
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         size = max(high - low, 0)
@@ -101,7 +101,7 @@ def count_events(records, ranges, sizes):
         elif size > 0 and tables > 0:
             size = 0
             for row in range(low, high, WORD):
-                size += bits_in(_word(records, r, ranges, row) & lowest(high - row))
+                size += bits_in(word_of(records, r, ranges, row) & lowest(high - row))
         total += size
         if len(sizes) > 0:
             sizes[r] = size
@@ -135,7 +135,7 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
             continue
         begin = end
         end += sizes[r]
-        low, high = _limits(
+        low, high = limits(
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         for column in range(columns):
@@ -149,7 +149,7 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
         if tables > 0:
             at = 0
             for row in range(low, high, WORD):
-                word = _word(records, r, ranges, row) & lowest(high - row)
+                word = word_of(records, r, ranges, row) & lowest(high - row)
                 while word != _NO_BITS:
                     its[at] = row + lowest_bit(word)
                     word &= word - _ONE
@@ -215,7 +215,7 @@ def count_groups(records, ranges, groups, lengths, sums, sizes):
     # their sums up to each key.
     known, begin, end = np.int64(-1), 0, 0
     for r in range(records.shape[1]):
-        low, high = _limits(
+        low, high = limits(
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         size = np.int64(0)
@@ -233,7 +233,7 @@ def count_groups(records, ranges, groups, lengths, sums, sizes):
                 size = sums[high] - sums[low]
             else:
                 for row in range(low, high, WORD):
-                    word = _word(records, r, ranges, row + groups.base)
+                    word = word_of(records, r, ranges, row + groups.base)
                     size += _sum_of(word, lengths, sums, row, min(high, row + WORD))
         total += size
         if len(sizes) > 0:
@@ -284,7 +284,7 @@ def join_groups(records, inner, ranges, groups, sizes, found):
             continue
         begin = at = end
         end += sizes[r]
-        low, high = _limits(
+        low, high = limits(
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         least = _least(records, r, groups, ranges.bounds)
@@ -294,7 +294,7 @@ def join_groups(records, inner, ranges, groups, sizes, found):
         for row in range(low, high, WORD):
             word = lowest(high - row)
             if len(ranges.tables) > 0:
-                word &= _word(records, r, ranges, row)
+                word &= word_of(records, r, ranges, row)
             while word != _NO_BITS:
                 key = row + lowest_bit(word)
                 word &= word - _ONE
@@ -304,142 +304,6 @@ def join_groups(records, inner, ranges, groups, sizes, found):
                     for place in range(stop - start):
                         found[columns + column, at + place] = inner[column, start + place]
                 at += stop - start
-
-
-class Last(NamedTuple):
-    """The last join, with a leaf, of records that are counted as they are made.
-
-    A record is one of the outer buffer and an event ``z`` of a leaf.
-    """
-
-    lows: np.ndarray  #: int64 (k, 2): column of the outer record, offset in ``bounds``
-    highs: np.ndarray  #: int64 (k, 2)
-    event_lows: np.ndarray  #: int32, by row of ``z``: the first row of the last leaf
-    event_highs: np.ndarray  #: int32, by row of ``z``: the row behind the last one
-    base: int  #: the row of ``z`` with number 0
-    origins: np.ndarray  #: int64, by row of ``z``: its bit of row 0; empty without a condition
-    words: np.ndarray  #: uint64
-    ranks: np.ndarray  #: int32
-    passed: np.ndarray  #: int32: running counts of bits, to which ``origins`` refer; may be empty
-    first: int  #: the first row of the last leaf
-    stop: int  #: the row behind the last one
-
-
-@njit_in_place
-def count_last(records, ranges, last, times, start_times, start_rows, end_times, end_rows, results):
-    """Count two joins at once: outer records with a leaf's events, and these with the last leaf's.
-
-    Parameters
-    ----------
-    records : int32 array, shape (columns, n)
-    ranges : Ranges
-        Of the first of the two joins.
-    last : Last
-    times : int64 array
-        Timestamps of the leaf of the first join, by row.
-    start_times, end_times : int64 arrays
-        Timestamps of the leaves of the first and the last events of the outer records.
-    start_rows, end_rows : int32 arrays, shape (n,)
-        The rows of those events.
-    results : int64 array, shape (3,)
-        Added to: the records of the first join, the sum of the times that they extend over, the
-        records of the second join.
-    """
-    made, span, total = np.int64(0), np.int64(0), np.int64(0)
-    tables, tested = len(ranges.tables) > 0, len(last.origins) > 0
-    for r in range(records.shape[1]):
-        low, high = _limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
-        if low >= high:
-            continue
-        # Of most records nothing is left, if conditions are selective.
-        if (
-            tables
-            and high - low <= WORD
-            and _word(records, r, ranges, low) & lowest(high - low) == _NO_BITS
-        ):
-            continue
-        first, stop = _limits(
-            records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop
-        )
-        start, end = start_times[start_rows[r]], end_times[end_rows[r]]
-        # Indices from 0 on, so that loops vectorize.
-        its_times = times[low:high]
-        lows = last.event_lows[low - last.base : high - last.base]
-        highs = last.event_highs[low - last.base : high - last.base]
-        for row in range(0, high - low, WORD):
-            count = min(high - low - row, WORD)
-            word = lowest(count)
-            if tables:
-                word &= _word(records, r, ranges, low + row)
-            bits = bits_in(word)
-            made += bits
-            if 4 * bits < count:
-                while word != _NO_BITS:
-                    at = row + lowest_bit(word)
-                    word &= word - _ONE
-                    span += max(end, its_times[at]) - min(start, its_times[at])
-                    begin, behind = max(first, lows[at]), min(stop, highs[at])
-                    if tested:
-                        total += _tested_events(low + at, begin, behind, last)
-                    else:
-                        total += max(behind - begin, 0)
-                continue
-            block_times = its_times[row : row + count]
-            block_lows, block_highs = lows[row : row + count], highs[row : row + count]
-            if bits == count:
-                for at in range(count):
-                    span += max(end, block_times[at]) - min(start, block_times[at])
-            else:
-                for at in range(count):
-                    span += np.int64((word >> np.uint64(at)) & _ONE) * (
-                        max(end, block_times[at]) - min(start, block_times[at])
-                    )
-            if len(last.passed) > 0:
-                origins = last.origins[low + row - last.base : low + row - last.base + count]
-                for at in range(count):
-                    behind = max(min(stop, block_highs[at]), block_lows[at])
-                    begin = min(max(first, block_lows[at]), behind)
-                    found = (
-                        last.passed[np.uint64(origins[at] + behind)]
-                        - last.passed[np.uint64(origins[at] + begin)]
-                    )
-                    total += np.int64((word >> np.uint64(at)) & _ONE) * found
-            elif tested:
-                for at in range(count):
-                    if (word >> np.uint64(at)) & _ONE != _NO_BITS:
-                        total += _tested_events(
-                            low + row + at,
-                            max(first, block_lows[at]),
-                            min(stop, block_highs[at]),
-                            last,
-                        )
-            elif bits == count:
-                for at in range(count):
-                    total += max(min(stop, block_highs[at]) - max(first, block_lows[at]), 0)
-            else:
-                for at in range(count):
-                    total += np.int64((word >> np.uint64(at)) & _ONE) * max(
-                        min(stop, block_highs[at]) - max(first, block_lows[at]), 0
-                    )
-    results[0] += made
-    results[1] += span
-    results[2] += total
-
-
-@njit_in_place
-def _tested_events(z, first, stop, last):
-    """How many events of a range satisfy the conditions with an event ``z``."""
-    if first >= stop:
-        return np.int64(0)
-    bit = last.origins[z - last.base] + first
-    count = stop - first
-    if len(last.passed) > 0:
-        return np.int64(last.passed[bit + count] - last.passed[bit])
-    if (bit & 63) + count <= WORD:
-        return bits_in((last.words[bit >> 6] >> np.uint64(bit & 63)) & lowest(count))
-    return bits_between(last.words, last.ranks, bit, bit + count)
 
 
 @njit

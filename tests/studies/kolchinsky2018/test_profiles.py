@@ -125,7 +125,7 @@ def test_the_folders_of_finished_sweeps_stay(experiment: str, name: str) -> None
     if experiment == "types":
         first["patterns"] = 12
     if experiment == "latency":
-        first["alphas"] = [0.0, 0.5, 1.0]
+        first |= {"alphas": [0.0, 0.5, 1.0], "patterns": 16}
     config = config_of("quick", experiment, data, **first)
     assert sweep_folder("data", experiment, config) == Path(f"data/sweeps/{experiment}-{name}")
 
