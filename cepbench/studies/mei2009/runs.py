@@ -12,7 +12,7 @@ import pandas as pd
 from cepbench.sweeps.cells import NO_PLAN
 
 #: The evaluator that runs without a plan, and its name in charts and claims.
-NFA_EVALUATOR, NFA = "stack_nfa", "NFA"
+NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
 
 
 def setting_of(stream: str) -> str:
