@@ -73,7 +73,7 @@ def averages(
     ----------
     groups : iterable of (mapping, DataFrame)
         Columns that all rows of a group get, in front, and its rows. A metric is missing in rows
-        that do not count. The index has no duplicates.
+        that do not count.
     run, pattern : sequence of str
         Columns that name what is compared, and over what; see
         :func:`cepbench.analysis.common_patterns.common_rows`.
@@ -96,24 +96,32 @@ def averages(
         others of the group) and ``missing`` (those among them that this run lacks and another has).
     """
     rows = []
-    for group, table in groups:
-        common = {
-            metric: common_rows(table, table[metric].notna().to_numpy(), run, pattern)
-            for metric in wanted
-        }
-        for which, part in table.groupby(list(run), sort=False):
+    for group, given in groups:
+        table = given.reset_index(drop=True)
+        # Most metrics are known in the same rows: what is common is then found once.
+        masks: dict[str, bytes] = {}
+        common: dict[bytes, dict[str, np.ndarray]] = {}
+        for metric in wanted:
+            known = table[metric].notna().to_numpy()
+            mask = masks[metric] = known.tobytes()
+            if mask not in common:
+                its = common_rows(table, known, run, pattern)
+                common[mask] = {str(name): column.to_numpy() for name, column in its.items()}
+        for which, part in table[list(run)].groupby(list(run), sort=False):
             named = {**group, **dict(zip(run, which, strict=True))}
             seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
+            at = part.index.to_numpy()
+            counted = {mask: table.iloc[at[of["counted"][at]]] for mask, of in common.items()}
             for metric, statistics in wanted.items():
-                its = common[metric].loc[part.index]
-                counted = values(part[its["counted"]], metric)
+                of = common[masks[metric]]
+                numbers = values(counted[masks[metric]], metric)
                 counts = {
-                    "patterns": len(counted),
-                    "left_out": int(its["left_out"].iloc[0]),
-                    "missing": int(its["missing"].iloc[0]),
+                    "patterns": len(numbers),
+                    "left_out": int(of["left_out"][at[0]]),
+                    "missing": int(of["missing"][at[0]]),
                 }
                 for name, statistic in statistics.items():
-                    found = with_interval(counted, statistic, seed, resamples, *seeds, metric)
+                    found = with_interval(numbers, statistic, seed, resamples, *seeds, metric)
                     rows.append({**named, "metric": metric, "statistic": name, **found, **counts})
     return pd.DataFrame(rows)
 

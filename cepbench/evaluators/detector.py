@@ -159,12 +159,14 @@ class Detector:
         self._seconds = 0.0
         self._ended = ""
         # What matches return is no matter of evaluators.
-        plain = tuple(replace(pattern, returns=()) for pattern in task.patterns)
-        self._run = self._guarded(evaluator.open, replace(task, patterns=plain))
+        if any(pattern.returns for pattern in task.patterns):
+            plain = tuple(replace(pattern, returns=()) for pattern in task.patterns)
+            task = replace(task, patterns=plain)
+        self._run = self._guarded(evaluator.open, task)
         self._recent: RecentEvents | None = None
-        if task.pattern.returns and not (task.whole or output == "count"):
+        if self.pattern.returns and not (task.whole or output == "count"):
             self._recent = RecentEvents(
-                {a.name for column in task.pattern.returns for a in column.attributes()},
+                {a.name for column in self.pattern.returns for a in column.attributes()},
                 WINDOWS_KEPT * task.pattern.window.length,
                 task.position,
             )

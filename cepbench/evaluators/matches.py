@@ -246,15 +246,24 @@ def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.D
     DataFrame
         ``names``, and ``branch`` with the number of the branch, in the order of ``parts``.
     """
-    frames = []
-    for number, part in enumerate(parts):
-        frame = part.frame()
-        for name, column in zip(part.names, part.columns, strict=True):
-            if not isinstance(column, SetColumn):
-                frame[name] = frame[name].astype("Int64")
-        frames.append(frame.assign(branch=number))
-    table = pd.concat(frames, ignore_index=True)
-    for name in names:
-        if name not in table:
-            table[name] = pd.array([pd.NA] * len(table), dtype="Int64")
-    return table[[*names, "branch"]]
+    columns = {name: _with_missing(name, parts) for name in names}
+    branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return pd.DataFrame({**columns, "branch": branches}, columns=[*names, "branch"])
+
+
+def _with_missing(name: str, parts: Sequence[BranchMatches]) -> Any:
+    """The column of a variable over all branches, missing in those that lack it."""
+    pieces = [
+        (len(part), dict(zip(part.names, part.columns, strict=True)).get(name)) for part in parts
+    ]
+    if any(isinstance(piece, SetColumn) for _, piece in pieces):
+        found = [
+            np.full(count, np.nan, object) if piece is None
+            else piece.tuples() if isinstance(piece, SetColumn)
+            else piece.astype(object)
+            for count, piece in pieces
+        ]  # fmt: skip
+        return np.concatenate(found)
+    positions = [np.zeros(count, np.int64) if piece is None else piece for count, piece in pieces]
+    missing = np.repeat([piece is None for _, piece in pieces], [count for count, _ in pieces])
+    return pd.arrays.IntegerArray(np.concatenate(positions), missing)

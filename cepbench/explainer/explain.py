@@ -112,6 +112,9 @@ def explain(
         whole_stream=True,
     )
     assert task.plan is not None
+    remarks: tuple[str, ...] = ()
+    if len(task.plan.parts) > len(plan.parts):
+        remarks = (f"Evaluators run the alternatives of {plan.text} one by one.",)
     plan = task.plan
     if alpha is None:
         alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
@@ -143,7 +146,7 @@ def explain(
         evaluator=chosen.name,
         nodes=pd.concat(tables, ignore_index=True),
         metrics=metrics,
-        remarks=estimates.remarks,
+        remarks=remarks + estimates.remarks,
         stakes=_stakes(pattern, statistics, time_selectivity),
     )
 

@@ -71,10 +71,9 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         )
         .add_params(pick)
     )  # fmt: skip
-    return (
-        offline(alt.layer(lines, *([pause_rules(hours)] if hours.pauses else [])))
-        .properties(width=WIDTH, height=220, title=alt.TitleParams("Arrivals over time", subtitle=subtitle, anchor="start"))
-    )  # fmt: skip
+    title = alt.TitleParams("Arrivals over time", subtitle=subtitle, anchor="start")
+    pauses = [pause_rules(hours)] if hours.pauses else []
+    return offline(alt.layer(lines, *pauses, title=title, width=WIDTH, height=220))
 
 
 def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:

@@ -147,7 +147,6 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
     if any(title != name for name, title in titles.items()):
         subtitle.append("dashed: a type that the pattern forbids (NOT)")
     heading = f"Matches over the {found.attribute} of each type{f', in {unit}' if unit else ''}"
-    # One call: each method of a chart copies the whole chart.
     subtitle = ["; ".join(subtitle), *found.remarks]
     return offline(
         alt.vconcat(

@@ -117,7 +117,7 @@ def row_panels(
         axis = alt.Axis(labels=not panels, ticks=False)
         y = alt.Y(f"{label}:N", sort=list(colours), title=None, axis=axis)
         base = alt.Chart(part).encode(y=y, color=colour, tooltip=list(tooltip))
-        panels.append(alt.layer(*layers(base)).properties(title=heading, **size))
+        panels.append(alt.layer(*layers(base), title=heading, **size))
     return panels
 
 
@@ -127,18 +127,28 @@ def picker(kind: str) -> alt.Parameter:
     return alt.selection_point(name=f"pick_{kind}", fields=["series"], bind="legend")
 
 
-def picked(pick: alt.Parameter) -> Any:
+def picked(pick: alt.Parameter) -> alt.OpacityValue:
     """Opacity by a selection: series that are not selected fade."""
-    return alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12))
+    return alt.OpacityValue(0.12, condition=[{"param": pick.name, "value": 1.0}])
 
 
-def layered_panel(title: str | list[str], pick: alt.Parameter, *layers: alt.Chart) -> Any:
-    """Layers on top of each other, under a title and lines below it."""
+def layered_panel(
+    title: str | list[str], pick: alt.Parameter, *layers: alt.Chart, data: Any = alt.Undefined
+) -> Any:
+    """Layers on top of each other, under a title and lines below it.
+
+    ``data`` is that of layers without any; altair would write the data of each as a text to name it.
+    """
     heading = title if isinstance(title, str) else alt.TitleParams(title[0], subtitle=title[1:])
-    return (
-        alt.layer(*layers)
-        .properties(title=heading, width=_PANEL_WIDTH, height=_HEIGHT)
-        .add_params(pick)
+    first, *others = layers
+    # One call: each method of layered or joined charts copies all charts in them several times.
+    return alt.layer(
+        first.add_params(pick),
+        *others,
+        data=data,
+        title=heading,
+        width=_PANEL_WIDTH,
+        height=_HEIGHT,
     )
 
 
@@ -161,12 +171,12 @@ def joined_panels(
     lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]
     title = alt.TitleParams(heading, subtitle=lines, anchor="start")
     apart: Any = dict.fromkeys(("color", "shape", "xOffset"), "independent")
-    rows = [
-        alt.hconcat(*row).resolve_scale(**apart)
-        for row in (panels if isinstance(panels[0], list) else [panels])
-    ]
-    joined = rows[0] if len(rows) == 1 else alt.vconcat(*rows).resolve_scale(**apart)
-    return offline(joined.properties(title=title))
+    resolve = alt.Resolve(scale=alt.ScaleResolveMap(**apart))
+    rows = panels if isinstance(panels[0], list) else [panels]
+    if len(rows) == 1:
+        return offline(alt.hconcat(*rows[0], resolve=resolve, title=title))
+    joined = [alt.hconcat(*row, resolve=resolve) for row in rows]
+    return offline(alt.vconcat(*joined, resolve=resolve, title=title))
 
 
 def in_rows(panels: Sequence[Panel], drawn: Sequence[Any]) -> list[list[Any]]:

@@ -176,14 +176,15 @@ def interactive_bars_by_group(
         # One scale for all panels: a reader compares them.
         y = value_axis(rows, title)
         offset = alt.XOffset("series:N", sort=order)
-        base = alt.Chart(_data(part)).encode(x=x, xOffset=offset, opacity=picked(pick))
+        base = alt.Chart().encode(x=x, xOffset=offset, opacity=picked(pick))
         body = base.mark_bar()
         if log:
             body = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape_of(part))
         body = body.encode(y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic))
-        interval = _interval(base, title, alt.value("#333333"))
+        interval = _interval(base, title, alt.ColorValue("#333333"))
         heading = panel.heading(PANELS[panel.kind])
-        drawn.append(layered_panel(heading, pick, *line_at_one(rows, title), body, interval))
+        layers = (*line_at_one(rows, title), body, interval)
+        drawn.append(layered_panel(heading, pick, *layers, data=_data(part)))
     return joined_panels(in_rows(panels, drawn), chart_title(rows), notes=left_out_notes(rows))
 
 
@@ -254,14 +255,14 @@ def interactive_lines_by_size(
     places, drawn = panels_of(rows), []
     for panel in places:
         part, pick = panel.rows, picker(panel.key)
-        heading = "pattern size (participating events)"
+        axis_of_sizes = "pattern size (participating events)"
         if needs_log_sizes(sizes):
             scale = alt.Scale(type="log", nice=False, padding=10)
             axis = alt.Axis(values=size_ticks(sizes), format="d")
-            x = alt.X("size:Q", title=heading, scale=scale, axis=axis)
+            x = alt.X("size:Q", title=axis_of_sizes, scale=scale, axis=axis)
         else:
-            x = alt.X("size:O", title=heading, sort=sizes, axis=alt.Axis(labelAngle=0))
-        base = alt.Chart(_data(part)).encode(x=x, color=colour_of(part), opacity=picked(pick))
+            x = alt.X("size:O", title=axis_of_sizes, sort=sizes, axis=alt.Axis(labelAngle=0))
+        base = alt.Chart().encode(x=x, color=colour_of(part), opacity=picked(pick))
         dash = list(style_of(part["generator"].iloc[0], panel.kind).dash) or [1, 0]
         line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=value_axis(rows, title))
         points = base.mark_point(filled=True, size=70, opacity=1).encode(
@@ -269,7 +270,8 @@ def interactive_lines_by_size(
         )
         interval = _interval(base, title, colour_of(part))
         layers = (*line_at_one(rows, title), line, interval, points)
-        drawn.append(layered_panel(panel.heading(panels[panel.kind]), pick, *layers))
+        heading = panel.heading(panels[panel.kind])
+        drawn.append(layered_panel(heading, pick, *layers, data=_data(part)))
     what = f"{pattern_set} patterns" if pattern_set else ""
     notes = [*on_one_line(rows), *left_out_notes(rows)]
     return joined_panels(in_rows(places, drawn), chart_title(rows, what), notes=notes)
@@ -406,7 +408,7 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
 def _interval(base: alt.Chart, title: str, colour: Any) -> alt.Chart:
     # The same title in every layer: Vega-Lite would write different ones side by side.
     low = alt.Y("low:Q", title=title)
-    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2="high:Q", color=colour)
+    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2=alt.Y2("high:Q"), color=colour)
 
 
 def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:

@@ -68,7 +68,5 @@ def comparison_bars(comparison: pd.DataFrame) -> alt.TopLevelMixin:
     ]
     failed = [f"{row.generator}: {row.status}" for row in plain.itertuples() if row.status != OK]
     subtitle = "; ".join(["lines: the middle half of the runs", *failed])
-    return (
-        offline(alt.hconcat(*panels))
-        .properties(title=alt.TitleParams("Every plan on the stream", subtitle=subtitle, anchor="start"))
-    )  # fmt: skip
+    title = alt.TitleParams("Every plan on the stream", subtitle=subtitle, anchor="start")
+    return offline(alt.hconcat(*panels, title=title))

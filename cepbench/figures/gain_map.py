@@ -130,14 +130,15 @@ def interactive_gain_map(
         means_line = line.mark_line(color="#333333", point={"color": "#333333"}).encode(
             tooltip=tooltip
         )
-        panel = alt.layer(one, marks, interval, means_line)
-        panels.append(panel.properties(title=f"{comparison} ({engine})", width=340, height=220))
-    panels[0] = panels[0].add_params(pick)
+        if not panels:
+            one = one.add_params(pick)
+        layers = (one, marks, interval, means_line)
+        panels.append(alt.layer(*layers, title=f"{comparison} ({engine})", width=340, height=220))
     heading = alt.TitleParams(map_title(metric), subtitle=map_notes(points), anchor="start")
     rows_of_panels = [
         alt.hconcat(*panels[first : first + _COLUMNS]) for first in range(0, len(panels), _COLUMNS)
     ]
-    return offline(alt.vconcat(*rows_of_panels).properties(title=heading))
+    return offline(alt.vconcat(*rows_of_panels, title=heading))
 
 
 def map_points(

@@ -46,7 +46,8 @@ class _Offline:
     def _repr_mimebundle_(self, *include: Any, **exclude: Any) -> Any:
         if alt.renderers.active != "default":  # the user asked for another
             return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
-        return _shown(self.to_dict())  # type: ignore[attr-defined]
+        # Its parts were validated when they were made.
+        return _shown(self.to_dict(validate=False))  # type: ignore[attr-defined]
 
 
 _KINDS: dict[type, type] = {
@@ -56,7 +57,7 @@ _KINDS: dict[type, type] = {
 
 
 def offline(chart: _Chart) -> _Chart:
-    """The chart in the look of all charts, and independent of the network.
+    """The chart, changed in place: in the look of all charts, and independent of the network.
 
     Parameters
     ----------
@@ -66,11 +67,12 @@ def offline(chart: _Chart) -> _Chart:
     configured: Any = getattr(chart, "config")  # noqa: B009 - every kind of chart has this field
     own: Mapping[str, Any] = {} if configured is alt.Undefined else configured.to_dict()
     look = {name: {**values, **own.get(name, {})} for name, values in _LOOK.items()}
-    found = chart.properties(config=alt.Config.from_dict({**own, **look}))
+    # Its method ``properties`` would copy it, with all charts in it.
+    chart.config = alt.Config.from_dict({**own, **look})  # type: ignore[attr-defined]
     # The same fields under the same schema: only how it is saved and shown differs. Plain assignment
     # would make a field of it.
-    object.__setattr__(found, "__class__", _KINDS.get(type(found), type(found)))
-    return found
+    object.__setattr__(chart, "__class__", _KINDS.get(type(chart), type(chart)))
+    return chart
 
 
 def prefixed(unit: str = "1") -> str:

@@ -115,7 +115,7 @@ def interactive_q_errors_by_events(summary: pd.DataFrame) -> alt.TopLevelMixin:
                 alt.Tooltip("median_ratio:Q", title="median estimated / measured", format=",.3~g"),
             ],
         )  # fmt: skip
-        panels.append(alt.layer(whisker, marks).properties(title=name, width=340, height=260))
+        panels.append(alt.layer(whisker, marks, title=name, width=340, height=260))
     return _finished(panels, _Q_ERRORS)
 
 
@@ -236,9 +236,10 @@ def interactive_scatter_in_panels(
             layers.insert(0, line.encode(x=horizontal, y=vertical))
         if label:
             layers.append(base.mark_text(dx=7, dy=-6, align="left").encode(text=label))
+        if not panels:
+            layers[0] = layers[0].add_params(pick)
         heading = (headings or {}).get(name, name)
-        panels.append(alt.layer(*layers).properties(title=heading, width=250, height=260))
-    panels[0] = panels[0].add_params(pick)
+        panels.append(alt.layer(*layers, title=heading, width=250, height=260))
     return _finished(panels, title)
 
 
@@ -279,4 +280,4 @@ def ticks_of_factors(largest: float) -> list[float]:
 
 
 def _finished(panels: list[Any], heading: str) -> alt.TopLevelMixin:
-    return offline(alt.hconcat(*panels).properties(title=alt.TitleParams(heading, anchor="start")))
+    return offline(alt.hconcat(*panels, title=alt.TitleParams(heading, anchor="start")))

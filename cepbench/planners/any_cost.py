@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -175,13 +176,13 @@ def descend(
 
     Parameters and results as of :func:`cepbench.kernels.planning.iterative_improvement.descend`.
     """
-    cost = problem.log_order_cost(order.tolist())
+    cost = log_order_cost(problem, order)
     tried = met = at = 0
     while met < len(moves):
         if tried >= most_moves or time.monotonic_ns() >= deadline:
             return tried, False
         other = _moved(order, moves[at])
-        other_cost = problem.log_order_cost(other.tolist())
+        other_cost = log_order_cost(problem, other)
         tried += 1
         met += 1
         if other_cost < cost - _LEAST_GAIN:
@@ -203,10 +204,10 @@ def anneal(
     Parameters and result as of :func:`cepbench.kernels.planning.simulated_annealing.anneal`, with
     an order, changed in place, instead of its state.
     """
-    cost = problem.log_order_cost(order.tolist())
+    cost = log_order_cost(problem, order)
     for move, allowance in zip(moves, log_allowances, strict=True):
         other = _moved(order, move)
-        other_cost = problem.log_order_cost(other.tolist())
+        other_cost = log_order_cost(problem, other)
         if other_cost <= np.logaddexp(cost, cost + allowance):
             order[:], cost = other, other_cost
             if cost < log_best:
@@ -240,6 +241,16 @@ def best_random_tree(
         if made == 1 or cost < least:
             best, least = trees[0], cost
     return Found(best, complete=made == most_trees, steps=made)
+
+
+def log_order_cost(problem: CostedProblem, order: np.ndarray) -> float:
+    """ln of the cost of an order, kept for local searches, which return to the same orders."""
+    return _kept_log_cost(problem, tuple(order.tolist()))
+
+
+@lru_cache(maxsize=1 << 16)
+def _kept_log_cost(problem: CostedProblem, order: tuple[int, ...]) -> float:
+    return problem.log_order_cost(order)
 
 
 def _moved(order: np.ndarray, move: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def annealed(
         state = state_of(tried, problem.terms)
         log_best = log_cost(state)
     else:
-        log_best = problem.log_order_cost(tried.tolist())
+        log_best = any_cost.log_order_cost(problem, tried)
     steps = idle = 0
     while problem.n > 1 and (temperature > _COLD or idle < _IDLE):
         count = min(_STAGE * problem.n, _LONGEST_STAGE, most_steps - steps)

@@ -9,10 +9,13 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyspark
 
 from cepbench.errors import SparkSetupError
 from cepbench.files import whole_file
@@ -66,6 +69,15 @@ def find_java() -> Java:
     raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer ({'; '.join(seen)}): {_ADVICE}")
 
 
+def class_archive(java: Java) -> Path:
+    """The file of the archive of Spark's classes for a Java, whether it exists or not.
+
+    :mod:`cepbench.spark.class_archive` writes it into the environment that Spark is installed in.
+    """
+    key = f"{java} {pyspark.__version__} {pyspark.__file__}"
+    return Path(sys.prefix, f"spark-classes-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa")
+
+
 def _candidates() -> Iterator[tuple[str, Path | None]]:
     """The candidates in order; None if a place has no Java."""
     home = os.environ.get("JAVA_HOME")
@@ -84,7 +96,11 @@ def _usable(program: Path | None) -> Java:
     """The Java of a program, if Spark can use it; otherwise SparkSetupError."""
     if program is None:
         raise SparkSetupError("not found")
-    result = _run(program, "-XshowSettings:properties")
+    # Most Javas have the module: one start tells all.
+    result = _run(program, _OPTIONAL_MODULE, "-XshowSettings:properties")
+    has_module = result.returncode == 0
+    if not has_module:
+        result = _run(program, "-XshowSettings:properties")
     # Java 8 and older report 1.x.
     version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", result.stderr)
     home = re.search(r"java\.home = (.+)", result.stderr)
@@ -93,17 +109,17 @@ def _usable(program: Path | None) -> Java:
     found = Java(Path(home[1].strip()), int(version[1]))
     if found.version < OLDEST_JAVA:
         raise SparkSetupError(f"Java {found.version} is too old")
-    if _run(program, _OPTIONAL_MODULE).returncode == 0:
+    if has_module:
         return found
     if os.name != "posix":
         raise SparkSetupError("has no module jdk.incubator.vector")
     return Java(_wrapped(program), found.version)
 
 
-def _run(program: Path, option: str) -> subprocess.CompletedProcess[str]:
+def _run(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            [program, option, "-version"],
+            [program, *options, "-version"],
             capture_output=True,
             text=True,
             timeout=60,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from cepbench.errors import SparkSetupError
-from cepbench.spark.java import find_java
+from cepbench.spark.java import Java, class_archive, find_java
 
 #: Environment variable with the Spark master, such as ``spark://host:7077``.
 MASTER_VARIABLE = "CEPBENCH_SPARK_MASTER"
@@ -92,12 +93,14 @@ def spark_session(
         return running
     master = master or os.environ.get(MASTER_VARIABLE) or "local[*]"
     is_local = master.startswith("local")
+    java = find_java()
     scratch = _scratch_folder()
     conf = SparkConf(loadDefaults=False)
-    made = _settings(scratch, memory, java_options, is_local=is_local)
+    options = [*_archive_option(java), java_options]
+    made = _settings(scratch, memory, options, is_local=is_local)
     conf.setAll([("spark.master", master), *made.items(), *(settings or {}).items()])
     try:
-        with _environment(is_local=is_local):
+        with _environment(java, is_local=is_local):
             _launch(conf, scratch / "spark.log")
             session = SparkSession.builder.config(conf=conf).getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
@@ -120,14 +123,22 @@ def session_for_a_while() -> Iterator[SparkSession]:
             spark.stop()
 
 
-def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) -> dict[str, str]:
+def _archive_option(java: Java) -> list[str]:
+    """The option with which Java maps its archive of Spark's classes, if it has been written."""
+    archive = class_archive(java)
+    return [shlex.quote(f"-XX:SharedArchiveFile={archive}")] if archive.exists() else []
+
+
+def _settings(
+    scratch: Path, memory: str, java_options: Sequence[str], *, is_local: bool
+) -> dict[str, str]:
     log4j2 = scratch / "log4j2.properties"
     log4j2.write_text(_LOG4J2)
     options = [
         f"-Dlog4j2.configurationFile={log4j2.as_uri()}",
         f"-Dderby.system.home={scratch / 'derby'}",
         f"-Djava.io.tmpdir={scratch}",
-        java_options,
+        *java_options,
     ]
     made = {
         "spark.app.name": "cepbench",
@@ -155,9 +166,9 @@ def _settings(scratch: Path, memory: str, java_options: str, *, is_local: bool) 
 
 
 @contextmanager
-def _environment(*, is_local: bool) -> Iterator[None]:
+def _environment(java: Java, *, is_local: bool) -> Iterator[None]:
     """Set the environment variables for starting Spark; restored afterwards."""
-    wanted = {"JAVA_HOME": str(find_java().home)}
+    wanted = {"JAVA_HOME": str(java.home)}
     if is_local:
         # Local workers must use this Python and this Spark.
         wanted |= {
@@ -187,17 +198,17 @@ def _launch(conf: SparkConf, log: Path) -> None:
             gateway = launch_gateway(conf, {"stdout": file, "stderr": file})
         # A stopped session keeps its Java process, which the next one reuses.
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
-        atexit.register(_end, gateway.proc)
+        atexit.register(end_java, gateway.proc)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_java(process: subprocess.Popen[bytes], timeout: float = 10) -> None:
     """Stop Java and wait for it, so that it writes nothing more to the scratch folder."""
     try:
         if SparkContext._active_spark_context is not None:
             SparkContext._active_spark_context.stop()
         if process.stdin is not None:
             process.stdin.close()
-        process.wait(timeout=10)
+        process.wait(timeout)
     except (OSError, Py4JError, subprocess.TimeoutExpired):
         pass  # it ends with this process
 

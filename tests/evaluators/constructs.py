@@ -36,6 +36,7 @@ from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.strategies import (
     MORNING,
     OPERATORS,
+    PLANNED,
     TYPES,
     Case,
     comparisons,
@@ -388,8 +389,10 @@ def placed_plans(draw: st.DrawFn, branch: Pattern) -> TreePlan:
 @st.composite
 def branch_plans(
     draw: st.DrawFn, evaluator: str, pattern: Pattern
-) -> OrderPlan | TreePlan | UnionPlan:
+) -> OrderPlan | TreePlan | UnionPlan | None:
     """Plans that the evaluator runs: of each branch one, all of them orders or all trees."""
+    if evaluator not in PLANNED:
+        return None
     trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
     plans = [
         draw(placed_plans(branch) if trees else order_plans(branch.planned_names))

@@ -29,7 +29,7 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
@@ -37,6 +37,9 @@ from cepbench.streams.event_stream import EventStream
 TYPES = ("A", "B", "C", "D")
 TEXTS = ("p", "q")
 OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
+
+#: The evaluators that run plans.
+PLANNED = [entry.name for entry in EVALUATORS.values() if entry.kinds]
 
 #: Combinations of events that the brute-force twin is asked to go through.
 AFFORDABLE = 4_000
@@ -221,8 +224,17 @@ def tree_plans(draw: st.DrawFn, names: Sequence[str]) -> TreePlan:
     return TreePlan(tree(draw(st.permutations(list(names)))))
 
 
-def plans_for(evaluator: str, names: Sequence[str]) -> st.SearchStrategy[OrderPlan | TreePlan]:
-    """Plans that the evaluator runs: order plans by all, all trees by some."""
+def plan_for(evaluator: str, plan: AnyPlan) -> AnyPlan | None:
+    """The plan, or None for an evaluator that takes none."""
+    return plan if evaluator in PLANNED else None
+
+
+def plans_for(
+    evaluator: str, names: Sequence[str]
+) -> st.SearchStrategy[OrderPlan | TreePlan | None]:
+    """Plans that the evaluator runs: order plans by most, all trees by some."""
+    if evaluator not in PLANNED:
+        return st.none()
     if "tree" in EVALUATORS[evaluator].kinds:
         return order_plans(names) | tree_plans(names)
     return order_plans(names)

@@ -29,18 +29,19 @@ from tests.evaluators.hand_examples import (
     STREAM,
     VALUES,
 )
-from tests.evaluators.strategies import events_of, stream_of
+from tests.evaluators.strategies import PLANNED, events_of, stream_of
 from tests.evaluators.test_semantics_examples import every_tree
 
 pytestmark = pytest.mark.kernel
 
 
-def every_plan(pattern: Pattern) -> Iterator[tuple[str, Plan]]:
+def every_plan(pattern: Pattern) -> Iterator[tuple[str, Plan | None]]:
     """All plans of one branch, or of all branches together, each with every evaluator it is for."""
+    yield from ((evaluator, None) for evaluator in able(pattern) if evaluator not in PLANNED)
     names = [branch.planned_names for branch in pattern.branches()]
     for orders in itertools.product(*map(itertools.permutations, names)):
         plans = [OrderPlan(order) for order in orders]
-        for evaluator in able(pattern):
+        for evaluator in filter(PLANNED.__contains__, able(pattern)):
             yield evaluator, plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))
     for trees in itertools.product(*map(every_tree, names)):
         shaped = [TreePlan(tree) for tree in trees]

@@ -31,7 +31,15 @@ from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.constructs import able
 from tests.evaluators.snapshots import header_of, with_digest, with_header
-from tests.evaluators.strategies import batches_of, cases, events_of, plans_for, stream_of
+from tests.evaluators.strategies import (
+    PLANNED,
+    batches_of,
+    cases,
+    events_of,
+    plan_for,
+    plans_for,
+    stream_of,
+)
 from tests.naive.matcher import naive_matches
 
 PATTERN = parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x AND b.s = c.s WITHIN 30 units")
@@ -64,7 +72,7 @@ def through_a_file(snapshot: dict[str, np.ndarray]) -> Any:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("evaluator", PLANNED)
 @given(data=st.data())
 def test_any_batches_any_restorations(evaluator: str, data: st.DataObject) -> None:
     case = data.draw(cases(nested=data.draw(st.booleans())))
@@ -264,7 +272,7 @@ def test_restoring_a_run_that_does_not_say_all(key: str) -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("evaluator", PLANNED)
 def test_partial_match_limit(evaluator: str) -> None:
     """It stops before more is stored than allowed, says why, and what can be done."""
     pattern = parse("PATTERN AND(A a, B b, C c) WITHIN 1000 units")
@@ -399,7 +407,8 @@ def test_empty_stream(evaluator: str, is_datetime: bool) -> None:
     unit = "seconds" if is_datetime else "units"
     pattern = parse(f"PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 {unit}")
     empty: EventStream = stream_of(random_events(0), is_datetime=is_datetime)
-    result = evaluate(pattern, empty, OrderPlan(["a", "b"]), evaluator=evaluator)
+    plan = plan_for(evaluator, OrderPlan(["a", "b"]))
+    result = evaluate(pattern, empty, plan, evaluator=evaluator)
     assert list(result.matches.columns) == ["a", "b"]
     assert len(result.matches) == result.metrics.matches == result.metrics.events == 0
 
@@ -424,6 +433,7 @@ def test_a_match_waits_up_to_its_deadline(
     if evaluator not in able(parse(f"PATTERN {text}")):
         pytest.skip("it does not run this strategy")
     stream = stream_of(events_of(f"A@1 C@5 {last_of_all}"))
-    detector = Detector(parse(f"PATTERN {text}"), OrderPlan(["a"]), evaluator=evaluator)
+    plan = plan_for(evaluator, OrderPlan(["a"]))
+    detector = Detector(parse(f"PATTERN {text}"), plan, evaluator=evaluator)
     found = [rows(detector.push(batch)) for batch in stream.batches(1)]
     assert [*found, rows(detector.flush())] == expected

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.joins import engine
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.kernels.joins import pool
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
-from tests.evaluators.strategies import events_of, stream_of
+from tests.evaluators.strategies import PLANNED, events_of, stream_of
 
 pytestmark = pytest.mark.kernel
 
@@ -28,7 +27,7 @@ PATTERN = parse("PATTERN AND(A a, B b, C c, D d) WITHIN 1000 units")
 
 #: Plans and what they store: pairs and triples of 4 events of each type.
 PLANS = {
-    "chain": (OrderPlan(["a", "b", "c", "d"]), 4**2 + 4**3, EVALUATORS),
+    "chain": (OrderPlan(["a", "b", "c", "d"]), 4**2 + 4**3, PLANNED),
     "bushy": (
         TreePlan((("a", "b"), ("c", "d"))),
         4**2 + 4**2,

@@ -14,7 +14,7 @@ from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, UnionPlan
 from tests.evaluators.checks import Labelled, found_in
 from tests.evaluators.constructs import able
-from tests.evaluators.strategies import Case, events_of
+from tests.evaluators.strategies import Case, events_of, plan_for
 from tests.naive.matcher import labelled_matches
 
 pytestmark = pytest.mark.parametrize("evaluator", EVALUATORS)
@@ -35,7 +35,7 @@ def check_live(case: Case, evaluator: str, cuts: Sequence[int], *, restored: boo
         pytest.skip("it does not run this strategy")
     expected = labelled_matches(case.pattern, case.events)
     branches = case.pattern.branches()
-    plan = UnionPlan([OrderPlan(branch.positive_names) for branch in branches])
+    plan = plan_for(evaluator, UnionPlan([OrderPlan(b.positive_names) for b in branches]))
     detector = Detector(case.pattern, plan, evaluator=evaluator)
     counter = Detector(case.pattern, plan, evaluator=evaluator, output="count")
     found: list[Labelled] = []

@@ -8,11 +8,10 @@ import pytest
 
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Operator, Pattern, Structure, Variable, Window
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
-from tests.evaluators.strategies import events_of, stream_of
+from tests.evaluators.strategies import PLANNED, events_of, stream_of
 
 
 def test_matches_are_a_table_of_positions_in_the_pattern_s_order() -> None:
@@ -26,7 +25,7 @@ def test_matches_are_a_table_of_positions_in_the_pattern_s_order() -> None:
     assert result.matches.to_numpy().tolist() == [[1, 0], [1, 2], [3, 0], [3, 2]]
 
 
-@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("evaluator", PLANNED)
 def test_the_same_table_whatever_the_plan(evaluator: str) -> None:
     rng = np.random.default_rng(2)
     events = pd.DataFrame(

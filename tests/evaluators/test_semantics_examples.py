@@ -15,7 +15,8 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
-from tests.evaluators.strategies import events_of, stream_of
+from tests.evaluators.constructs import able
+from tests.evaluators.strategies import PLANNED, events_of, stream_of
 from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -79,10 +80,11 @@ def every_tree(names: tuple[str, ...]) -> Iterator[Any]:
             yield from itertools.product(every_tree(chosen), every_tree(others))
 
 
-def every_plan(pattern: Pattern) -> Iterator[tuple[str, OrderPlan | TreePlan]]:
+def every_plan(pattern: Pattern) -> Iterator[tuple[str, OrderPlan | TreePlan | None]]:
     """All plans, each with every evaluator that runs it."""
+    yield from ((evaluator, None) for evaluator in able(pattern) if evaluator not in PLANNED)
     for order in itertools.permutations(pattern.names):
-        yield from ((evaluator, OrderPlan(order)) for evaluator in EVALUATORS)
+        yield from ((evaluator, OrderPlan(order)) for evaluator in PLANNED)
     for tree in every_tree(pattern.names):
         for evaluator in EVALUATORS.values():
             if "tree" in evaluator.kinds:

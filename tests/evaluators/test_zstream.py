@@ -126,9 +126,9 @@ def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without running counts, and in ranges of more than two words."""
     rng = np.random.default_rng(3)
     events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 1500), "time": np.arange(1500), "x": rng.random(1500)}
+        {"type": rng.choice(list("ABC"), 600), "time": np.arange(600), "x": rng.random(600)}
     )
-    text = "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 700 units"
+    text = "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 580 units"
     counted = []
     for tree in (("a", ("b", "c")), (("a", "b"), "c")):
         for dense in (assembly._DENSE, 0):

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cepbench as cep
 from cepbench.costs.q_error import q_error
 from cepbench.errors import EvaluationError, PlanError, StatisticsError, StreamError
 from cepbench.explainer.explain import explain
@@ -30,7 +29,14 @@ from cepbench.studies.kolchinsky2018.node_counts import restricted
 from tests.budgets import examples
 from tests.costs.test_costs import random_tree
 from tests.evaluators.constructs import FAMILIES, able, branch_plans, construct_cases
-from tests.evaluators.strategies import Case, cases, plans_for, statistics_for, stream_of
+from tests.evaluators.strategies import (
+    PLANNED,
+    Case,
+    cases,
+    plans_for,
+    statistics_for,
+    stream_of,
+)
 from tests.evaluators.test_metrics import part_of, steady_events
 from tests.naive.matcher import labelled_matches, naive_matches
 from tests.naive.values import clause_true
@@ -213,7 +219,7 @@ def lives(case: Case, names: list[str]) -> tuple[int, float]:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("evaluator", cep.EVALUATORS)
+@pytest.mark.parametrize("evaluator", PLANNED)
 @given(data=st.data())
 @examples(15)
 def test_measured_against_counting(evaluator: str, data: st.DataObject) -> None:
@@ -402,7 +408,7 @@ def test_a_chain_of_joins_in_either_evaluator() -> None:
     chosen = TreePlan(("b", ("c", "a")))
     counts = [
         explain(pattern, chosen, STATISTICS, stream, evaluator=evaluator).nodes
-        for evaluator in cep.EVALUATORS
+        for evaluator in PLANNED
     ]
     assert counts[0]["variables"].tolist() == ["b", "c", "a", "c, a", "b, c, a"]
     assert counts[0]["created"].tolist() == counts[1]["created"].tolist()

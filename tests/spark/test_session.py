@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cepbench.errors import SparkSetupError
+from cepbench.spark.java import class_archive, find_java
 from cepbench.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ def test_settings(spark: SparkSession) -> None:
     assert spark.conf.get("spark.ui.enabled") == "false"
     moment = spark.sql("SELECT timestamp '2008-02-01 09:30:00' AS at").toPandas()["at"][0]
     assert moment == datetime(2008, 2, 1, 9, 30)
+
+
+def test_java_maps_its_archive_of_classes(spark: SparkSession) -> None:
+    options = spark.sparkContext.getConf().get("spark.driver.extraJavaOptions")
+    archive = class_archive(find_java())
+    assert (f"-XX:SharedArchiveFile={archive}" in options) == archive.exists()
 
 
 def test_workers_run_this_python(spark: SparkSession) -> None:

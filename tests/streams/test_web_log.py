@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from cepbench.errors import DatasetError
 from cepbench.streams.web_log import DAYS, PAGES, VISITORS, WebLog
 
+pytestmark = pytest.mark.xdist_group("web log")  # the month is made once
+
 
 @pytest.fixture(scope="module")
 def month() -> pd.DataFrame:

@@ -72,6 +72,7 @@ class JoinEngine(PlanEngine):
             if len(task.branches) == 1
             else forest_layout(self._layouts, task.written)
         )
+        self._places = places_of(self._layouts)
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
@@ -82,7 +83,7 @@ class JoinEngine(PlanEngine):
     def node_counts(self) -> list[NodeCounts]:
         """See :meth:`PlanEngine.node_counts`."""
         found = []
-        for layout, place in zip(self._layouts, places_of(self._layouts), strict=True):
+        for layout, place in zip(self._layouts, self._places, strict=True):
             leaves, inner = len(layout.leaves), layout.plan.inner
             counts = self.state.counts[place]
             # Comparisons of a check are attributed to the node whose rows it tests.

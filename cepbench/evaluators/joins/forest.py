@@ -28,6 +28,8 @@ def places_of(layouts: Sequence[JoinLayout]) -> list[np.ndarray]:
     -------
     list of ndarray of int64, shape (nodes of the branch,)
     """
+    if len(layouts) == 1:
+        return [np.arange(len(layouts[0].plan.nodes))]
     leaves = np.array([len(layout.leaves) for layout in layouts])
     inner = np.array([layout.plan.inner for layout in layouts])
     sizes = np.array([len(layout.plan.nodes) for layout in layouts])

@@ -37,7 +37,7 @@ class BranchTask:
     branches : sequence of Pattern
         Without OR; several with the consuming strategy and one window.
     trees : sequence of nested pairs of names
-        A plan for each.
+        A plan for each, or the order that an engine without plans always evaluates in.
     placements : sequence of Placements
         The nodes at which each plan checks negated variables, if it says so.
     written : sequence of str

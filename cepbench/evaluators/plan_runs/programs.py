@@ -114,6 +114,31 @@ def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
     return None
 
 
+def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
+    """Values of single variables that the clauses make equal, closed transitively.
+
+    Parameters
+    ----------
+    clauses : iterable of Clause
+        Those other than an equality of values of two variables are ignored.
+
+    Returns
+    -------
+    list of list of Derived
+        Each with all values that are equal to each other, at least two, in order of appearance.
+    """
+    found: list[list[Derived]] = []
+    for clause in clauses:
+        sides = separated_sides(clause)
+        if sides is None or sides[1] != "=":
+            continue
+        values = [sides[0], sides[2]]
+        joined = [equal for equal in found if not set(equal).isdisjoint(values)]
+        found = [equal for equal in found if equal not in joined]
+        found.append(list(dict.fromkeys([value for equal in joined for value in equal] + values)))
+    return found
+
+
 def derived_values(clause: Clause) -> list[Derived]:
     """The values that a join on ``clause`` reads: its largest parts over a single variable."""
     found: list[Derived] = []

@@ -1,4 +1,4 @@
-"""Runs along plans: one engine per branch, union of matches, metrics, state."""
+"""Runs along trees: one engine per branch, union of matches, metrics, state."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import arrays_under, stored_array
 from cepbench.kernels import counts
+from cepbench.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -48,8 +49,10 @@ class PlanRun:
     def __init__(
         self, task: Task, trees: Sequence[Tree], engine: Callable[[BranchTask], PlanEngine]
     ) -> None:
-        assert task.plan is not None
         branches = task.pattern.branches()
+        placements: list[Placements] = [()] * len(branches)
+        if task.plan is not None:
+            placements = [part.placements for part in task.plan.parts]
         # Branches that consume each other's events run together.
         together = task.pattern.strategy.name == "consuming" and len(branches) > 1
         if together and any(waits(branch) for branch in branches):
@@ -70,7 +73,7 @@ class PlanRun:
                 BranchTask(
                     branches=[branches[number] for number in group],
                     trees=[trees[number] for number in group],
-                    placements=[task.plan.parts[number].placements for number in group],
+                    placements=[placements[number] for number in group],
                     written=task.pattern.positive_names,
                     reader=self._reader,
                     reports=task.output != "count" or any(map(self._union.compares, group)),

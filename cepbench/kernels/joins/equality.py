@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.hashing import bucket_of
 from cepbench.kernels.instructions import EQUAL
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.joins import tables
@@ -71,18 +72,10 @@ def make_index(rule, node, side, plan, state, scratch):
     y = plan.nodes[node, tables.RIGHT - side]
     begin = tables.float_column(y, plan.rules[rule, 1 - side], state)
     for row in range(last - 1, first - 1, -1):
-        bucket = _bucket(state.floats[begin + row], buckets)
+        bucket = bucket_of(state.floats[begin + row], buckets)
         chain[row - first] = heads[bucket]
         heads[bucket] = row
     return buckets
-
-
-@njit_in_place
-def _bucket(value, buckets):
-    # -0.0 equals 0.0. No product exceeds 64 bits.
-    bits = np.float64(value + 0.0).view(np.int64)
-    mixed = ((bits >> 32) & 0x7FFFFFFF) * 2654435 + (bits & 0x7FFFFFFF) * 40503
-    return (mixed ^ (mixed >> 15) ^ (mixed >> 30)) & (buckets - 1)
 
 
 @njit_in_place
@@ -113,7 +106,7 @@ def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state
     values = tables.float_column(y, its, state)
     first, chain = scratch.rectangle[tables.INNER_FIRST], scratch.chain
     found = compared = 0
-    at = scratch.heads[_bucket(value, buckets)]
+    at = scratch.heads[bucket_of(value, buckets)]
     while at >= 0 and at < begin:
         at = chain[at - first]
     while at >= 0 and at < stop and found < BLOCK:

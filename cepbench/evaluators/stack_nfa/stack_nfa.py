@@ -1,0 +1,83 @@
+"""The NFA of SASE [wu2006]_: active instance stacks and backward search.
+
+Each item of a SEQ has a stack of instances, its active events in the order of time. An event is
+pushed if an instance in the previous stack precedes it within the window; its pointer to the most
+recent instance in the previous stack (RIP) is then set. Each event of the last item accepts, and
+starts a backward search that enumerates its sequences depth first. Nothing is materialized in
+between. Equalities that all events of a match share partition the stacks (PAIS). Negation is a
+filter of the sequences found. The order of evaluation is fixed, so there is no plan.
+
+Differs from the paper: a condition on several events is tested as soon as the search has chosen all
+of them, not on complete sequences. Events of one timestamp do not follow each other. Stacks are
+arrays, in which a RIP limits a range of rows; they are set up for up to 32,768 events at a time. The
+first items' candidates are counted without being visited if no condition restricts them. OR,
+groups, negation at the end, and several partitioning attributes are additions.
+"""
+
+from __future__ import annotations
+
+from functools import cache, reduce
+
+import pandas as pd
+
+from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
+from cepbench.evaluators.plan_runs.run import PlanRun
+from cepbench.evaluators.plan_runs.union import waits
+from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.stack_nfa.engine import StackEngine
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.plans.tree import Tree
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+def open_stack_nfa(task: Task) -> PlanRun:
+    """Run each branch of the pattern in its written order."""
+    warm_up()
+    return PlanRun(task, list(map(_backward, task.pattern.branches())), _engine)
+
+
+def _backward(branch: Pattern) -> Tree[str]:
+    """The order of the search as a right-deep tree."""
+    *others, last = branch.planned_names
+    return reduce(lambda tree, name: (name, tree), reversed(others), last)
+
+
+def _engine(task: BranchTask) -> PlanEngine | GroupEngine:
+    """Matches that wait for a negated event are kept as those that wait for a group's events."""
+    if any(map(waits, task.branches)):
+        return GroupEngine(task, StackEngine)
+    return StackEngine(task)
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
+    events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
+    task = BranchTask(
+        branches=[pattern],
+        trees=[_backward(pattern)],
+        placements=[()],
+        written=pattern.positive_names,
+        reader=NumericReader(),
+        reports=True,
+        limit=9,
+        timed=False,
+        watched=False,
+    )
+    StackEngine(task).run(stream, 0, ended=True)
+
+
+STACK_NFA = Evaluator(
+    "stack-nfa",
+    open_stack_nfa,
+    without_plan=True,
+    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
+    strategies=("any",),
+    snapshots=True,
+    source="[wu2006]_",
+)

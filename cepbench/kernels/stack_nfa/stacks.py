@@ -1,0 +1,79 @@
+"""Stacks of instances, sorted by partition and time, and the ranges of rows between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.hashing import bucket_of
+from cepbench.kernels.jit import njit, njit_in_place
+
+
+@njit_in_place
+def first_rows(codes, times, other_codes, others, shift, found):
+    """For each instance the first row of another stack that is not before it, shifted in time.
+
+    One merge scan of both stacks. The range of rows between two of these is within the partition
+    of the instance.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (n,)
+        Partitions, ascending.
+    times : int64 array, shape (n,)
+        Ascending within a partition.
+    other_codes, others : int64 arrays, shape (m,)
+        Partitions and times of the other stack.
+    shift : int
+        Added to ``times``.
+    found : int64 array, shape (n,)
+        Written in place; rows of later partitions count as later.
+    """
+    row = 0
+    for i in range(len(times)):
+        code, bound = codes[i], times[i] + shift
+        while row < len(others) and (
+            other_codes[row] < code or (other_codes[row] == code and others[row] < bound)
+        ):
+            row += 1
+        found[i] = row
+
+
+@njit
+def number_partitions(coarse, values):
+    """Divide partitions by the values of another attribute.
+
+    Parameters
+    ----------
+    coarse : int64 array, shape (n,)
+        Numbers of partitions; 0 for none.
+    values : float64 array, shape (n,)
+        NaN is in no partition.
+
+    Returns
+    -------
+    fine : int64 array, shape (n,)
+        Numbers from 1 on, in the order of appearance; 0 for none.
+    largest : int
+    """
+    buckets = 1
+    while buckets < 2 * len(values):
+        buckets *= 2
+    heads = np.full(buckets, -1, np.int64)
+    fine = np.zeros(len(values), np.int64)
+    largest = 0
+    for row in range(len(values)):
+        value, code = values[row], coarse[row]
+        if code == 0 or value != value:
+            continue
+        bucket = (bucket_of(value, buckets) + code) & (buckets - 1)
+        while heads[bucket] >= 0 and (
+            values[heads[bucket]] != value or coarse[heads[bucket]] != code
+        ):
+            bucket = (bucket + 1) & (buckets - 1)
+        if heads[bucket] < 0:
+            heads[bucket] = row
+            largest += 1
+            fine[row] = largest
+        else:
+            fine[row] = fine[heads[bucket]]
+    return fine, largest
