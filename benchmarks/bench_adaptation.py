@@ -140,9 +140,9 @@ def summary(rows: pd.DataFrame, switches: pd.DataFrame, rounds: int) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Adaptation against plans that stay.")
-    parser.add_argument("--rounds", type=int, default=16, help="in a segment")
-    parser.add_argument("--batch-size", type=int, default=32_768, help="events in a round")
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=8, help="in a segment")
+    parser.add_argument("--batch-size", type=int, default=131_072, help="events in a round")
+    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cost", default="throughput")
     parser.add_argument("--policy", default="threshold")
