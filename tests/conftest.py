@@ -7,10 +7,12 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
 from cepbench.costs.models import COST_MODELS
@@ -49,6 +51,9 @@ settings.load_profile(
 
 # A short-lived Java starts faster so, also one that a notebook or a command starts.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# Each call of a command in a test would make all commands anew.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 #: The tests of a built report are for `make report-check`, which says where it is.
 collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]

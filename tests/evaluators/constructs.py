@@ -129,6 +129,13 @@ GROUP_FAMILIES = {
         operators=(Operator.SEQ, Operator.SEQ, Operator.AND),
         strategies=("consuming",),
     ),
+    "consuming groups and disjunction": Family(
+        rows=_GROUPS,
+        operators=(Operator.OR, *Operator),
+        nested=True,
+        types=(2, 1),
+        strategies=("consuming",),
+    ),
 }
 
 
@@ -180,7 +187,13 @@ def construct_cases(
         ),
         draw(_strategies(family)),
     )
-    if pattern.strategy.name == "consuming" and len(pattern.branches()) > 1 and waits(pattern):
+    branches = pattern.branches()
+    if (
+        pattern.strategy.name == "consuming"
+        and len(branches) > 1
+        and waits(pattern)
+        and not any(branch.groups for branch in branches)
+    ):
         pattern = replace(pattern, strategy=ANY)  # the other one is refused
     events = draw(event_frames(types, most=14))
     if is_datetime:

@@ -7,11 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
-from tests.evaluators.checks import found_in
-from tests.naive.matcher import naive_matches
+from tests.budgets import examples
+from tests.evaluators.checks import check, check_in_batches, found_in
+from tests.evaluators.constructs import able, branch_plans
+from tests.evaluators.strategies import Case, batches_of, event_frames
+from tests.naive.matcher import labelled_matches, naive_matches
 
 TEXT = "PATTERN SEQ(A a, GROUP(B b, +), C c, NOT(D n)) WITHIN 9 units"
 EVENTS = pd.DataFrame({"type": list("ABBC") * 500, "time": np.arange(2_000), "x": 1.0})
@@ -41,14 +46,6 @@ REFUSED: dict[str, tuple[str, Callable[[], object]]] = {
         "latency of matches with groups is not measured",
         lambda: cep.Detector(TEXT, cep.OrderPlan(["a", "c"]), latency=True),
     ),
-    "consuming under OR": (
-        "STRATEGY consuming under OR",
-        lambda: cep.Detector(
-            "PATTERN OR(SEQ(A a, GROUP(B b, +), C c), SEQ(A a, C c)) STRATEGY consuming "
-            "WITHIN 9 units",
-            cep.UnionPlan([cep.OrderPlan(["a", "c"])] * 2),
-        ),
-    ),
 }
 
 
@@ -57,6 +54,28 @@ def test_what_is_refused(name: str) -> None:
     words, ask = REFUSED[name]
     with pytest.raises(UnsupportedPatternError, match=words):
         ask()
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    "structure",
+    [
+        "OR(SEQ(A a, GROUP(B b, +), C c), SEQ(A a, KL(B k), C c))",
+        "OR(SEQ(A a, C c, NOT(B n)), SEQ(B d, GROUP(A b, 2), C c))",
+        "OR(SEQ(A a, GROUP(B b, *)), SEQ(GROUP(A g, +), C c), SEQ(C c, B d, NOT(A n)))",
+    ],
+)
+@given(data=st.data())
+@examples(4)
+def test_branches_consume_each_others_events(structure: str, data: st.DataObject) -> None:
+    pattern = cep.parse(f"PATTERN {structure} STRATEGY consuming WITHIN 6 units")
+    case = Case(pattern, data.draw(event_frames(("A", "B", "C"), most=14)))
+    expected = labelled_matches(pattern, case.events)
+    batches = data.draw(batches_of(case.stream))
+    for evaluator in able(pattern):
+        plan = data.draw(branch_plans(evaluator, pattern))
+        check(case, expected, plan, evaluator)
+        check_in_batches(case, expected, plan, evaluator, batches, [True] * len(batches))
 
 
 def test_plans_are_over_the_plain_variables() -> None:

@@ -53,74 +53,57 @@ def open_ended(branch: Pattern) -> bool:
 
 
 class GroupEngine:
-    """Finds the matches of a branch with groups, from those of its plain variables.
+    """Finds the matches of branches with groups, from those of their plain variables.
 
     Parameters
     ----------
     task : BranchTask
-        Of one branch.
+        Of one branch, or of several that consume each other's events.
     engine : callable
         BranchTask → the engine that joins the plain variables.
 
     Raises
     ------
     UnsupportedPatternError
-        If latencies are to be measured, or branches consume each other's events.
+        If latencies are to be measured.
     """
 
     def __init__(
         self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
     ) -> None:
-        if len(task.branches) > 1:
-            raise UnsupportedPatternError(
-                "STRATEGY consuming under OR does not take groups; evaluate the branches one by one"
-            )
         if task.timed:
             raise UnsupportedPatternError(
                 "the latency of matches with groups is not measured; leave out latency=True"
             )
-        (self._branch,) = task.branches
         self._task = task
-        branch = self._branch
-        plain = replace(branch.without((*branch.groups, *branch.negated)), strategy=ANY)
-        self._plain = plain.positive
-        self._inner = engine(
-            replace(
-                task, branches=[plain], placements=[()], written=plain.positive_names, reports=True
-            )
-        )
         self.ranks = None
-        self._window = branch.window.length
-        self._recent = RecentEvents(branch.attributes, _WINDOWS_KEPT * self._window, 0)
-        before = branch.structure.precedence()
-        names = branch.positive_names
-        self._late = tuple(
-            v for v in branch.negated if not any((v.name, y) in before for y in names)
-        )
-        self._prompt = tuple(v for v in branch.negated if v not in self._late)
-        self._open_ended = open_ended(branch)
-        self._consumes = branch.strategy.name == "consuming"
-        #: Matches of the plain variables whose groups are not complete yet.
-        self._forming = no_matches(plain.positive)
-        #: Those that a negated event may still prevent.
-        self._waiting = no_matches(branch.positive)
-        #: Those that others, which come first, may still take events from; and the events used.
-        self._contending = no_matches(branch.positive)
+        parts = zip(task.branches, task.trees, task.placements, strict=True)
+        self._branches = [
+            _Branch(replace(task, branches=[branch], trees=[tree], placements=[its]), engine)
+            for branch, tree, its in parts
+        ]
+        first = task.branches[0]
+        self._window = first.window.length
+        attributes = dict.fromkeys(name for branch in task.branches for name in branch.attributes)
+        self._recent = RecentEvents(tuple(attributes), _WINDOWS_KEPT * self._window, 0)
+        self._consumes = first.strategy.name == "consuming"
+        #: Matches that others, which come first, may still take events from; and the events used.
+        self._contending = [no_matches(branch.positive) for branch in task.branches]
         self._used: set[int] = set()
 
     @property
     def latencies(self) -> np.ndarray:
         """Empty: latencies are not measured."""
-        return self._inner.latencies
+        return self._branches[0].inner.latencies
 
     @property
     def peaks(self) -> np.ndarray:
         """Those of the plain variables; see :mod:`cepbench.kernels.counts`."""
-        return self._inner.peaks
+        return np.asarray(np.sum([branch.inner.peaks for branch in self._branches], axis=0))
 
     def node_counts(self) -> Sequence[NodeCounts]:
-        """Counts at the nodes of the plan, which is over the plain variables."""
-        return self._inner.node_counts()
+        """Counts at the nodes of the plans, which are over the plain variables."""
+        return [counts for branch in self._branches for counts in branch.inner.node_counts()]
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`PlanEngine.run`."""
@@ -128,54 +111,51 @@ class GroupEngine:
             if not self._recent.pushed:
                 self._recent.first = first_position
             self._recent.push(batch)
-        (plain,) = self._inner.run(batch, first_position, ended=ended).matches
-        assert plain is not None
-        events = Events(self._branch, self._recent.stream, self._recent.first, self._task.reader)
-        found, self._forming = self._due(
-            events, joined([self._forming, plain]), ended or not self._open_ended
-        )
-        tested = [self._waiting]
-        for block in events.blocks(found):
-            rows = events.with_groups(block)
-            tested.append(rows.taken(events.allowed(rows, self._prompt)))
-        complete, self._waiting = self._due(events, joined(tested), ended or not self._late)
-        complete = complete.taken(events.allowed(complete, self._late))
+        complete = [
+            branch.run(batch, first_position, self._recent, ended=ended)
+            for branch in self._branches
+        ]
         if self._consumes:
-            complete = self._selected(events, complete, ended=ended)
+            complete = self._selected(complete, ended=ended)
         self._check_limit()
-        return Found(len(complete), (complete if self._task.reports else None,))
+        count = sum(map(len, complete))
+        return Found(count, tuple(part if self._task.reports else None for part in complete))
 
-    def _due(
-        self, events: Events, matches: BranchMatches, decided: bool
-    ) -> tuple[BranchMatches, BranchMatches]:
-        """Those whose window has passed since their first event, and the others."""
-        if decided:
-            return matches, matches.taken(np.empty(0, np.int64))
-        passed = events.time_of(matches.first_positions()) + self._window < events.now
-        return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
-
-    def _selected(self, events: Events, complete: BranchMatches, *, ended: bool) -> BranchMatches:
+    def _selected(self, complete: list[BranchMatches], *, ended: bool) -> list[BranchMatches]:
         """Those of the complete matches that STRATEGY consuming reports."""
-        contending = joined([self._contending, complete])
-        contending = contending.taken(contending.in_order())
-        safe = np.ones(len(contending), bool)
-        if not ended and (self._late or self._open_ended):
-            # No match that is still undecided has an earlier last event.
-            safe = events.time_of(contending.last_positions()) + self._window < events.now
-        self._contending = contending.taken(np.flatnonzero(~safe))
-        first = self._recent.first
+        known = [joined(pair) for pair in zip(self._contending, complete, strict=True)]
+        times, first = self._recent.stream.timestamps, self._recent.first
+        waits = not ended and any(branch.waits for branch in self._branches)
+        order = []
+        for number, matches in enumerate(known):
+            names = [name for name in self._task.written if name in matches.names]
+            rows = matches.in_columns(names).rows()
+            for row, last in enumerate(matches.last_positions().tolist()):
+                # No match that is still undecided has an earlier last event.
+                if not waits or times[last - first] + self._window < times[-1]:
+                    sets = [its if isinstance(its, tuple) else (its,) for its in rows[row]]
+                    order.append((last, sets, number, row))
         self._used = {position for position in self._used if position >= first}
-        kept = []
-        for number in np.flatnonzero(safe).tolist():
-            match = contending.taken(np.array([number]))
-            bound = {position for column in match.columns for position in _positions(column)}
+        kept: list[list[int]] = [[] for _ in known]
+        decided: list[list[int]] = [[] for _ in known]
+        for _, sets, number, row in sorted(order):
+            decided[number].append(row)
+            bound = {position for its in sets for position in its}
             if self._used.isdisjoint(bound):
                 self._used |= bound
-                kept.append(number)
-        return contending.taken(np.array(kept, np.int64))
+                kept[number].append(row)
+        self._contending = [
+            matches.taken(np.setdiff1d(np.arange(len(matches)), rows))
+            for matches, rows in zip(known, decided, strict=True)
+        ]
+        return [
+            matches.taken(np.array(rows, np.int64))
+            for matches, rows in zip(known, kept, strict=True)
+        ]
 
     def _check_limit(self) -> None:
-        stored = len(self._forming) + len(self._waiting) + len(self._contending)
+        stored = sum(map(len, self._contending))
+        stored += sum(len(branch.forming) + len(branch.waiting) for branch in self._branches)
         if stored > self._task.limit:
             raise PartialMatchLimitError(
                 f"more than {self._task.limit:,} matches wait for the end of their window, to know "
@@ -186,13 +166,15 @@ class GroupEngine:
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""
         known = {
-            "forming": self._forming.rows(),
-            "waiting": self._waiting.rows(),
-            "contending": self._contending.rows(),
+            "forming": [branch.forming.rows() for branch in self._branches],
+            "waiting": [branch.waiting.rows() for branch in self._branches],
+            "contending": [matches.rows() for matches in self._contending],
             "used": sorted(self._used),
         }
         arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        for prefix, part in (("plain/", self._inner), ("recent/", self._recent)):
+        parts: list[tuple[str, PlanEngine | RecentEvents]] = [("recent/", self._recent)]
+        parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
+        for prefix, part in parts:
             arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
         return arrays
 
@@ -204,20 +186,99 @@ class GroupEngine:
         SnapshotError
             If they are not a state of this engine.
         """
-        self._inner.restore(arrays_under("plain/", snapshot))
         self._recent.restore(arrays_under("recent/", snapshot))
+        for number, branch in enumerate(self._branches):
+            branch.inner.restore(arrays_under(f"plain/{number}/", snapshot))
         try:
             known = json.loads(snapshot["groups"].tobytes())
-            self._forming = matches_of_rows(self._plain, known["forming"])
-            self._waiting = matches_of_rows(self._branch.positive, known["waiting"])
-            self._contending = matches_of_rows(self._branch.positive, known["contending"])
+            for number, branch in enumerate(self._branches):
+                branch.forming = matches_of_rows(branch.plain, known["forming"][number])
+                positive = branch.branch.positive
+                branch.waiting = matches_of_rows(positive, known["waiting"][number])
+                self._contending[number] = matches_of_rows(positive, known["contending"][number])
             self._used = set(known["used"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (IndexError, KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable groups: {error!r}") from error
 
 
-def _positions(column: Column) -> list[int]:
-    return (column.positions if isinstance(column, SetColumn) else column).tolist()
+class _Branch:
+    """The matches of one branch, whether or not they share events.
+
+    Attributes
+    ----------
+    branch : Pattern
+    plain : tuple of Variable
+        The variables that ``inner`` joins: without groups, all of them.
+    inner : PlanEngine
+    waits : bool
+        Whether a match is decided only at the end of its window.
+    forming : BranchMatches
+        Matches of the plain variables whose groups are not complete yet.
+    waiting : BranchMatches
+        Those that a negated event may still prevent.
+    """
+
+    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+        (self.branch,) = task.branches
+        branch = self.branch
+        joins = branch.without((*branch.groups, *branch.negated)) if branch.groups else branch
+        plain = replace(joins, strategy=ANY)
+        self.plain = plain.positive
+        self.inner = engine(
+            replace(
+                task,
+                branches=[plain],
+                placements=[()] if branch.groups else task.placements,
+                written=plain.positive_names,
+                reports=True,
+            )
+        )
+        self._reader = task.reader
+        before = branch.structure.precedence()
+        names = branch.positive_names
+        self._late = tuple(
+            v for v in branch.negated if not any((v.name, y) in before for y in names)
+        )
+        self._prompt = tuple(v for v in branch.negated if v not in self._late)
+        self._open_ended = open_ended(branch)
+        self.waits = bool(self._late) or self._open_ended
+        self.forming = no_matches(plain.positive)
+        self.waiting = no_matches(branch.positive)
+
+    def run(
+        self,
+        batch: EventStream | None,
+        first_position: int,
+        recent: RecentEvents,
+        *,
+        ended: bool,
+    ) -> BranchMatches:
+        """Process a batch of events; returns the matches that are complete."""
+        (plain,) = self.inner.run(batch, first_position, ended=ended).matches
+        assert plain is not None
+        if not self.branch.groups:
+            return plain
+        events = Events(self.branch, recent.stream, recent.first, self._reader)
+        found, self.forming = _due(
+            events, joined([self.forming, plain]), ended or not self._open_ended
+        )
+        tested = [self.waiting]
+        for block in events.blocks(found):
+            rows = events.with_groups(block)
+            tested.append(rows.taken(events.allowed(rows, self._prompt)))
+        complete, self.waiting = _due(events, joined(tested), ended or not self._late)
+        return complete.taken(events.allowed(complete, self._late))
+
+
+def _due(
+    events: Events, matches: BranchMatches, decided: bool
+) -> tuple[BranchMatches, BranchMatches]:
+    """Those whose window has passed since their first event, and the others."""
+    if decided:
+        return matches, matches.taken(np.empty(0, np.int64))
+    window = events.branch.window.length
+    passed = events.time_of(matches.first_positions()) + window < events.now
+    return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class PlanRun:
     Raises
     ------
     UnsupportedPatternError
-        If branches that consume each other's events wait for a negated event after all others.
+        If branches without groups that consume each other's events wait for a negated event after
+        all others.
     """
 
     def __init__(
@@ -58,7 +59,8 @@ class PlanRun:
             placements = [part.placements for part in task.plan.parts]
         # Branches that consume each other's events run together.
         together = task.pattern.strategy.name == "consuming" and len(branches) > 1
-        if together and any(waits(branch) for branch in branches):
+        grouped = any(branch.groups for branch in branches)
+        if together and not grouped and any(waits(branch) for branch in branches):
             raise UnsupportedPatternError(
                 "STRATEGY consuming under OR cannot wait for a negated event behind the others; "
                 "put an item after the NOT, or evaluate the branches one by one"

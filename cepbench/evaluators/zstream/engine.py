@@ -165,7 +165,6 @@ class ZStreamEngine(PlanEngine):
             reports=self.task.reports,
             code=self.task.reader.code,
         )
-        root = assembly.buffers[-1]
         if not fresh:
             self.rounds[0] += stop is not None
             found = 0
@@ -178,15 +177,13 @@ class ZStreamEngine(PlanEngine):
             for leaf in leaves:
                 leaf.fresh = leaf.stop
         late = [negation for negation in operators.joins[-1].negations if negation.is_late]
+        matches = assembly.found
         if late:
-            matches = self._decide(
-                assembly, late, np.concatenate((self._pending, root.new), 1), now
-            )
-            found = matches.shape[1]
-        else:
-            matches = root.new
-        if self.task.reports and matches.shape[1]:
-            chunks.append(assembly.positions(matches))
+            rows = np.concatenate((self._pending, *matches), axis=1)
+            matches = [self._decide(assembly, late, rows, now)]
+            found = matches[0].shape[1]
+        if self.task.reports:
+            chunks += [assembly.positions(rows) for rows in matches if rows.shape[1]]
         self._count(assembly, found)
         self._expire(now, assembly if fresh else None)
         if len(self.latencies) and found:
@@ -242,8 +239,10 @@ class ZStreamEngine(PlanEngine):
                 rows = self._records[number]
                 if assembly is not None:
                     buffer = assembly.buffers[number]
-                    rows = np.concatenate((buffer.old, buffer.new), axis=1)
-                self._records[number] = beginning_at(join, rows, starts)
+                    kept = [beginning_at(join, part, starts) for part in (buffer.old, buffer.new)]
+                    self._records[number] = np.concatenate(kept, axis=1)
+                else:
+                    self._records[number] = beginning_at(join, rows, starts)
         stored = [rows.shape[1] for rows in self._records[:-1]]
         if operators.counts_last and assembly is not None:
             stored[-1] = assembly.waiting(self._records, starts)
