@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from cepbench.adaptation.detector import BATCH_SIZE, GAIN, THRESHOLD, AdaptiveDetector
+from cepbench.adaptation.detector import BATCH_SIZE, GAIN, NO_NODES, THRESHOLD, AdaptiveDetector
 from cepbench.costs.model import CostModel
+from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Result
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
@@ -44,6 +45,17 @@ class AdaptiveResult(Result):
 
     switches: pd.DataFrame = field(repr=False)
     statistics: pd.DataFrame = field(repr=False)
+
+    @property
+    def nodes(self) -> NoReturn:
+        """Not available, as plans have different nodes.
+
+        Raises
+        ------
+        UnsupportedTaskError
+            Always.
+        """
+        raise UnsupportedTaskError(NO_NODES)
 
 
 def adapt(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from cepbench.arguments import number, seed, text, whole
 from cepbench.costs.bounds import check_bounded
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
-from cepbench.errors import AdaptationError, SnapshotError
+from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator, Task
@@ -34,6 +34,12 @@ BATCH_SIZE = 32_768
 
 #: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
 THRESHOLD, GAIN = 0.5, 0.1
+
+#: Why there are no metrics by node.
+NO_NODES = (
+    "an adaptive evaluation has no metrics by node, as its plans have different ones; use cep.evaluate "
+    "or cep.Detector with one of the plans"
+)
 
 
 class AdaptiveDetector(Detector):
@@ -178,6 +184,16 @@ class AdaptiveDetector(Detector):
         self._check_kind(plan)
         self._guarded(self._run.switch, plan, text(reason, "reason", AdaptationError))
         self.plan = plan
+
+    def node_metrics(self) -> NoReturn:
+        """Not available, as plans have different nodes.
+
+        Raises
+        ------
+        UnsupportedTaskError
+            Always.
+        """
+        raise UnsupportedTaskError(NO_NODES)
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:

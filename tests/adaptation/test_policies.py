@@ -262,6 +262,10 @@ def test_a_requested_switch_is_checked() -> None:
         detector.switch(cep.TreePlan((("a", "b"), "c")))
     with pytest.raises(CepbenchError, match="lacks variable 'c'"):
         detector.switch(cep.OrderPlan(["a", "b"]))
+    with pytest.raises(UnsupportedTaskError, match="plans have different ones"):
+        detector.node_metrics()
+    with pytest.raises(UnsupportedTaskError, match=r"use cep\.evaluate or cep\.Detector"):
+        _ = adapted(STEADY).nodes
     detector.flush()
     with pytest.raises(EvaluationError, match="was flushed"):
         detector.switch(cep.OrderPlan(["a", "b", "c"]))
