@@ -18,7 +18,14 @@ from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.checks import check_in_batches
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
-from tests.evaluators.strategies import batches_of, cases, events_of, stream_of, tree_plans
+from tests.evaluators.strategies import (
+    batches_of,
+    cases,
+    event_frames,
+    events_of,
+    stream_of,
+    tree_plans,
+)
 from tests.naive.matcher import labelled_matches, naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -241,3 +248,35 @@ def test_a_limit_that_no_cut_can_keep() -> None:
 def test_what_is_refused_by_name(text: str) -> None:
     with pytest.raises(UnsupportedPatternError, match="zstream cannot run"):
         Detector(f"PATTERN {text} WITHIN 5 units", OrderPlan(["a", "b"]), evaluator="zstream")
+
+
+@given(data=st.data())
+def test_equalities_are_closed_transitively(data: st.DataObject) -> None:
+    """Any equalities of four variables, along any tree, where the plan joins any two of them first."""
+    values = [f"{name}.{column}" for name in "abcd" for column in "xy"]
+    pairs = st.tuples(st.sampled_from(values), st.sampled_from(values))
+    drawn = data.draw(st.lists(pairs.filter(lambda two: two[0][0] != two[1][0]), max_size=4))
+    operator = data.draw(st.sampled_from(["SEQ", "AND"]))
+    where = " AND ".join(["a.y = b.y", "b.y = c.y", *(f"{x} = {y}" for x, y in drawn)])
+    pattern = parse(f"PATTERN {operator}(A a, B b, A c, B d) WHERE {where} WITHIN 6 units")
+    events = data.draw(event_frames("AB", most=14)).assign(y=lambda frame: frame["y"] % 2)
+    result = evaluate(
+        pattern, stream_of(events), data.draw(tree_plans(pattern.names)), evaluator="zstream"
+    )
+    found = {tuple(row) for row in result.matches.to_numpy().tolist()}
+    assert len(result.matches) == len(found)
+    assert found == naive_matches(pattern, events)
+
+
+def test_equalities_through_a_third_variable_are_hashed() -> None:
+    """a.k = b.k AND b.k = c.k: the join of a and c pairs those with equal values only."""
+    rng = np.random.default_rng(4)
+    events = pd.DataFrame(
+        {"type": rng.choice(list("ABC"), 300), "time": np.arange(300), "k": rng.integers(0, 9, 300)}
+    )
+    text = "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 40 units"
+    hashed = found_by(text, (("a", "c"), "b"), events)
+    paired = found_by(text, (("a", "c"), "b"), events, hashing=False)
+    pd.testing.assert_frame_equal(hashed.matches, paired.matches)
+    made = [result.metrics.partial_matches_created for result in (hashed, paired)]
+    assert 0 < 4 * made[0] < made[1]
