@@ -172,7 +172,9 @@ class GroupEngine:
             "used": sorted(self._used),
         }
         arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        parts: list[tuple[str, PlanEngine | RecentEvents]] = [("recent/", self._recent)]
+        parts: list[tuple[str, PlanEngine | GroupEngine | RecentEvents]] = [
+            ("recent/", self._recent)
+        ]
         parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
         for prefix, part in parts:
             arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
@@ -218,7 +220,9 @@ class _Branch:
         Those that a negated event may still prevent.
     """
 
-    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+    def __init__(
+        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+    ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
         joins = branch.without((*branch.groups, *branch.negated)) if branch.groups else branch
