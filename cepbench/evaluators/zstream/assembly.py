@@ -214,7 +214,8 @@ class Assembly:
         made = 0
         for outer, is_new in self._inputs(join):
             rows, size = self._pass(number, join, outer, inner_is_new=is_new, is_root=is_root)
-            pieces.append(rows)
+            if rows.shape[1]:
+                pieces.append(rows)
             made += int(size)  # without compilation, kernels return NumPy's integers
         if is_root:
             self.found = pieces

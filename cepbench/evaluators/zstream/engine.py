@@ -212,7 +212,7 @@ class ZStreamEngine(PlanEngine):
             matches = [self._decide(assembly, late, rows, now)]
             found = matches[0].shape[1]
         if self.task.reports:
-            chunks += [assembly.positions(rows) for rows in matches if rows.shape[1]]
+            chunks += [assembly.positions(rows) for rows in matches]
         self._count(assembly, found)
         self._expire(now, assembly if fresh else None)
         if len(self.latencies) and found:

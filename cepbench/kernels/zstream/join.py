@@ -184,9 +184,16 @@ def join_events(records, ranges, within, sizes, positions, offsets, targets, fou
                     )
                     word &= word - _ONE
                     at += 1
+            continue
+        # Slices from 0 on, so that loops vectorize.
+        its = found[target, begin:end]
+        if len(positions) > 0:
+            events = positions[offsets[columns] + low : offsets[columns] + high]
+            for at in range(len(its)):
+                its[at] = events[at]
         else:
-            for at in range(end - begin):
-                found[target, begin + at] = _written(low + at, columns, positions, offsets)
+            for at in range(len(its)):
+                its[at] = low + at
 
 
 @njit_in_place
@@ -200,9 +207,9 @@ def _repeat(records, r, positions, offsets, targets, begin, end, found):
     """Write the events of a record to all places from ``begin`` on."""
     for column in range(len(records)):
         value = _written(records[column, r], column, positions, offsets)
-        target = targets[column]
-        for place in range(begin, end):
-            found[target, place] = value
+        its = found[targets[column], begin:end]
+        for at in range(len(its)):
+            its[at] = value
 
 
 @njit_in_place
