@@ -32,7 +32,7 @@ STEMS = (
     "quickstart", "tutorial", "explore", "user_defined_generator", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
     "ledger", "mei2009/figures_8_9", "mei2009/figures_10_11", "mei2009/figures_12_13_table_3",
-    "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/ledger",
+    "mei2009/figure_14", "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 #: Pages with a fixed number of charts.
@@ -40,7 +40,7 @@ CHARTS = {
     "figures_3_4_5": 18, "figure_6": 4, "figure_7": 2, "figure_8": 1, "figure_9": 2,
     "figure_7_extended": 6, "when_plans_matter": 4, "robustness": 4, "cost_models": 3, "tutorial": 1,
     "mei2009/figures_8_9": 5, "mei2009/figures_10_11": 3, "mei2009/figures_12_13_table_3": 4,
-    "mei2009/figures_15_16": 3, "mei2009/figure_17_tables_4_5": 1,
+    "mei2009/figures_15_16": 3, "mei2009/figure_14": 2, "mei2009/figure_17_tables_4_5": 1,
 }  # fmt: skip
 
 
@@ -266,7 +266,8 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
 def test_plans_of_the_second_study_find_the_same_matches_and_its_claims_are_judged(
     files: dict[str, Path], pages: dict[str, Page]
 ) -> None:
-    for stem in (name for name in CHARTS if name.startswith("mei2009/")):
+    # Figure 14 has no numbers of matches: its page ends with an error where they differ.
+    for stem in (name for name in CHARTS if name.startswith("mei2009/") and name[-3:] != "_14"):
         runs = table(files, stem)
         assert (runs.groupby("pattern_set")["matches"].nunique() == 1).all(), stem
         assert set(runs["status"]) == {OK} and runs.groupby("pattern_set").size().min() >= 20

@@ -134,7 +134,7 @@ def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Pat
     for page in text.values():
         assert "Swami & Gupta 1988 Figure 1 Ledger" in page  # in the navigation
     front = text["index.html"]
-    assert "Kolchinsky & Schuster 2018 Swami & Gupta 1988" in front
+    assert "Kolchinsky & Schuster 2018 Mei & Madden 2009 Swami & Gupta 1988" in front
     assert 'not run: make report STUDIES="kolchinsky2018"' in front
     assert "A is faster than B. 1.50 times the throughput ✓ holds" in front
     assert "1 of 1 claims" in front

@@ -8,8 +8,9 @@ STUDY = Study(
     "mei2009",
     Path(__file__).parent,
     notebooks=(
-        "figures_8_9", "figures_10_11", "figures_12_13_table_3", "figures_15_16",
+        "figures_8_9", "figures_10_11", "figures_12_13_table_3", "figure_14", "figures_15_16",
         "figure_17_tables_4_5",
     ),
-    generators=("left-deep", "right-deep", "bushy", "inner", "NFA", "ZSTREAM", "NSEQ", "NEG"),
+    generators=("left-deep", "right-deep", "bushy", "inner", "NFA", "ZSTREAM", "NSEQ", "NEG",
+        "adaptive"),
 )  # fmt: skip

@@ -6,7 +6,6 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from cepbench.analysis.settings import engines_of
-from cepbench.figures.rows import quantity_of
 
 
 def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -48,7 +47,7 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
     *metrics : str
     """
     table = pd.concat(
-        {quantity_of(metric).axis: medians(runs, metric) for metric in metrics}, names=["median"]
+        {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
     )
     return table.swaplevel().style.format("{:,.0f}", na_rep="–")
 

@@ -19,6 +19,14 @@ from cepbench.studies.mei2009.findings import compared, fastest, medians, table_
 from cepbench.studies.mei2009.negation import surviving_pairs
 from cepbench.studies.mei2009.rounds import batch_sizes
 from cepbench.studies.mei2009.runs import NFA, NFA_EVALUATOR, inverse_costs, runs_on_streams
+from cepbench.studies.mei2009.segments import (
+    ADAPTIVE,
+    WHOLE,
+    changing_stream,
+    query_6,
+    run_segments,
+    runs_by,
+)
 
 #: Plan → partial matches; throughput is their inverse.
 CREATED = {"left-deep": 10, "right-deep": 40}
@@ -197,3 +205,28 @@ def test_batches_of_every_size_find_the_same() -> None:
     assert list(whole["latency_mean"] * whole["events_per_second"]) == pytest.approx([300.0] * 4)
     summary = per_engine(rows, lambda own: summarize(own, ["events_per_second", "latency_mean"]))
     assert set(summary["patterns"]) == {2}
+
+
+def test_segments_are_those_of_the_figure_and_every_plan_finds_the_same() -> None:
+    parts = changing_stream(600, seed=1)
+    assert list(parts) == ["1:100:100:100", "sel1 = 1/50", "sel2 = 1/50"]
+    assert [len(part) for part in parts.values()] == [600] * 3
+    rare, *equal = (len(part.of_types(["IBM"])) / 600 for part in parts.values())
+    assert rare < 0.02 and min(equal) > 0.2
+    starts = [int(part.timestamps[0]) for part in parts.values()]
+    assert starts == [0, 600, 1_200]  # one stream: windows reach over the changes
+    plans = {"left-deep": cep.TreePlan(((("a", "b"), "c"), "d"))}
+    rounds, switches = run_segments(
+        query_6(), parts, plans, {ADAPTIVE: "threshold", "first": "static"},
+        evaluators=("zstream",), batch_size=300, repetitions=2,
+    )  # fmt: skip
+    assert len(rounds) == 2 * 6 * 3 and set(rounds["repetition"]) == {0, 1}
+    assert set(switches["generator"]) == {ADAPTIVE} and (switches["position"] > 0).all()
+    runs = runs_by(rounds, "segment")
+    assert list(runs["pattern_set"].unique()) == [*parts, WHOLE]
+    own = runs[(runs["generator"] == ADAPTIVE) & (runs["repetition"] == 1)].set_index("pattern_set")
+    assert own.at[WHOLE, "events"] == 1_800
+    assert own.at[WHOLE, "seconds"] == pytest.approx(own.drop(WHOLE)["seconds"].sum())
+    speeds = own["events"] / own["seconds"]
+    assert list(own["events_per_second"]) == pytest.approx(list(speeds))
+    assert runs_by(rounds, "round")["pattern_set"].nunique() == 6
