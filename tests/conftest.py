@@ -15,6 +15,7 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
+from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.costs.models import COST_MODELS
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -88,7 +89,12 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""
-    with PLAN_GENERATORS.restored(), EVALUATORS.restored(), COST_MODELS.restored():
+    with (
+        PLAN_GENERATORS.restored(),
+        EVALUATORS.restored(),
+        COST_MODELS.restored(),
+        ADAPTATION_POLICIES.restored(),
+    ):
         yield
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,9 +17,7 @@ from cepbench.errors import (
     StreamError,
     UnsupportedTaskError,
 )
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.greedy import greedy
-from cepbench.planners.registry import PLAN_GENERATORS
 from tests.evaluators.snapshots import header_of, with_digest, with_header
 from tests.evaluators.strategies import stream_of
 
@@ -31,16 +27,6 @@ PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 20 units"
 
 #: Events of each segment, in rounds of :data:`SIZE`.
 SEGMENT, SIZE = 20_000, 2000
-
-
-@pytest.fixture(autouse=True)
-def registries() -> Iterator[None]:
-    with (
-        ADAPTATION_POLICIES.restored(),
-        PLAN_GENERATORS.restored(),
-        EVALUATORS.restored(),
-    ):
-        yield
 
 
 def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
@@ -185,6 +171,9 @@ def test_what_cannot_adapt_is_refused() -> None:
         ),
         "does not run all tree plans, so it may not run the next one of ZSTREAM; tree": (
             {"generator": "ZSTREAM", "evaluator": "lazy-nfa"}, AdaptationError,
+        ),
+        "the evaluator stack-nfa cannot run order plans": (
+            {"evaluator": "stack-nfa"}, UnsupportedTaskError,
         ),
         "threshold must be at least 0": ({"threshold": -1}, AdaptationError),
         "gain must be a number": ({"gain": "c"}, AdaptationError),

@@ -155,13 +155,12 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
     if operator == "SEQ" and data.draw(st.booleans()):
         items = items.replace(", ", ", NOT(N n), ", 1)
     pairs = data.draw(st.lists(st.sampled_from(["ab", "ac", "bc", "bd", "cd", "an"]), max_size=3))
-    tests = [f"{x}.x < {y}.x" for x, y in pairs if y != "n" or "NOT" in items]
+    tests = [f"{pair[0]}.x < {pair[1]}.x" for pair in pairs if pair != "an" or "NOT" in items]
     where = f"WHERE {' AND '.join(tests)} " if tests else ""
     text = f"{operator}({items}) {where}WITHIN 6 units"
-    x, y, z, w = order
-    tree = data.draw(
-        st.sampled_from([((x, y), (z, w)), (((x, y), z), w), (x, (y, (z, w))), (x, ((y, z), w))])
-    )
+    x, y, z, w = tuple(order)
+    trees: list[Any] = [((x, y), (z, w)), (((x, y), z), w), (x, (y, (z, w))), (x, ((y, z), w))]
+    tree = data.draw(st.sampled_from(trees))
     count = data.draw(st.integers(0, 18))
     kinds = data.draw(st.permutations("abcdn" * 5))[:count] + list("abcdn")
     gaps = data.draw(st.lists(st.integers(0, 2), min_size=count + 5, max_size=count + 5))
@@ -187,6 +186,12 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
                     options={"batch_size": size},
                 )  # fmt: skip
             assert result.metrics.matches == expected
+    detector = Detector(pattern, plan, evaluator="zstream", output="count")
+    stream, found = stream_of(events), 0
+    for batch in stream.batches(data.draw(st.integers(1, len(stream)))):
+        found += detector.push(batch)
+        detector = Detector.restore(detector.snapshot())
+    assert found + detector.flush() == expected
     tree_run = evaluate(pattern, stream_of(events), plan, evaluator="tree", output="count")
     assert result.metrics.partial_matches_created <= tree_run.metrics.partial_matches_created
 
@@ -205,6 +210,29 @@ def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> No
         metrics = found_by(text, tree, events, output, batch_size=256).metrics
         peaks.append((metrics.peak_bytes, metrics.peak_partial_matches))
     assert peaks[0] == peaks[1]
+
+
+@pytest.mark.parametrize("rare", ["AB", "CD"])
+def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metrics are those of the plan, whichever pair is only counted; so is the node table."""
+    started = []
+    start = engine.ZStreamEngine._start
+
+    def noted(self: engine.ZStreamEngine, alternative: int) -> None:
+        start(self, alternative)
+        started.append(self._operators.names[-2])
+
+    rng = np.random.default_rng(5)
+    chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
+    events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
+    text, tree = "SEQ(A a, B b, C c, D d) WITHIN 40 units", (("a", "b"), ("c", "d"))
+    listed = found_by(text, tree, events, "arrow")
+    monkeypatch.setattr(engine.ZStreamEngine, "_start", noted)
+    counted = found_by(text, tree, events, "count")
+    assert counted.metrics.matches == listed.metrics.matches > 0
+    columns = ["variables", "created", "mean_stored"]
+    pd.testing.assert_frame_equal(counted.nodes[columns], listed.nodes[columns])
+    assert started[-1] == tuple("abcd".replace(rare.lower(), ""))
 
 
 def test_a_limit_that_no_cut_can_keep() -> None:

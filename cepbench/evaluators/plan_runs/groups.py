@@ -182,7 +182,9 @@ class GroupEngine:
             "used": sorted(self._used),
         }
         arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        parts: list[tuple[str, PlanEngine | RecentEvents]] = [("recent/", self._recent)]
+        parts: list[tuple[str, PlanEngine | GroupEngine | RecentEvents]] = [
+            ("recent/", self._recent)
+        ]
         parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
         for prefix, part in parts:
             arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}

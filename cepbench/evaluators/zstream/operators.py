@@ -216,6 +216,8 @@ class Operators:
     is_rotated : bool
         Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
         those of the plan that was given.
+    order : list of int
+        The number in ``names`` of each node of the plan that was given.
     targets : ndarray of int64, shape (columns,)
         Where each column of the root's records is in a match.
     finals : list of int
@@ -277,6 +279,7 @@ class Operators:
         columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
         self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.is_rotated = False
+        self.order = list(range(len(self.names)))
         self.counts_last = not reports and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
@@ -510,6 +513,10 @@ class Operators:
                     found.comparisons.append((at[x], self._compared(clause, x)))
             join.negations.append(found)
 
+    def precedes(self, x: str, y: str) -> bool:
+        """Whether the pattern puts a variable before another one."""
+        return (x, y) in self._before
+
     def stand_for(self, names: tuple[str, ...]) -> None:
         """Count the records of the last two variables where those of the join below are counted."""
         self.names[-2], self.is_rotated = names, True
@@ -527,30 +534,44 @@ class Operators:
 
 def operators_of(
     pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
-) -> Operators:
-    """The operators that evaluate a plan; see :class:`Operators`.
+) -> list[Operators]:
+    """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
-    If matches are only counted, records of two events that come last in a bushy plan are counted for
-    each record on the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as
-    ``((X, y), z)``, or ``((X, z), y)``, neither of whose last joins makes a record.
+    If matches are only counted, the records of a pair of events on one side of a bushy plan's root
+    are counted for each record on the other side, and are not made: a plan ``(X, (y, z))`` is
+    evaluated as ``((X, y), z)``, and ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in
+    its last two joins. A plan of two pairs has both alternatives.
     """
-    planned = Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+
+    def along(tree: Tree) -> Operators:
+        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+
+    planned = along(tree)
     if reports or planned.counts_last or isinstance(tree, str):
-        return planned
+        return [planned]
     left, right = tree
-    if (
-        isinstance(left, str)
-        or isinstance(right, str)
-        or not all(isinstance(x, str) for x in right)
+    if isinstance(left, str) or isinstance(right, str):
+        return [planned]
+    root = planned.joins[-1]
+    right_is_outer = root.outer == len(planned.names) - 2
+    if root.drives[right_is_outer]:  # the left side can come last
+        return [planned]
+    found = []
+    for pair, rotate in (
+        (right, lambda y, z: ((left, z), y)),
+        (left, lambda y, z: (y, (z, right))),
     ):
-        return planned
-    root, pair = planned.joins[-1], planned.joins[-2]
-    if root.drives[root.columns[:2] == pair.columns]:  # the other side of the root
-        return planned
-    for first, last in (right, right[::-1]):
-        rotated = ((left, first), last)
-        found = Operators(pattern, rotated, placements=placements, hashing=hashing, reports=False)
-        if found.counts_last and not all(found.joins[-1].drives):
-            found.stand_for(planned.names[-2])
-            return found
-    return planned
+        for y, z in (pair[::-1], pair):
+            if not (isinstance(y, str) and isinstance(z, str)):
+                continue
+            operators = along(rotate(y, z))
+            drives = operators.joins[-1].drives
+            if operators.counts_last and (
+                drives == (False, True) or (drives == (True, False) and operators.precedes(y, z))
+            ):
+                names = next(its for its in planned.names if set(its) == {y, z})
+                operators.stand_for(names)
+                operators.order = [operators.names.index(its) for its in planned.names]
+                found.append(operators)
+                break
+    return found or [planned]

@@ -78,11 +78,9 @@ def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     ]
     if not engines:
         return ""
-    faster = [
-        f"{speed.at[setting, (engine, over)] / speed.at[setting, (engine, under)]:.2g} ({engine})"
-        for engine in engines
-    ]
-    few, many = (created.at[setting, (engines[0], plan)] for plan in (over, under))
+    ratios = [float((speed[engine, over] / speed[engine, under])[setting]) for engine in engines]
+    faster = [f"{ratio:.2g} ({engine})" for ratio, engine in zip(ratios, engines, strict=True)]
+    few, many = (float(created[engines[0], plan][setting]) for plan in (over, under))
     saved = f", and creates {few:,.0f} partial matches instead of {many:,.0f}" if many > 0 else ""
     return f"At {setting} {over} has {' and '.join(faster)} times the throughput of {under}{saved}."
 
@@ -99,10 +97,10 @@ def fastest(runs: pd.DataFrame, close: float = 0.95) -> str:
     """
     speed = medians(runs, "events_per_second")
     parts = []
-    for setting, row in speed.iterrows():
+    for setting in speed.index:
         named = []
         for engine in speed.columns.unique(0):
-            own = row[engine].dropna().sort_values(ascending=False)
+            own = speed[engine].loc[setting].dropna().sort_values(ascending=False)
             best = own.index[own >= close * own.iloc[0]]
             named.append(f"{', '.join(best)} ({engine})")
         parts.append(f"{setting}: {'; '.join(named)}")

@@ -51,17 +51,15 @@ def surviving_pairs(
         divided by that of NEG, and ``cost_ratio``, the estimated cost of NEG divided by that of
         NSEQ.
     """
-    medians = results.groupby(["pattern_set", "generator"])[
-        ["events_per_second", "matches"]
-    ].median()
+    cells = results.groupby(["pattern_set", "generator"])
+    speed, matches = (cells[name].median().unstack() for name in ("events_per_second", "matches"))
     rows = []
     positive = pattern.without(pattern.negated)
     for setting, stream in streams.items():
-        nseq, neg = (medians.loc[(setting, name)] for name in ("NSEQ", "NEG"))
         whole = evaluate(
             positive, stream, TreePlan(plans["NEG"].tree), evaluator="zstream", output="count"
         )
-        measured = neg["matches"] / whole.metrics.matches
+        measured = float(matches["NEG"][setting]) / whole.metrics.matches
         found = measure_statistics(pattern, stream)
         for cost, name in COSTS.items():
             tables = {
@@ -76,7 +74,7 @@ def surviving_pairs(
                     "measured": measured,
                     "estimated": left / pairs,
                     "q_error": float(q_error(left / pairs, measured)),
-                    "speed_up": nseq["events_per_second"] / neg["events_per_second"],
+                    "speed_up": float((speed["NSEQ"] / speed["NEG"])[setting]),
                     "cost_ratio": totals["NEG"] / totals["NSEQ"],
                 }
             )
