@@ -61,6 +61,8 @@ class GroupEngine:
         Of one branch, or of several that consume each other's events.
     engine : callable
         BranchTask → the engine that joins the plain variables.
+    waits : bool
+        Whether that engine waits for negated items that come last; else they are checked here.
 
     Raises
     ------
@@ -69,7 +71,11 @@ class GroupEngine:
     """
 
     def __init__(
-        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+        self,
+        task: BranchTask,
+        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
+        *,
+        waits: bool = True,
     ) -> None:
         if task.timed:
             raise UnsupportedPatternError(
@@ -79,7 +85,11 @@ class GroupEngine:
         self.ranks = None
         parts = zip(task.branches, task.trees, task.placements, strict=True)
         self._branches = [
-            _Branch(replace(task, branches=[branch], trees=[tree], placements=[its]), engine)
+            _Branch(
+                replace(task, branches=[branch], trees=[tree], placements=[its]),
+                engine,
+                waits=waits,
+            )
             for branch, tree, its in parts
         ]
         first = task.branches[0]
@@ -212,6 +222,8 @@ class _Branch:
     plain : tuple of Variable
         The variables that ``inner`` joins: without groups, all of them.
     inner : PlanEngine
+    completes : bool
+        Whether the matches of ``inner`` lack groups or are to be tested for negated items.
     waits : bool
         Whether a match is decided only at the end of its window.
     forming : BranchMatches
@@ -221,28 +233,33 @@ class _Branch:
     """
 
     def __init__(
-        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+        self,
+        task: BranchTask,
+        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
+        *,
+        waits: bool,
     ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
-        joins = branch.without((*branch.groups, *branch.negated)) if branch.groups else branch
+        before = branch.structure.precedence()
+        names = branch.positive_names
+        self._late = tuple(
+            v for v in branch.negated if not any((v.name, y) in before for y in names)
+        )
+        self.completes = bool(branch.groups) or (bool(self._late) and not waits)
+        joins = branch.without((*branch.groups, *branch.negated)) if self.completes else branch
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive
         self.inner = engine(
             replace(
                 task,
                 branches=[plain],
-                placements=[()] if branch.groups else task.placements,
+                placements=[()] if self.completes else task.placements,
                 written=plain.positive_names,
                 reports=True,
             )
         )
         self._reader = task.reader
-        before = branch.structure.precedence()
-        names = branch.positive_names
-        self._late = tuple(
-            v for v in branch.negated if not any((v.name, y) in before for y in names)
-        )
         self._prompt = tuple(v for v in branch.negated if v not in self._late)
         self._open_ended = open_ended(branch)
         self.waits = bool(self._late) or self._open_ended
@@ -260,7 +277,7 @@ class _Branch:
         """Process a batch of events; returns the matches that are complete."""
         (plain,) = self.inner.run(batch, first_position, ended=ended).matches
         assert plain is not None
-        if not self.branch.groups:
+        if not self.completes:
             return plain
         events = Events(self.branch, recent.stream, recent.first, self._reader)
         found, self.forming = _due(

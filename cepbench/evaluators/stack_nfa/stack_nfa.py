@@ -43,7 +43,7 @@ def open_stack_nfa(task: Task) -> PlanRun:
 def _engine(task: BranchTask) -> PlanEngine | GroupEngine:
     """Matches that wait for a negated event are kept as those that wait for a group's events."""
     if any(map(waits, task.branches)):
-        return GroupEngine(task, StackEngine)
+        return GroupEngine(task, StackEngine, waits=False)
     return StackEngine(task)
 
 
