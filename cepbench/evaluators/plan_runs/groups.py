@@ -32,7 +32,7 @@ from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_sets
-from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
+from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -206,7 +206,7 @@ class _Branch:
     ----------
     branch : Pattern
     plain : tuple of Variable
-        The variables that ``inner`` joins: without groups, all of them.
+        The variables that ``inner`` joins: all of them, where there are Kleene variables.
     inner : PlanEngine
     waits : bool
         Whether a match is decided only at the end of its window.
@@ -219,14 +219,16 @@ class _Branch:
     def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
         (self.branch,) = task.branches
         branch = self.branch
-        joins = branch.without((*branch.groups, *branch.negated)) if branch.groups else branch
+        # No branch has groups and Kleene variables.
+        self._is_whole = any(variable.kind is Kind.KLEENE for variable in branch.variables)
+        joins = branch if self._is_whole else branch.without((*branch.groups, *branch.negated))
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive
         self.inner = engine(
             replace(
                 task,
                 branches=[plain],
-                placements=[()] if branch.groups else task.placements,
+                placements=task.placements if self._is_whole else [()],
                 written=plain.positive_names,
                 reports=True,
             )
@@ -254,7 +256,7 @@ class _Branch:
         """Process a batch of events; returns the matches that are complete."""
         (plain,) = self.inner.run(batch, first_position, ended=ended).matches
         assert plain is not None
-        if not self.branch.groups:
+        if self._is_whole:
             return plain
         events = Events(self.branch, recent.stream, recent.first, self._reader)
         found, self.forming = _due(
