@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = version("cepbench")
 
 if TYPE_CHECKING:
+    from cepbench.adaptation.adapt import adapt as adapt
+    from cepbench.adaptation.detector import AdaptiveDetector as AdaptiveDetector
+    from cepbench.adaptation.policies import ADAPTATION_POLICIES as ADAPTATION_POLICIES
+    from cepbench.adaptation.policies import adaptation_policy as adaptation_policy
     from cepbench.app.app import explore as explore
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
     from cepbench.sweeps.compare import compare as compare
 
 _HOMES = {
+    "ADAPTATION_POLICIES": "cepbench.adaptation.policies",
+    "AdaptiveDetector": "cepbench.adaptation.detector",
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
@@ -68,6 +74,8 @@ _HOMES = {
     "Statistics": "cepbench.statistics.model",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
+    "adapt": "cepbench.adaptation.adapt",
+    "adaptation_policy": "cepbench.adaptation.policies",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
     "compare": "cepbench.sweeps.compare",

@@ -154,6 +154,10 @@ class SnapshotError(EvaluationError):
     """A detector's snapshot cannot be restored here."""
 
 
+class AdaptationError(CepbenchError):
+    """An adaptation policy is unknown, registered twice or fails, or an argument is invalid."""
+
+
 class QueryError(CepbenchError):
     """A query cannot be written as asked: an unknown dialect or output, or a missing name."""
 

@@ -1,4 +1,4 @@
-"""Plugins: files with user-defined plan generators, evaluators and cost models."""
+"""Plugins: files with user-defined plan generators, evaluators, cost models and policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULE = "cepbench_plugin_"
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
-    """Run Python files that register plan generators, evaluators or cost models.
+    """Run Python files that register plan generators, evaluators, cost models or adaptation policies.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
         after = _registered()
         if after == before:
             raise PlanGeneratorError(
-                f"{path} registers neither a plan generator nor an evaluator or cost model; write "
+                f"{path} registers neither a plan generator nor an evaluator, cost model or policy; write "
                 '@cepbench.plan_generator("MY-IDEA", kind="order") or '
                 '@cepbench.plan_evaluator("my-engine") above its function'
             )
@@ -52,11 +52,17 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
 def _registered() -> dict[tuple[int, str], Any]:
     """The entries of all registries, by registry and name."""
     # Imported here: commands without plugins do not need them.
+    from cepbench.adaptation.policies import ADAPTATION_POLICIES
     from cepbench.costs.models import COST_MODELS
     from cepbench.evaluators.registry import EVALUATORS
     from cepbench.planners.registry import PLAN_GENERATORS
 
-    registries: tuple[Mapping[str, Any], ...] = (PLAN_GENERATORS, EVALUATORS, COST_MODELS)
+    registries: tuple[Mapping[str, Any], ...] = (
+        PLAN_GENERATORS,
+        EVALUATORS,
+        COST_MODELS,
+        ADAPTATION_POLICIES,
+    )
     return {
         (number, name): entry
         for number, registry in enumerate(registries)

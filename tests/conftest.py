@@ -7,12 +7,15 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
+from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.costs.models import COST_MODELS
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -50,6 +53,9 @@ settings.load_profile(
 # A short-lived Java starts faster so, also one that a notebook or a command starts.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Each call of a command in a test would make all commands anew.
+typer.testing._get_command = cache(typer.testing._get_command)
+
 #: The tests of a built report are for `make report-check`, which says where it is.
 collect_ignore = [] if "CEPBENCH_REPORT" in os.environ else ["report"]
 
@@ -83,7 +89,12 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(autouse=True)
 def registered_as_before() -> Iterator[None]:
     """What a test registers, by itself or from a file, is gone when it has ended."""
-    with PLAN_GENERATORS.restored(), EVALUATORS.restored(), COST_MODELS.restored():
+    with (
+        PLAN_GENERATORS.restored(),
+        EVALUATORS.restored(),
+        COST_MODELS.restored(),
+        ADAPTATION_POLICIES.restored(),
+    ):
         yield
 
 

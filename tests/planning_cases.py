@@ -48,7 +48,7 @@ class Case:
     def n(self) -> int:
         return len(self.rates)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f"v{i}" for i in range(self.n))
 

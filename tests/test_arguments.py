@@ -143,7 +143,7 @@ def test_a_text_is_taken_where_a_pattern_is_due() -> None:
     assert cep.Detector(TEXT, PLAN).pattern == PATTERN
     assert cep.predicate_graph(TEXT).pattern == PATTERN
     assert cep.OutputProfiler(TEXT).pattern == PATTERN
-    compared = cep.compare(TEXT, STREAM, generators=["GREEDY"], repetitions=1)
+    compared = cep.compare(TEXT, STREAM, generators=["GREEDY"], repetitions=1, seconds=0)
     assert compared["matches"].tolist() == [result.metrics.matches]
     with pytest.raises(PatternError, match="line 1, column"):
         cep.evaluate("SEQ(A a) WITHIN", STREAM, PLAN)

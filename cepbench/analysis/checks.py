@@ -12,7 +12,7 @@ A pattern on which both sides are at the limit, or a run failed, is left out and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,9 @@ class ClaimCheck:
         Empty: every weight of latency that was measured.
     with_matches : bool
         Only patterns that have a match.
+    fixed_sets : bool
+        Whether resamples have as many patterns of each set as were measured: where a set is a setting
+        that was chosen, and a pattern is a run in it.
     apart : str
         Pattern set that ``set_contrast`` compares with the others.
     across : str
@@ -143,6 +146,7 @@ class ClaimCheck:
     needed_sizes: tuple[int, ...] = ()
     alphas: tuple[float, ...] = ()
     with_matches: bool = False
+    fixed_sets: bool = False
     apart: str = ""
     across: str = ""
     take: str = "median"
@@ -247,6 +251,7 @@ class Sample:
     sets: np.ndarray
     left_out: int = 0
     bounds: int = 0
+    fixed_sets: bool = False
 
 
 def measure(
@@ -412,7 +417,8 @@ def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
     if check.than is not None:
         other = _ratio(logs, *check.than, each=False).reindex(columns.index)
         columns = columns.sub(other.iloc[:, 0], axis="index")
-    return _usable(columns, _any_bounded(check, logs, columns.index))
+    sample = _usable(columns, _any_bounded(check, logs, columns.index))
+    return replace(sample, fixed_sets=check.fixed_sets)
 
 
 def _ratio(
@@ -486,10 +492,14 @@ def estimated(
         )  # fmt: skip
     rng = np.random.default_rng(resampling.seed)
     (value,) = estimate(np.arange(count)[None])
-    resampled = [
-        estimate(rng.integers(count, size=(min(_BATCH, resampling.resamples - done), count)))
-        for done in range(0, resampling.resamples, _BATCH)
-    ]
+    groups = [np.arange(count)]
+    if sample.fixed_sets:
+        groups = [np.flatnonzero(sample.sets == name) for name in np.unique(sample.sets)]
+    resampled = []
+    for done in range(0, resampling.resamples, _BATCH):
+        times = min(_BATCH, resampling.resamples - done)
+        drawn = [own[rng.integers(len(own), size=(times, len(own)))] for own in groups]
+        resampled.append(estimate(np.concatenate(drawn, axis=1)))
     tail = (1 - CONFIDENCE) / 2
     low, high = np.nanquantile(np.concatenate(resampled), [tail, 1 - tail])
     ends = (float(value), float(low), float(high))
@@ -570,9 +580,11 @@ def _set_contrast_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Boots
 
     def estimate(rows: np.ndarray) -> np.ndarray:
         values, sets = sample.columns[rows], sample.sets[rows]
-        means = [_mean_where(sets == name, values)[:, 0] for name in others]
-        own = _mean_where(sets == check.apart, values)[:, 0]
-        return np.exp(own - take(means, axis=0))
+        means = np.stack([_mean_where(sets == name, values)[:, 0] for name in others])
+        contrasts = _mean_where(sets == check.apart, values)[:, 0]
+        known = ~np.isnan(means).all(axis=0)  # a resample may have none of the others
+        contrasts[known] -= take(means[:, known], axis=0)
+        return np.exp(np.where(known, contrasts, np.nan))
 
     return estimated(sample, estimate, resampling)
 
@@ -662,12 +674,14 @@ def _fit_check(check: ClaimCheck, table: pd.DataFrame, resampling: Bootstrap) ->
         return Measured(lack=NO_DATA, problem=problem)
     if "status" in points:  # the rows of a sweep, with repetitions
         ended = points[points["status"] == OK]
-        cells = ended.groupby(["pattern_id", "generator"], sort=False)
+        named = ["pattern_id", "generator", *(["pattern_set"] if check.fixed_sets else [])]
+        cells = ended.groupby(named, sort=False)
         points = cells[["plan_log_cost", check.metric]].median().reset_index()
         points = points.rename(columns={"plan_log_cost": "log_cost"})
     fit = cost_fit(
         points.assign(plan_kind="all"),
         check.metric,
+        fixed="pattern_set" if check.fixed_sets else "",
         seed=resampling.seed,
         resamples=resampling.resamples,
     )

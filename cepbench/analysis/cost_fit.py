@@ -18,6 +18,7 @@ def cost_fit(
     metric: str = "events_per_second",
     by: Sequence[str] = ("plan_kind",),
     *,
+    fixed: str = "",
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
@@ -31,6 +32,8 @@ def cost_fit(
         ``events_per_second``, ``peak_bytes`` or ``peak_partial_matches``.
     by : sequence of str
         Columns whose values are fitted apart.
+    fixed : str
+        A column of whose values every resample has as many patterns as there are; empty for none.
     seed : int
         Of the resampling.
     resamples : int
@@ -55,7 +58,8 @@ def cost_fit(
         of_pattern, patterns = pd.factorize(usable["pattern_id"])
         row: dict[str, Any] = {**dict(zip(by, key, strict=True)), "metric": metric}
         (estimates,) = _fits(logs, np.ones((1, len(logs))))
-        spread = _fits(logs, _times_drawn(len(patterns), seed, resamples)[:, of_pattern])
+        strata = usable.groupby(of_pattern)[fixed].first() if fixed else np.zeros(len(patterns))
+        spread = _fits(logs, _times_drawn(strata, seed, resamples)[:, of_pattern])
         tail = (1 - CONFIDENCE) / 2
         for k, name in enumerate(_STATISTICS):
             usual = spread[:, k][~np.isnan(spread[:, k])]
@@ -66,14 +70,21 @@ def cost_fit(
     return pd.DataFrame(rows)
 
 
-def _times_drawn(patterns: int, seed: int, resamples: int) -> np.ndarray:
-    """How often each pattern is in each resample, int of shape (resamples, patterns)."""
-    if not patterns:
-        return np.zeros((0, 0), dtype=np.int64)
-    picked = np.random.default_rng(seed).integers(patterns, size=(resamples, patterns))
-    picked += patterns * np.arange(resamples)[:, None]
-    counts = np.bincount(picked.ravel(), minlength=resamples * patterns)
-    return counts.reshape(resamples, patterns)
+def _times_drawn(strata: Any, seed: int, resamples: int) -> np.ndarray:
+    """How often each pattern is in each resample, int of shape (resamples, patterns).
+
+    Each resample has as many patterns of each stratum as there are.
+    """
+    values = np.asarray(strata)
+    counts = np.zeros((resamples if len(values) else 0, len(values)), dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    for name in np.unique(values):
+        own = np.flatnonzero(values == name)
+        picked = rng.integers(len(own), size=(resamples, len(own)))
+        picked += len(own) * np.arange(resamples)[:, None]
+        drawn = np.bincount(picked.ravel(), minlength=resamples * len(own))
+        counts[:, own] = drawn.reshape(resamples, len(own))
+    return counts
 
 
 def _fits(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ def per_engine(
     results : DataFrame
         With ``regime`` and ``evaluator``.
     tabulate : callable
-        Rows of one engine → a table with the column ``regime``.
+        Rows of one engine → a table, with the column ``regime`` where it varies.
 
     Returns
     -------
@@ -44,6 +44,8 @@ def per_engine(
         for engine, part in results.groupby(engines, sort=False)
     ]
     found = pd.concat(tables, ignore_index=True)
+    if "regime" not in found:
+        return found
     regimes = list(results["regime"].unique())
     return found.sort_values(
         "regime", key=lambda column: column.map(regimes.index), kind="stable", ignore_index=True

@@ -26,6 +26,11 @@ def complete_costs(incomplete: str) -> list[str]:
     return _beginning(["throughput", "latency", "comparisons"], incomplete)
 
 
+def complete_policies(incomplete: str) -> list[str]:
+    """Built-in adaptation policies."""
+    return _beginning(["threshold", "bound", "static", "clairvoyant"], incomplete)
+
+
 def complete_data(incomplete: str) -> list[str]:
     """Data sets of the catalogue, and Parquet files and folders."""
     from cepbench.datasets.catalogue import entries

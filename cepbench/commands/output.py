@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from cepbench.evaluators.result import Metrics
 
 #: Line width if that of the terminal is unknown.
 WIDTH = 100
@@ -38,6 +41,26 @@ def log(line: str) -> None:
 def log_state(what: str, state: str) -> None:
     """Write the state of something that runs to standard error."""
     log(f"{what}: {state}")
+
+
+def write_metrics(metrics: Metrics) -> None:
+    """Write matches, throughput and memory of a run to standard output."""
+    from cepbench.evaluators.result import shown_bytes
+
+    lines = {
+        "matches": f"{metrics.matches:,}",
+        "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
+        "throughput": f"{metrics.events_per_second:,.0f} events per second",
+    }
+    if not math.isnan(metrics.peak_bytes):  # not reported by user-defined evaluators
+        lines |= {
+            "memory": f"{shown_bytes(metrics.peak_bytes)} peak, for events and partial matches",
+            "partial matches": f"{metrics.partial_matches_created:,} created, "
+            f"{metrics.peak_partial_matches:,} stored at peak",
+            "comparisons": f"{metrics.comparisons:,}",
+        }
+    for name, text in lines.items():
+        write_line(f"{name + ':':<17}{text}")
 
 
 def write_json(value: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,12 +18,18 @@ from cepbench.commands.options import (
     examples,
     with_shared,
 )
-from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
+from cepbench.commands.output import (
+    progress,
+    write_json,
+    write_line,
+    write_metrics,
+    write_table,
+    write_text,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cepbench.evaluators.result import Metrics
     from cepbench.patterns.model import Pattern
 
 EXAMPLES = examples(
@@ -109,7 +114,7 @@ def run(
     write_text(f"{planned.describe().splitlines()[0]}, run by {its_evaluator.name}")
     write_line(f"  {planned.text}")
     write_line()
-    _show_metrics(metrics)
+    write_metrics(metrics)
     if outcome["stopped_by_limit"]:
         write_text(
             f"Stopped after {written:,} matches; the metrics are those of the events until then."
@@ -122,25 +127,6 @@ def run(
             write_table(first.to_pylist(), first.schema.names)
         else:
             _show_matches(asked, first)
-
-
-def _show_metrics(metrics: Metrics) -> None:
-    from cepbench.evaluators.result import shown_bytes
-
-    lines = {
-        "matches": f"{metrics.matches:,}",
-        "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
-        "throughput": f"{metrics.events_per_second:,.0f} events per second",
-    }
-    if not math.isnan(metrics.peak_bytes):  # not reported by user-defined evaluators
-        lines |= {
-            "memory": f"{shown_bytes(metrics.peak_bytes)} peak, for events and partial matches",
-            "partial matches": f"{metrics.partial_matches_created:,} created, "
-            f"{metrics.peak_partial_matches:,} stored at peak",
-            "comparisons": f"{metrics.comparisons:,}",
-        }
-    for name, text in lines.items():
-        write_line(f"{name + ':':<17}{text}")
 
 
 def _show_matches(pattern: Pattern, first: pa.Table) -> None:

@@ -1,8 +1,11 @@
-"""The planning problems of a pattern, one per branch of its disjunctive normal form."""
+"""The planning problems of a pattern, one per branch of its disjunctive normal form, and costs by them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from cepbench.arguments import shown
 from cepbench.costs.costed import CostedProblem
@@ -10,6 +13,8 @@ from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
+from cepbench.plans.kinds import indices_of
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.statistics.model import Statistics
 
 
@@ -49,6 +54,24 @@ def branch_problems(
         CostedProblem.from_pattern(branch, statistics, time_selectivity, its_last, cost=model)
         for branch, its_last in zip(branches, _last_by_branch(last, branches), strict=True)
     ]
+
+
+def log_plan_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
+    """ln of the cost of a plan under other statistics than those it was made from.
+
+    Parameters
+    ----------
+    plan : OrderPlan, TreePlan or UnionPlan
+    problems : sequence of CostedProblem
+        One per branch, see :func:`branch_problems`.
+    """
+    parts: list[Plan] = []
+    for part, problem in zip(plan.parts, problems, strict=True):
+        notes = problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
+        parts.append(replace(part, **{**notes, "log_bound": None}))
+    total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
+    assert total is not None  # every part has one from the notes
+    return float(np.float64(total))
 
 
 def _last_by_branch(

@@ -351,7 +351,14 @@ class Detector:
         self._refuse_if_ended()
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
-        header = {
+        arrays = {f"{_RUN}{name}": its for name, its in self._guarded(self._run.snapshot).items()}
+        if self._recent is not None:
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+        return sealed(self._header(), arrays)
+
+    def _header(self) -> dict[str, Any]:
+        """What a snapshot states besides arrays; JSON-serializable."""
+        return {
             "pattern": str(self.pattern),
             "plan": None if self.plan is None else plan_to_json(self.plan),
             "evaluator": self.evaluator,
@@ -366,10 +373,6 @@ class Detector:
             "matches": self._matches,
             "seconds": self._seconds,
         }
-        arrays = {f"{_RUN}{name}": its for name, its in self._guarded(self._run.snapshot).items()}
-        if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
-        return sealed(header, arrays)
 
     def save(self, path: str | Path) -> None:
         """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
@@ -387,7 +390,7 @@ class Detector:
         write_snapshot(self.snapshot(), path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Detector:
+    def load(cls, path: str | Path) -> Self:
         """A detector that resumes from the file of :meth:`save`, in any process.
 
         Parameters
@@ -403,7 +406,7 @@ class Detector:
         return cls.restore(read_snapshot(path))
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Detector:
+    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
         """A detector that resumes from a :meth:`snapshot`, in any process.
 
         The digest is checked before anything else is used. It detects damage, not forgery.
@@ -420,11 +423,8 @@ class Detector:
         """
         header, arrays = unsealed(snapshot)
         try:
-            detector = cls(
-                reread(header["pattern"]),
-                None if header["plan"] is None else plan_from_json(header["plan"]),
-                **{name: header[name] for name in _ARGUMENTS},
-            )
+            plan = None if header["plan"] is None else plan_from_json(header["plan"])
+            detector = cls._of_header(header, reread(header["pattern"]), plan)
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))
@@ -433,6 +433,16 @@ class Detector:
         detector._events, detector._last = header["events"], header["last"]
         detector._matches, detector._seconds = header["matches"], header["seconds"]
         return detector
+
+    @classmethod
+    def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
+        """A detector with the arguments of the one that the snapshot is of."""
+        if "adaptation" in header:
+            raise SnapshotError(
+                "the snapshot is that of an adaptive detector; restore it by "
+                "cep.AdaptiveDetector.restore or load"
+            )
+        return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
 
     def _refuse_if_ended(self) -> None:
         if self._ended:

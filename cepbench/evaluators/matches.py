@@ -264,6 +264,9 @@ def _with_missing(name: str, parts: Sequence[BranchMatches]) -> Any:
             for count, piece in pieces
         ]  # fmt: skip
         return np.concatenate(found)
-    positions = [np.zeros(count, np.int64) if piece is None else piece for count, piece in pieces]
+    positions = [
+        piece if isinstance(piece, np.ndarray) else np.zeros(count, np.int64)
+        for count, piece in pieces
+    ]
     missing = np.repeat([piece is None for _, piece in pieces], [count for count, _ in pieces])
     return pd.arrays.IntegerArray(np.concatenate(positions), missing)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from cepbench.arguments import kind_of, number, shown
-from cepbench.costs.branches import branch_problems
+from cepbench.costs.branches import branch_problems, log_plan_cost
 from cepbench.costs.costed import CostedProblem
 from cepbench.errors import StatisticsError, did_you_mean
 from cepbench.exploration.durations import window_of
@@ -19,8 +18,7 @@ from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planners.registry import PlanGenerator
-from cepbench.plans.kinds import indices_of
-from cepbench.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.plans.model import AnyPlan
 from cepbench.plans.notes import from_log
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Pair, Statistics
@@ -210,22 +208,11 @@ def _against(
     for row in after.table.to_dict("records"):
         name = row["generator"]
         both = name in before.plans and name in after.plans
-        log_kept = _log_cost(before.plans[name], problems) if both else math.nan
+        log_kept = log_plan_cost(before.plans[name], problems) if both else math.nan
         old = texts.get(name, "")
         regret = from_log(log_kept - row["log_cost"])
         rows.append((both and old != row["plan"], old, from_log(log_kept), log_kept, regret))
     return pd.DataFrame(rows, columns=list(_ADDED), index=after.table.index)
-
-
-def _log_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
-    """The cost of a plan under other statistics than those it was made from."""
-    parts: list[Plan] = []
-    for part, problem in zip(plan.parts, problems, strict=True):
-        notes = problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
-        parts.append(replace(part, **{**notes, "log_bound": None}))
-    total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
-    assert total is not None  # every part has one from the notes
-    return float(np.float64(total))
 
 
 def _times(ratio: float) -> str:

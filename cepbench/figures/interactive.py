@@ -9,6 +9,7 @@ from cepbench.figures.gain_map import interactive_gain_map as gain_map
 from cepbench.figures.q_errors import interactive_q_errors_by_events as q_errors_by_events
 from cepbench.figures.q_errors import interactive_scatter_in_panels as scatter_in_panels
 from cepbench.figures.ranges import interactive_ranges_by_factor as ranges_by_factor
+from cepbench.figures.settings import interactive_lines_by_setting as lines_by_setting
 from cepbench.figures.sweep_ratios import interactive_sweep_ratios as sweep_ratios
 from cepbench.figures.trade_off import (
     interactive_throughput_against_latency as throughput_against_latency,
@@ -17,6 +18,7 @@ from cepbench.figures.trade_off import (
 __all__ = [
     "bars_by_group",
     "gain_map",
+    "lines_by_setting",
     "lines_by_size",
     "points_by_cost",
     "q_errors_by_events",

@@ -55,7 +55,7 @@ class Panel(NamedTuple):
 
     def heading(self, name: str) -> list[str]:
         """Lines above the panel of plans with this name."""
-        return [*([self.apart] if self.apart else []), name]
+        return [line for line in (self.apart, name) if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,8 @@ _QUANTITIES = {
     "seconds": Quantity("Time", "seconds", "lower", "s"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),
+    "latency_mean": Quantity("Mean latency", "seconds", "lower", "s"),
     "normalized": Quantity("Normalized plan cost", "cost of EFREQ / cost", "higher", ""),
     "distance": Quantity("Distance from the optimum", "cost / least cost", "lower", ""),
     "regret": Quantity("Regret", "cost / cost of the plan from the right numbers", "lower", ""),

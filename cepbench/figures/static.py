@@ -10,6 +10,7 @@ from cepbench.figures.matplotlib_panels import save_figure, show_figure
 from cepbench.figures.q_errors import static_q_errors_by_events as q_errors_by_events
 from cepbench.figures.q_errors import static_scatter_in_panels as scatter_in_panels
 from cepbench.figures.ranges import static_ranges_by_factor as ranges_by_factor
+from cepbench.figures.settings import static_lines_by_setting as lines_by_setting
 from cepbench.figures.sweep_ratios import static_sweep_ratios as sweep_ratios
 from cepbench.figures.trade_off import (
     static_throughput_against_latency as throughput_against_latency,
@@ -18,6 +19,7 @@ from cepbench.figures.trade_off import (
 __all__ = [
     "bars_by_group",
     "gain_map",
+    "lines_by_setting",
     "lines_by_size",
     "points_by_cost",
     "q_errors_by_events",

@@ -127,6 +127,14 @@ _KNOWN = {
     "LINDP": ("#225555", 6),
     "FLIPS": ("#66CCEE", 7),
     "EFREQ-SETS": ("#AA5522", 10),
+    # The plans that the study of [mei2009] compares; of the generators ZSTREAM alone is beside them.
+    "LEFT-DEEP": ("#332288", 1),
+    "RIGHT-DEEP": ("#EE8866", 2),
+    "BUSHY": ("#44AA99", 3),
+    "INNER": ("#DDAA33", 4),
+    "NFA": ("#777777", 5),
+    "NSEQ": ("#332288", 1),
+    "NEG": ("#EE8866", 2),
 }
 
 

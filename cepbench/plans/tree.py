@@ -116,6 +116,14 @@ def left_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
     return tree
 
 
+def right_deep(order: Sequence[Leaf]) -> Tree[Leaf]:
+    """The right-deep tree over a sequence of leaves."""
+    tree: Tree[Leaf] = order[-1]
+    for leaf in reversed(order[:-1]):
+        tree = (leaf, tree)
+    return tree
+
+
 def text(tree: Tree[Leaf]) -> str:
     """A tree on one line: ``((a, c), b)``; ``((a | b), c)`` with a disjunction."""
     if not isinstance(tree, tuple):

@@ -36,7 +36,7 @@ FORMS = ("percent", PARTIAL_MATCHES)
 _TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
 _SIDES = ("over", "under", "than")
 _OPTIONS = (
-    "pattern_sets", "sizes", "needed_sizes", "alphas", "with_matches", "apart", "across", "take",
+    "pattern_sets", "sizes", "needed_sizes", "alphas", "with_matches", "fixed_sets", "apart", "across", "take",
 )  # fmt: skip
 _OTHERS = ("expected", *_BESIDE, "reason", "superseded")
 #: Ends of an expected range.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from typing import Any
 
 from pyspark import SparkContext
 
@@ -35,7 +36,8 @@ def write_class_archive() -> None:
         rows = spark.range(8, numPartitions=2).selectExpr("id", "id % 2 AS remainder")
         counts = rows.groupBy("remainder").count()
         counts.join(rows, "remainder").orderBy("id").toPandas()
-        end_java(SparkContext._gateway.proc, _TIMEOUT)
+        gateway: Any = SparkContext._gateway
+        end_java(gateway.proc, _TIMEOUT)
         unfinished.chmod(0o644)  # Java makes it read-only, so that it could not be synced
 
 

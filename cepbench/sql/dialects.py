@@ -19,10 +19,13 @@ class Dialect(ABC):
     name : str
     step : str
         What is between the name of a common table expression and its query.
+    has_groups : bool
+        Whether groups are written, which needs lists of positions.
     """
 
     name: str
     step: str
+    has_groups = False
 
     @abstractmethod
     def identifier(self, name: str) -> str:
@@ -75,6 +78,7 @@ class DuckDB(Dialect):
 
     name = "duckdb"
     step = "AS MATERIALIZED"
+    has_groups = True
 
     def identifier(self, name: str) -> str:
         return '"' + name.replace('"', '""') + '"'

@@ -9,12 +9,13 @@ from typing import Any
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Attribute, Pattern, Returned
+from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
 from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
 from cepbench.sql.conditions import ConditionWriter, Place
 from cepbench.sql.dialects import DIALECTS, Dialect
+from cepbench.sql.groups import GroupWriter
 from cepbench.sql.pairs import Columns
 
 
@@ -34,8 +35,8 @@ def to_sql(
     Parameters
     ----------
     pattern : Pattern or str
-        SEQ, AND, OR and NOT, nested to any depth, without KL and GROUP; any strategy but
-        ``consuming``.
+        SEQ, AND, OR and NOT, nested to any depth, without KL; for DuckDB also GROUP; any strategy
+        but ``consuming``.
     plan : OrderPlan, TreePlan or UnionPlan, optional
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
         branch is a single join of all its variables with all pairwise conditions, and the
@@ -56,13 +57,15 @@ def to_sql(
     str
         A query whose rows are those of ``evaluate(...).matches`` in their order: the columns of
         RETURN, or without it one column per positive variable with the position of its event, and
-        for a pattern with several branches ``branch``; NULL for variables that a branch lacks.
+        for a pattern with several branches ``branch``; NULL for variables that a branch lacks. Of a
+        group a list of positions.
 
     Raises
     ------
     UnsupportedPatternError
-        For a Kleene variable or a group, the consuming strategy, variables or columns whose names differ in
-        case only, or an attribute used both as a text and as a number.
+        For a Kleene variable, the consuming strategy, variables or columns whose names differ in case
+        only, or an attribute used both as a text and as a number. For a group in Spark, one whose
+        values RETURN reads, and see :class:`cepbench.sql.groups.GroupWriter`.
     PlanError
         If the plan does not fit the pattern.
     QueryError
@@ -81,6 +84,9 @@ def to_sql(
     subqueries, and its optimizer keeps the order of joins unless
     ``spark.sql.cbo.joinReorder.enabled`` is set; it has no hint for the order.
 
+    A plan is over the plain variables. Further expressions find the events of each group that fit
+    their matches, and aggregate them; negation is then checked last.
+
     Values compare as in the evaluators: as doubles, and false where one is NULL or NaN. DuckDB
     compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
     """
@@ -97,7 +103,7 @@ def to_sql(
         )
     _check_pattern(pattern)
     branches = pattern.branches()
-    joins: list[Any] = [branch.positive_names for branch in branches]
+    joins: list[Any] = [branch.planned_names for branch in branches]
     if plan is not None:
         plan = plan_for(plan_from(plan), joins)
         joins = [part.tree for part in plan.parts]
@@ -107,11 +113,19 @@ def to_sql(
 
 def _check_pattern(pattern: Pattern) -> None:
     for variable in pattern.variables:
-        if variable.is_set:
+        if variable.kind is Kind.KLEENE:
             raise UnsupportedPatternError(
                 f"{variable} binds sets of events, and a join binds single events; use an "
                 "evaluator, or remove the item",
                 culprit=variable,
+            )
+    groups = {variable.name for variable in pattern.groups}
+    for column in pattern.returns:
+        if not isinstance(column.value, str) and groups.intersection(column.variables):
+            raise UnsupportedPatternError(
+                f"RETURN {column} reads values of a group's events, of which a query has only the "
+                "positions; use an evaluator",
+                culprit=column,
             )
     if pattern.strategy.name == "consuming":
         raise UnsupportedPatternError(
@@ -142,6 +156,7 @@ class _Query:
 
     def __init__(self, pattern: Pattern, dialect: Dialect, table: str, columns: Columns) -> None:
         self._names = pattern.positive_names
+        self._groups = {variable.name for variable in pattern.groups}
         self._returns = pattern.returns
         self._branches = pattern.branches()
         self._dialect = dialect
@@ -152,7 +167,9 @@ class _Query:
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
         self._writers = [
-            BranchWriter(branch, conditions, dialect, written, columns, numbered, self._free)
+            (GroupWriter if branch.groups else BranchWriter)(
+                branch, conditions, dialect, written, columns, numbered, self._free
+            )
             for branch in map(Pattern.with_partition, self._branches)
         ]
 
@@ -197,6 +214,7 @@ class _Query:
         if counted:
             return selection.write(["count(*) AS matches"])
         placed = {name: selection.place(name, self._position) for name in names}
+        ends = [self._end(name, placed[name]) for name in names]
         columns = [f"{placed[name]} AS {self._quote(name)}" for name in names]
         if self._returns:
             columns = [
@@ -204,7 +222,7 @@ class _Query:
                 for column in self._returns
             ]
         last = writer.last()
-        order = [placed[last] if last else _greatest(placed.values())]
+        order = [placed[last] if last else _greatest(ends)]
         order += [placed[name] for name in names if name != last]
         return f"{selection.write(columns)}\nORDER BY {', '.join(order)}"
 
@@ -241,7 +259,8 @@ class _Query:
             found = once
         if counted:
             return f"SELECT count(*) AS matches\nFROM {found}"
-        order = [_greatest(map(self._quote, shown)), "branch", *self._keys()]
+        ends = [self._end(name, self._quote(name)) for name in shown]
+        order = [_greatest(ends), "branch", *self._keys()]
         selected = [f"{label} AS {self._quote(c.name)}" for label, c in returned.items()]
         if not self._returns:
             selected = [*map(self._quote, shown), "branch"]
@@ -262,6 +281,10 @@ class _Query:
             case value:
                 return self._conditions.number(value, place)
 
+    def _end(self, name: str, positions: str) -> str:
+        """The last position of a variable."""
+        return f"{positions}[-1]" if name in self._groups else positions
+
     def _keys(self) -> list[str]:
         """The positions in each branch's order of variables, which may differ from the columns'."""
         orders = [branch.positive_names for branch in self._branches]
@@ -270,13 +293,18 @@ class _Query:
         return [
             "CASE branch "
             + " ".join(
-                f"WHEN {number} THEN {self._quote(order[place])}"
+                f"WHEN {number} THEN {self._key(order[place])}"
                 for number, order in enumerate(orders)
                 if place < len(order)
             )
             + " END"
             for place in range(max(map(len, orders)))
         ]
+
+    def _key(self, name: str) -> str:
+        """The positions of a variable, as a list if some are a group's."""
+        quoted = self._quote(name)
+        return f"[{quoted}]" if self._groups and name not in self._groups else quoted
 
     def _quote(self, name: str) -> str:
         return self._dialect.identifier(name)

@@ -7,7 +7,7 @@ one slice, and :func:`merge_samples` adds them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,7 +40,7 @@ class StatisticsSample:
         Active time in seconds (or ticks).
     shortest : float
         The window in seconds (or ticks), the minimum active time for rates.
-    events : dict of str to int
+    events : mapping of str to float
         Variable → events of its type.
     pairs : dict of (str, str) to PairSample
         Only pairs with a condition on single events.
@@ -54,7 +54,7 @@ class StatisticsSample:
 
     active: float
     shortest: float
-    events: dict[str, int]
+    events: Mapping[str, float]
     pairs: dict[tuple[str, str], PairSample]
     sets: dict[tuple[str, str, str], PairSample] = field(default_factory=dict)
     stream_events: int = 0
@@ -182,6 +182,13 @@ def sample_statistics(
         stream_events = whole(stream_events, "stream_events", StatisticsError, least=0)
     check_fit(pattern, stream)
     check_types(pattern, stream)
+    return slice_sample(pattern, stream, seed, pairs, stream_events)
+
+
+def slice_sample(
+    pattern: Pattern, stream: EventStream, seed: int, pairs: int, stream_events: int | None = None
+) -> StatisticsSample:
+    """As :func:`sample_statistics`, without checks: types may be missing in a slice."""
     sampler = Sampler(pattern, stream, seed, pairs)
     return StatisticsSample(
         active=active_time(pattern, stream),

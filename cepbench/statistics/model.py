@@ -264,6 +264,8 @@ def _pair(first: str, second: str) -> Pair:
 
 
 def _number(where: str, key: object, value: Any) -> float:
+    if type(value) is float and 0.0 <= value < math.inf:
+        return value  # most are, and the name of a number for a message takes longer than its check
     return number(value, f"{where}[{shown(key)}]", StatisticsError, least=0.0)
 
 

@@ -24,12 +24,16 @@ class RecentEvents:
         For how long events are kept, in ticks of their timestamps.
     first : int
         The position of the first event to come.
+    least : int
+        How many events are kept even if they are older.
     """
 
-    def __init__(self, attributes: Collection[str], span: int, first: int) -> None:
+    def __init__(self, attributes: Collection[str], span: int, first: int, least: int = 0) -> None:
         self._attributes = tuple(attributes)
         self._span = span
+        self._least = least
         self._pieces: list[EventStream] = []
+        self._size = 0
         #: Whether there was any event.
         self.pushed = False
         #: The position of the first event kept.
@@ -39,14 +43,21 @@ class RecentEvents:
         """Add events; those that were out of date before them are dropped."""
         if self._pieces:
             limit = int(self._pieces[-1].timestamps[-1]) - self._span
-            while int(self._pieces[0].timestamps[-1]) < limit:
-                self.first += len(self._pieces.pop(0))
-            old = int(np.searchsorted(self._pieces[0].timestamps, limit))
+            spare = max(0, self._size - self._least)
+            dropped = 0
+            while (
+                dropped + len(self._pieces[0]) <= spare
+                and int(self._pieces[0].timestamps[-1]) < limit
+            ):
+                dropped += len(self._pieces.pop(0))
+            old = min(int(np.searchsorted(self._pieces[0].timestamps, limit)), spare - dropped)
             self._pieces[0] = self._pieces[0][old:]
-            self.first += old
+            self.first += dropped + old
+            self._size -= dropped + old
         self.pushed = True
         kept = {name: batch.column(name) for name in self._attributes}
         self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
+        self._size += len(batch)
 
     @property
     def stream(self) -> EventStream:
@@ -111,6 +122,7 @@ class RecentEvents:
                     None,
                 )
             ]
+            self._size = len(self._pieces[0])
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable events: {error!r}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,16 +82,21 @@ class StudySweep:
     @cached_property
     def declaration(self) -> Declaration:
         """Of the stream: its events and identifiers."""
-        found = read_declaration(self.stream)
-        if found is None:
-            raise ExperimentError(f"{self.stream} declares no events; is the sweep measured?")
-        return found
+        return _declaration(self.stream)
 
     def describe(self) -> str:
         """Numbers of events, identifiers, runs and patterns, in a line."""
+        data = " and ".join(
+            f"{streams} stream{'s' if streams > 1 else ''} of {events:,} events of "
+            f"{types:,} identifiers"
+            for (events, types), streams in Counter(
+                (found.events, len(found.counts))
+                for found in map(_declaration, self.streams.values())
+            ).items()
+        )
+        patterns = self.results["pattern_id"].nunique()
         return (
-            f"{self.declaration.events:,} events of {len(self.declaration.counts):,} identifiers; "
-            f"{len(self.results):,} runs over {self.results['pattern_id'].nunique()} patterns"
+            f"{data}; {len(self.results):,} runs of {patterns} pattern{'s' if patterns > 1 else ''}"
         )
 
     def _repr_markdown_(self) -> str:
@@ -99,6 +105,13 @@ class StudySweep:
             *restrictions(self.config, self.own, read_draws(self.folder)),
         ]
         return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _declaration(path: Path) -> Declaration:
+    found = read_declaration(path)
+    if found is None:
+        raise ExperimentError(f"{path} declares no events; is the sweep measured?")
+    return found
 
 
 def study_sweep(

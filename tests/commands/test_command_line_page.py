@@ -18,6 +18,7 @@ BLOCKS = re.findall(r"```console\n\$ (cepbench .*)\n([^`]*)```", TEXT)
 VARYING = {
     "plan": r"\d+\.\d\d(?=  [(a-z])",
     "run": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*",
+    "adapt": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*|(?<=%) +[\d.]+",
     "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +([\d,]+ +(?=\d)|(?=as ))",
     "explain": r"<?\d+ %$",
     "evaluators": r"$^",
@@ -32,7 +33,7 @@ def steady(command: str, text: str) -> list[str]:
 
 def test_every_command_is_shown() -> None:
     shown = {command.split(" --")[0].removeprefix("cepbench ") for command, _ in BLOCKS}
-    assert {"plan", "run", "compare", "explain", "evaluators"} <= shown
+    assert {"plan", "run", "adapt", "compare", "explain", "evaluators"} <= shown
     for name in COMMANDS:
         group, _, own = name.partition(" ")
         assert re.search(rf"`cepbench {group}\b|, `{group}`", TEXT), name
@@ -56,7 +57,7 @@ def test_the_keys_of_json_are_told(told) -> None:
     for command, told_keys in rows.items():
         if command == "report build":
             continue
-        few = {"compare": ["--repetitions", "1"]}.get(command, [])
+        few = {"compare": ["--repetitions", "1", "--seconds", "0"]}.get(command, [])
         own = [] if command in ("generators", "evaluators") else [*named, *few]
         document = told([command, *own])
         keys = list(document[0]) if isinstance(document, list) else list(document)

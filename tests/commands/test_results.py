@@ -30,6 +30,9 @@ from tests.naive.matcher import naive_matches
 #: A pattern that the small data has matches of.
 PATTERN = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 10 units"
 
+#: Of ``compare``: every plan once.
+FEW = ["--repetitions", "1", "--seconds", "0"]
+
 
 @pytest.fixture(scope="module")
 def stream(frame: pd.DataFrame) -> cep.EventStream:
@@ -334,9 +337,9 @@ def test_what_the_system_refuses_comes_with_advice(
 
 
 def test_the_comparison_is_that_of_the_library(run, told, data, stream, expected) -> None:
-    words = ["compare", PATTERN, "--data", data, "--repetitions", "1"]
+    words = ["compare", PATTERN, "--data", data, *FEW]
     rows = told(words)["rows"]
-    table = cep.compare(cep.parse(PATTERN), stream, repetitions=1)
+    table = cep.compare(cep.parse(PATTERN), stream, repetitions=1, seconds=0)
     assert [row["generator"] for row in rows] == list(table["generator"])
     for row, other in zip(rows, table.to_dict("records"), strict=True):
         for key in ("plan", "cost", "evaluator", "comparisons", "peak_bytes", "matches", "status"):
@@ -402,7 +405,7 @@ def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
     )
     own = ["--plugin", str(plugin)]
     assert told(["generators", *own])[-1]["source"] == "a dream"
-    rows = told(["compare", PATTERN, "--data", data, "--repetitions", "1", *own])["rows"]
+    rows = told(["compare", PATTERN, "--data", data, *FEW, *own])["rows"]
     assert rows[-1]["generator"] == "MY-IDEA"
     assert rows[-1]["plan"] == "c, a, b"
     for command in ("plan", "run", "explain"):
@@ -435,7 +438,7 @@ def test_an_evaluator_of_ones_own_runs(
         assert "memory" not in run(words).stdout
         listed = told(["evaluators", "--plugin", str(plugin)])
         assert [row["name"] for row in listed if row["user_defined"]] == ["my-engine"]
-        compared = ["compare", *words[1:], "--evaluator", "tree", "--repetitions", "1"]
+        compared = ["compare", *words[1:], "--evaluator", "tree", *FEW]
         shown = run([*compared, "-g", "DP-B"]).stdout
         assert "my-engine" in shown
         assert "nan" not in shown
@@ -505,7 +508,7 @@ def test_a_seed_is_for_statistics_and_for_plans(
     monkeypatch.setattr(measure, "measure_statistics", measured)
     words = [command, PATTERN, "--data", data, "-g", "RANDOM", "--plugin", str(plugin)]
     if command == "compare":
-        words += ["--repetitions", "1"]
+        words += FEW
     plans = [COMMANDS[command](told([*words, "--seed", str(seed)])) for seed in (1, 2, 3, 4, 1)]
     assert plans[0] == plans[-1]
     assert len(set(plans)) > 1

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
+from cepbench.costs.bounds import log_lower_bound
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
@@ -289,6 +290,7 @@ def test_algorithm_5_is_exact_over_trees_and_placements(cost: str) -> None:
             for placements in all_placements(pattern, tree, problem.names)
         )
         assert found.log_cost == pytest.approx(least, abs=1e-9), text
+        assert log_lower_bound(problem, "tree") <= least + 1e-9, text
         assert {*dict(found.placements)} == {variable.name for variable in pattern.negated}
         table = cep.plan_cost(pattern, found, statistics, cost=cost)
         assert table["cost"].sum() == pytest.approx(found.cost)

@@ -27,7 +27,21 @@ def stream() -> cep.EventStream:
 
 
 REFUSED: dict[str, tuple[str, Callable[[], object]]] = {
-    "SQL": ("binds sets of events, and a join binds single", lambda: cep.to_sql(TEXT)),
+    "Spark's SQL": ("GROUP is not written for spark", lambda: cep.to_sql(TEXT, dialect="spark")),
+    "SQL of a group's values": (
+        r"RETURN sum\(b\[\].x\) reads values of a group's events",
+        lambda: cep.to_sql(f"{TEXT} RETURN sum(b[].x)"),
+    ),
+    "SQL of a group beside a negated item": (
+        "n.x < b.x compares the events of a group with a negated item",
+        lambda: cep.to_sql(TEXT.replace("WITHIN", "WHERE n.x < b.x WITHIN")),
+    ),
+    "SQL of groups that share events": (
+        r"GROUP\(B b, \+\) and GROUP\(B d, 2\) may share an event",
+        lambda: cep.to_sql(
+            "PATTERN AND(SEQ(A a, GROUP(B b, +), C c), SEQ(A e, GROUP(B d, 2), C f)) WITHIN 9 units"
+        ),
+    ),
     "latency": (
         "latency of matches with groups is not measured",
         lambda: cep.Detector(TEXT, cep.OrderPlan(["a", "c"]), latency=True),

@@ -97,7 +97,7 @@ def test_values_that_all_events_share(conditions: str, shared: list[str]) -> Non
 
 
 EQUALITIES = ("a.y = b.y", "b.y = c.y", "a.y = c.y", "n.y = a.y", "n.y = c.y", "a.s = b.s",
-              "b.s = c.s", "a.y = b.x", "b.x = c.y", "n.x > b.x", "a.x < c.x", "a.x < c.x OR a.y = 1")  # fmt: skip
+              "b.s = c.s", "a.y = b.x", "b.x = c.y", "n.x > b.x", "a.x < c.x", "(a.x < c.x OR a.y = 1)")  # fmt: skip
 
 
 @given(data=st.data())

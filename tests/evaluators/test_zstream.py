@@ -18,7 +18,14 @@ from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.checks import check_in_batches
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
-from tests.evaluators.strategies import batches_of, cases, events_of, stream_of, tree_plans
+from tests.evaluators.strategies import (
+    batches_of,
+    cases,
+    event_frames,
+    events_of,
+    stream_of,
+    tree_plans,
+)
 from tests.naive.matcher import labelled_matches, naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -148,13 +155,12 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
     if operator == "SEQ" and data.draw(st.booleans()):
         items = items.replace(", ", ", NOT(N n), ", 1)
     pairs = data.draw(st.lists(st.sampled_from(["ab", "ac", "bc", "bd", "cd", "an"]), max_size=3))
-    tests = [f"{x}.x < {y}.x" for x, y in pairs if y != "n" or "NOT" in items]
+    tests = [f"{pair[0]}.x < {pair[1]}.x" for pair in pairs if pair != "an" or "NOT" in items]
     where = f"WHERE {' AND '.join(tests)} " if tests else ""
     text = f"{operator}({items}) {where}WITHIN 6 units"
-    x, y, z, w = order
-    tree = data.draw(
-        st.sampled_from([((x, y), (z, w)), (((x, y), z), w), (x, (y, (z, w))), (x, ((y, z), w))])
-    )
+    x, y, z, w = tuple(order)
+    trees: list[Any] = [((x, y), (z, w)), (((x, y), z), w), (x, (y, (z, w))), (x, ((y, z), w))]
+    tree = data.draw(st.sampled_from(trees))
     count = data.draw(st.integers(0, 18))
     kinds = data.draw(st.permutations("abcdn" * 5))[:count] + list("abcdn")
     gaps = data.draw(st.lists(st.integers(0, 2), min_size=count + 5, max_size=count + 5))
@@ -180,6 +186,12 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
                     options={"batch_size": size},
                 )  # fmt: skip
             assert result.metrics.matches == expected
+    detector = Detector(pattern, plan, evaluator="zstream", output="count")
+    stream, found = stream_of(events), 0
+    for batch in stream.batches(data.draw(st.integers(1, len(stream)))):
+        found += detector.push(batch)
+        detector = Detector.restore(detector.snapshot())
+    assert found + detector.flush() == expected
     tree_run = evaluate(pattern, stream_of(events), plan, evaluator="tree", output="count")
     assert result.metrics.partial_matches_created <= tree_run.metrics.partial_matches_created
 
@@ -200,6 +212,29 @@ def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> No
     assert peaks[0] == peaks[1]
 
 
+@pytest.mark.parametrize("rare", ["AB", "CD"])
+def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metrics are those of the plan, whichever pair is only counted; so is the node table."""
+    started = []
+    start = engine.ZStreamEngine._start
+
+    def noted(self: engine.ZStreamEngine, alternative: int) -> None:
+        start(self, alternative)
+        started.append(self._operators.names[-2])
+
+    rng = np.random.default_rng(5)
+    chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
+    events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
+    text, tree = "SEQ(A a, B b, C c, D d) WITHIN 40 units", (("a", "b"), ("c", "d"))
+    listed = found_by(text, tree, events, "arrow")
+    monkeypatch.setattr(engine.ZStreamEngine, "_start", noted)
+    counted = found_by(text, tree, events, "count")
+    assert counted.metrics.matches == listed.metrics.matches > 0
+    columns = ["variables", "created", "mean_stored"]
+    pd.testing.assert_frame_equal(counted.nodes[columns], listed.nodes[columns])
+    assert started[-1] == tuple("abcd".replace(rare.lower(), ""))
+
+
 def test_a_limit_that_no_cut_can_keep() -> None:
     events = events_of(" ".join(["A@1"] * 70 + ["B@2"] * 70 + ["C@3"]))
     with pytest.raises(PartialMatchLimitError, match=r"more than 100 partial matches.*\(a, b\)"):
@@ -213,3 +248,35 @@ def test_a_limit_that_no_cut_can_keep() -> None:
 def test_what_is_refused_by_name(text: str) -> None:
     with pytest.raises(UnsupportedPatternError, match="zstream cannot run"):
         Detector(f"PATTERN {text} WITHIN 5 units", OrderPlan(["a", "b"]), evaluator="zstream")
+
+
+@given(data=st.data())
+def test_equalities_are_closed_transitively(data: st.DataObject) -> None:
+    """Any equalities of four variables, along any tree, where the plan joins any two of them first."""
+    values = [f"{name}.{column}" for name in "abcd" for column in "xy"]
+    pairs = st.tuples(st.sampled_from(values), st.sampled_from(values))
+    drawn = data.draw(st.lists(pairs.filter(lambda two: two[0][0] != two[1][0]), max_size=4))
+    operator = data.draw(st.sampled_from(["SEQ", "AND"]))
+    where = " AND ".join(["a.y = b.y", "b.y = c.y", *(f"{x} = {y}" for x, y in drawn)])
+    pattern = parse(f"PATTERN {operator}(A a, B b, A c, B d) WHERE {where} WITHIN 6 units")
+    events = data.draw(event_frames("AB", most=14)).assign(y=lambda frame: frame["y"] % 2)
+    result = evaluate(
+        pattern, stream_of(events), data.draw(tree_plans(pattern.names)), evaluator="zstream"
+    )
+    found = {tuple(row) for row in result.matches.to_numpy().tolist()}
+    assert len(result.matches) == len(found)
+    assert found == naive_matches(pattern, events)
+
+
+def test_equalities_through_a_third_variable_are_hashed() -> None:
+    """a.k = b.k AND b.k = c.k: the join of a and c pairs those with equal values only."""
+    rng = np.random.default_rng(4)
+    events = pd.DataFrame(
+        {"type": rng.choice(list("ABC"), 300), "time": np.arange(300), "k": rng.integers(0, 9, 300)}
+    )
+    text = "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 40 units"
+    hashed = found_by(text, (("a", "c"), "b"), events)
+    paired = found_by(text, (("a", "c"), "b"), events, hashing=False)
+    pd.testing.assert_frame_equal(hashed.matches, paired.matches)
+    made = [result.metrics.partial_matches_created for result in (hashed, paired)]
+    assert 0 < 4 * made[0] < made[1]

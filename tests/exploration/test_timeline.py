@@ -193,7 +193,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 def test_bars_have_the_generators_colours_and_name_what_failed() -> None:
     stream = stream_of(300)
-    table = cep.compare(cep.parse(PATTERNS["sequence"]), stream, repetitions=1)
+    table = cep.compare(cep.parse(PATTERNS["sequence"]), stream, repetitions=1, seconds=0)
     table.loc[0, ["status", "reason"]] = "limit", "too many"
     chart = comparison_bars(table).to_dict()
     assert "TRIVIAL: limit" in chart["title"]["subtitle"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import cepbench as cep
@@ -20,7 +22,7 @@ def test_the_bushy_plan_is_the_best_of_the_last_round() -> None:
     costs 72.5. Two pairs try and make 50. A pair and a class try and make 50 too, and all of these
     with the last class try 250, of which 50 pass the condition.
     """
-    best_of = {
+    best_of: dict[Any, float] = {
         ("a", ("b", ("c", "d"))): 72.5 + 100 + (1.25 * 250 + 50),
         (("a", "b"), ("c", "d")): 72.5 + 72.5 + 100,
         ((("a", "b"), "c"), "d"): 72.5 + 100 + (1.25 * 250 + 50),
@@ -29,4 +31,5 @@ def test_the_bushy_plan_is_the_best_of_the_last_round() -> None:
         table = cep.plan_cost(PATTERN, cep.TreePlan(tree), STATISTICS, cost="zstream")
         assert table["cost"].sum() == pytest.approx(cost)
     chosen = cep.plan(PATTERN, STATISTICS, "ZSTREAM", cost="zstream")
+    assert isinstance(chosen, cep.TreePlan)
     assert chosen.tree == (("a", "b"), ("c", "d"))

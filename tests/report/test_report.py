@@ -14,12 +14,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from cepbench.analysis.checks import NO_DATA
 from cepbench.analysis.settings import ENGINES
 from cepbench.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.reporting.claims import claims
 from cepbench.reporting.verdicts import by_claim, counts_of
 from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.studies.registry import find_study
 from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
 from cepbench.sweeps.sweep_file import read_sweep
 from tests.reporting.chromium import open_page
@@ -29,13 +31,16 @@ ROOT = Path(__file__).resolve().parents[2]
 STEMS = (
     "quickstart", "tutorial", "explore", "user_defined_generator", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
-    "ledger",
+    "ledger", "mei2009/figures_8_9", "mei2009/figures_10_11", "mei2009/figures_12_13_table_3",
+    "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 #: Pages with a fixed number of charts.
 CHARTS = {
     "figures_3_4_5": 18, "figure_6": 4, "figure_7": 2, "figure_8": 1, "figure_9": 2,
     "figure_7_extended": 6, "when_plans_matter": 4, "robustness": 4, "cost_models": 3, "tutorial": 1,
+    "mei2009/figures_8_9": 5, "mei2009/figures_10_11": 3, "mei2009/figures_12_13_table_3": 4,
+    "mei2009/figures_15_16": 3, "mei2009/figure_17_tables_4_5": 1,
 }  # fmt: skip
 
 
@@ -49,15 +54,20 @@ def report() -> Path:
 
 @pytest.fixture(scope="module")
 def files(report: Path) -> dict[str, Path]:
-    """Page -> its file; the pages of make docs and of the benchmarks are others'."""
+    """Page -> its file; the pages of make docs and of the benchmarks are others'.
+
+    Pages of the first study have their stems, as those of no study, others the study's key besides.
+    """
     others = ("docs", "assets", "data", "benchmarks")
     found = [
         path
         for path in report.rglob("*.html")
         if path.relative_to(report).parts[0] not in others and path.stem != "benchmarks"
     ]
-    assert len({path.stem for path in found}) == len(found)
-    return {path.stem: path for path in sorted(found)}
+    names = {path: path.relative_to(report).with_suffix("").as_posix() for path in sorted(found)}
+    files = {name.removeprefix(f"{STUDY.key}/"): path for path, name in names.items()}
+    assert len(files) == len(found)
+    return files
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +91,11 @@ def test_a_page_for_every_notebook_and_an_index(
     for page in pages.values():
         assert page.loads == []
     index = pages["index"].elements
-    links = {Path(a["href"]).stem for tag, a in index if tag == "a" and a["href"].endswith("html")}
+    links = {
+        a["href"].removesuffix(".html").removeprefix(f"{STUDY.key}/")
+        for tag, a in index
+        if tag == "a" and a["href"].endswith("html")
+    }
     assert set(STEMS) <= links
     pictures = {Path(a["src"]).stem for tag, a in index if tag == "img"}
     for figure in ("3", "4", "5", "6a", "6b", "7a", "7b", "8", "9"):
@@ -139,6 +153,7 @@ def test_sweeps_are_shared_by_notebooks(report: Path) -> None:
         path.parent.name.partition("-")[0] for path in report.glob("data/sweeps/*/sweep.json")
     }
     assert sweeps >= {"instances", "latency", "strategies", "types"}
+    assert sweeps >= {"selectivity", "rates", "plans", "negation", "web_log"}
 
 
 def test_every_figure_is_there_still_and_moving(
@@ -246,6 +261,22 @@ def test_the_ledger_has_read_every_notebook_and_is_on_the_index(
         assert f"{verdict} {count} of {len(every)} claims" in text
     for claim in claims(STUDY):
         assert claim.statement in " ".join(pages["ledger"].text.split())
+
+
+def test_plans_of_the_second_study_find_the_same_matches_and_its_claims_are_judged(
+    files: dict[str, Path], pages: dict[str, Page]
+) -> None:
+    for stem in (name for name in CHARTS if name.startswith("mei2009/")):
+        runs = table(files, stem)
+        assert (runs.groupby("pattern_set")["matches"].nunique() == 1).all(), stem
+        assert set(runs["status"]) == {OK} and runs.groupby("pattern_set").size().min() >= 20
+    verdicts = table(files, "mei2009/ledger", "ledger")
+    found = claims(find_study("mei2009"))
+    assert list(by_claim(verdicts)["id"]) == [claim.id for claim in found]
+    assert not verdicts["lack"].eq(NO_DATA).any()
+    assert set(verdicts["engine"]) == {"", "zstream", "columnar"}
+    accesses = " ".join(pages["mei2009/figure_17_tables_4_5"].text.split())
+    assert "6,775 11,610 16,083" in accesses or "6775 11610 16083" in accesses
 
 
 def test_heads_of_tables_are_words(files: dict[str, Path]) -> None:

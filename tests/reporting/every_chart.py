@@ -37,6 +37,7 @@ def every_chart() -> dict[str, Any]:
         stream,
         generators=["TRIVIAL", "EFREQ", "GREEDY", "DP-LD", "DP-B"],
         repetitions=1,
+        seconds=0,
     )
     axes = Axis("measured", "measured"), Axis("estimated", "estimated")
     sizes = [*range(3, 23)]

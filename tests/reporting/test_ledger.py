@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from html import unescape
 
 import pandas as pd
@@ -22,6 +23,7 @@ from tests.reporting.made_results import table_measuring
 CLAIM = next(claim for claim in claims(STUDY) if claim.id == "dp-ld-over-efreq-conjunction")
 
 
+@cache
 def verdicts() -> pd.DataFrame:
     """One claim in two regimes, one of which it holds in."""
     made = [

@@ -208,7 +208,7 @@ def things_with_evil_names() -> dict[str, Any]:
         "order plan": order,
         "result": result,
         "comparison": cep.compare(
-            pattern, stream, statistics=statistics, generators=["GREEDY"], repetitions=1
+            pattern, stream, statistics=statistics, generators=["GREEDY"], repetitions=1, seconds=0
         ),
         "table": frame,
         "text": text,

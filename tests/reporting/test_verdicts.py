@@ -30,12 +30,16 @@ from cepbench.reporting.verdicts import (
     shown_value,
 )
 from cepbench.studies.kolchinsky2018 import STUDY
+from cepbench.studies.registry import STUDIES
 from cepbench.sweeps.cells import ERROR
 from tests.reporting.made_results import inside, outside, table_measuring
 
 CLAIMS = claims(STUDY)
 TESTS = [
-    pytest.param(test, id=f"{claim.id}-{test.basis}") for claim in CLAIMS for test in claim.tests
+    pytest.param(test, id=f"{study.key}-{claim.id}-{test.basis}")
+    for study in STUDIES.values()
+    for claim in claims(study)
+    for test in claim.tests
 ]
 EVERY_TEST = pytest.mark.parametrize("test", TESTS)
 OF_PLANS = ("exponent", "rank_correlation")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,9 +20,16 @@ from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.evaluators.constructs import Family, able, branch_plans, construct_cases
+from tests.evaluators.constructs import (
+    GROUP_FAMILIES,
+    Family,
+    able,
+    branch_plans,
+    construct_cases,
+)
 from tests.evaluators.returns import plain, returns, rows_of
-from tests.evaluators.strategies import Case, cases, stream_of
+from tests.evaluators.strategies import Case, cases, plan_for, stream_of
+from tests.naive.matcher import labelled_matches
 from tests.naive.plans import all_trees
 from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
 from tests.sql.in_duckdb import arrow_table, load, queried, table_of
@@ -37,6 +45,16 @@ FAMILIES = {
     "contiguity": Family(_NOT, nested=True, strategies=_SEVERAL[2:], types=(2, 1)),
     "everything": Family(_NOT, tuple(Operator), nested=True, strategies=_SEVERAL),
 }
+
+
+def query_of_groups(pattern: Pattern, plan: AnyPlan | None) -> str | None:
+    """The query; None for what is refused of groups by name."""
+    try:
+        return to_sql(pattern, plan)
+    except UnsupportedPatternError as error:
+        if re.search("with a negated item or with another group|may share an event", str(error)):
+            return None
+        raise
 
 
 def agree(connection: duckdb.DuckDBPyConnection, case: Case, plans: dict[str, AnyPlan]) -> None:
@@ -68,6 +86,27 @@ def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
+
+
+@pytest.mark.parametrize("family", list(GROUP_FAMILIES)[:3])
+@given(data=st.data())
+@examples(20)
+def test_groups_by_aggregation(family: str, connection, data: st.DataObject) -> None:
+    """The naive twin's matches, in the order of the evaluators."""
+    case = data.draw(construct_cases(GROUP_FAMILIES[family]))
+    query = query_of_groups(case.pattern, data.draw(st.none() | branch_plans("tree", case.pattern)))
+    if query is None:
+        return
+    load(connection, arrow_table(case.events, is_datetime=case.pattern.window.is_datetime))
+    names, rows = queried(connection, query)
+    found = [tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows]
+    several = "branch" in names
+    expected = labelled_matches(case.pattern, case.events)
+    assert {(row[-1], row[:-1]) if several else (0, row) for row in found} == expected
+    plan = data.draw(branch_plans("tree", case.pattern))
+    assert (names, found) == table_of(evaluate(case.pattern, case.stream, plan).matches)
+    counted = to_sql(case.pattern, output="count")
+    assert queried(connection, counted) == (["matches"], [(len(expected),)])
 
 
 @given(data=st.data())
@@ -108,7 +147,10 @@ def same_as_evaluated(
 ) -> int:
     """Whatever the joins, the matches are those of every evaluator; how many there are."""
     plan = plans[0]
-    results = [evaluate(pattern, stream, plan, evaluator=name).matches for name in able(pattern)]
+    results = [
+        evaluate(pattern, stream, plan_for(name, plan), evaluator=name).matches
+        for name in able(pattern)
+    ]
     expected = table_of(results[0])
     assert all(table_of(matches) == expected for matches in results)
     for joins in (None, *plans):

@@ -105,8 +105,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # and a line in the registry.
     registry = (PACKAGE / "studies" / "registry.py").read_text(encoding="utf-8")
     for old, new in (
-        ("import kolchinsky2018\n", "import kolchinsky2018, swami1988\n"),
-        ("(kolchinsky2018,)", "(kolchinsky2018, swami1988)"),
+        ("import kolchinsky2018, mei2009\n", "import kolchinsky2018, mei2009, swami1988\n"),
+        ("(kolchinsky2018, mei2009)", "(kolchinsky2018, mei2009, swami1988)"),
     ):
         assert old in registry
         registry = registry.replace(old, new)

@@ -445,7 +445,7 @@ def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
     def my_idea(problem: Any, rng: Any) -> Any:
         return sorted(range(problem.n), key=problem.rate)
 
-    table = compare(SPEC.pattern, stream, repetitions=3)
+    table = compare(SPEC.pattern, stream, repetitions=3, seconds=0)
     assert list(table["generator"]) == [*default_generators(user_defined=False), "MY-IDEA"]
     assert list(table.columns) == list(COLUMNS)
     assert (table["status"] == OK).all() and table["matches"].nunique() == 1
@@ -468,6 +468,7 @@ def test_compare_shows_failures_beside_the_others(
         statistics=statistics,
         generators=["SMALL-ONLY", "GREEDY"],
         repetitions=1,
+        seconds=0,
     )
     assert list(table["status"]) == [REFUSED, OK]
     assert pd.isna(table["events_per_second"].iloc[0]) and pd.isna(table["matches"].iloc[0])
@@ -492,6 +493,7 @@ def test_two_numbers_of_matches_are_never_silent(
             statistics=statistics,
             generators=["TRIVIAL", "DP-B"],
             repetitions=1,
+            seconds=0,
         )
 
 

@@ -196,12 +196,19 @@ def test_strategies_and_weights_of_latency_are_cells_of_their_own(tmp_path: Path
 
 def test_a_journal_is_open_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    code = "import sys; from cepbench.sweeps.store import Journal; Journal(sys.argv[1])"
+    code = (
+        "import sys; from cepbench.sweeps.store import Journal\n"
+        "print('ready', flush=True); Journal(sys.argv[1])"
+    )
     with Journal(path):
-        other = subprocess.Popen([sys.executable, "-c", code, str(path)])
+        other = subprocess.Popen(
+            [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert other.stdout is not None and other.stdout.readline() == "ready\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(timeout=3)
+            other.wait(timeout=0.5)
     assert other.wait(timeout=60) == 0
+    other.communicate()
 
 
 def test_another_configuration_is_refused(tmp_path: Path) -> None:

@@ -68,7 +68,9 @@ class GroupEngine:
         If latencies are to be measured.
     """
 
-    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+    def __init__(
+        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+    ) -> None:
         if task.timed:
             raise UnsupportedPatternError(
                 "the latency of matches with groups is not measured; leave out latency=True"
@@ -170,7 +172,9 @@ class GroupEngine:
             "used": sorted(self._used),
         }
         arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        parts: list[tuple[str, PlanEngine | RecentEvents]] = [("recent/", self._recent)]
+        parts: list[tuple[str, PlanEngine | GroupEngine | RecentEvents]] = [
+            ("recent/", self._recent)
+        ]
         parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
         for prefix, part in parts:
             arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
@@ -216,7 +220,9 @@ class _Branch:
         Those that a negated event may still prevent.
     """
 
-    def __init__(self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine]) -> None:
+    def __init__(
+        self, task: BranchTask, engine: Callable[[BranchTask], PlanEngine | GroupEngine]
+    ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
         # No branch has groups and Kleene variables.

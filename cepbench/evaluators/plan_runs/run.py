@@ -48,7 +48,10 @@ class PlanRun:
     """
 
     def __init__(
-        self, task: Task, trees: Sequence[Tree], engine: Callable[[BranchTask], PlanEngine]
+        self,
+        task: Task,
+        trees: Sequence[Tree],
+        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
     ) -> None:
         branches = task.pattern.branches()
         placements: list[Placements] = [()] * len(branches)

@@ -125,7 +125,7 @@ class StackEngine(PlanEngine):
         # What a later event can follow; an accepting event has been used.
         earliest = part.timestamps[-1] - layout.window
         self._stacks = [
-            stack.taken(stack.times >= earliest if number != last else slice(0))
+            stack.taken((stack.times >= earliest) & (number != last))
             for number, stack in enumerate(held)
         ]
         sizes = np.array(list(map(len, self._stacks)))

@@ -16,7 +16,7 @@ groups, negation at the end, and several partitioning attributes are additions.
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from functools import cache
 
 import pandas as pd
 
@@ -26,9 +26,8 @@ from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.plan_runs.union import waits
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.stack_nfa.engine import StackEngine
-from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.plans.tree import Tree
+from cepbench.plans.tree import right_deep
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -36,13 +35,9 @@ from cepbench.streams.numeric import NumericReader
 def open_stack_nfa(task: Task) -> PlanRun:
     """Run each branch of the pattern in its written order."""
     warm_up()
-    return PlanRun(task, list(map(_backward, task.pattern.branches())), _engine)
-
-
-def _backward(branch: Pattern) -> Tree[str]:
-    """The order of the search as a right-deep tree."""
-    *others, last = branch.planned_names
-    return reduce(lambda tree, name: (name, tree), reversed(others), last)
+    # The search binds the last item first.
+    trees = [right_deep(branch.planned_names) for branch in task.pattern.branches()]
+    return PlanRun(task, trees, _engine)
 
 
 def _engine(task: BranchTask) -> PlanEngine | GroupEngine:
@@ -60,7 +55,7 @@ def warm_up() -> None:
     pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
     task = BranchTask(
         branches=[pattern],
-        trees=[_backward(pattern)],
+        trees=[right_deep(pattern.positive_names)],
         placements=[()],
         written=pattern.positive_names,
         reader=NumericReader(),

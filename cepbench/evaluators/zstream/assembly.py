@@ -28,6 +28,9 @@ _NO_RECORDS = np.empty((0, 0), np.int32)
 _PAIRS = 1 << 20
 
 
+#: Records whose limits are found together, so that they stay in the caches.
+_BLOCK = 1024
+
 #: Pairs of events for which there is a running count besides the bitmap.
 _DENSE = 1 << 22
 
@@ -73,6 +76,8 @@ class Assembly:
     starts : list of int
         The first row of each leaf that may be in a new record.
     buffers : list of Buffer
+    found : list of ndarray, shape (columns, records)
+        The root's new records, as rows or already as positions.
     tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
         See :mod:`cepbench.kernels.counts`.
     bytes : int
@@ -99,6 +104,7 @@ class Assembly:
         self._code = code
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
+        self.found: list[np.ndarray] = []
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         self._find_bounds()
 
@@ -208,9 +214,12 @@ class Assembly:
         made = 0
         for outer, is_new in self._inputs(join):
             rows, size = self._pass(number, join, outer, inner_is_new=is_new, is_root=is_root)
-            pieces.append(rows)
+            if rows.shape[1]:
+                pieces.append(rows)
             made += int(size)  # without compilation, kernels return NumPy's integers
-        if pieces:
+        if is_root:
+            self.found = pieces
+        elif pieces:
             buffer.new = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
         return made
 
@@ -263,7 +272,8 @@ class Assembly:
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
                 ranges = self._filtered(number, join, outer, ranges)
-                size = join_kernels.count_events(outer, ranges, sizes)
+                within = _limits(outer, ranges)
+                size = join_kernels.count_events(outer, ranges, within, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
@@ -278,17 +288,19 @@ class Assembly:
                 return empty, size
             if not (is_root and join.is_exact):
                 self._check(size, is_root)
+            positions, offsets = _NO_POSITIONS, _NO_POSITIONS
+            if is_root and join.is_exact:
+                positions, offsets = self._positions_of(join)
+            rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
+            targets = self._targets(join, is_root)
             if is_leaf:
-                positions, offsets = _NO_POSITIONS, np.empty(0, np.int64)
-                if is_root and join.is_exact:
-                    positions, offsets = self._positions_of(join)
-                rows = np.empty((len(join.columns), size), np.int64 if len(positions) else np.int32)
                 join_kernels.join_events(
-                    outer, ranges, sizes, positions, offsets, self._targets(join, is_root), rows
+                    outer, ranges, within, sizes, positions, offsets, targets, rows
                 )
             else:
-                rows = np.empty((len(join.columns), size), np.int32)
-                join_kernels.join_groups(outer, inner, ranges, groups, sizes, rows)
+                join_kernels.join_groups(
+                    outer, inner, ranges, groups, sizes, positions, offsets, targets, rows
+                )
         if counted:
             return empty, size
         if join.is_exact:
@@ -342,7 +354,7 @@ class Assembly:
         """The ranges that the join's filters leave of these, whose records they are asked for."""
         if not join.has_filters:
             return ranges
-        asked = join_kernels.count_events(outer, ranges, _NO_SIZES)
+        asked = _number_of_events(outer, ranges)
         self.tallies[len(self._leaves) + number, counts.COMPARED] += asked
         return ranges._replace(
             lows=self._places([*join.lows, *join.filter_lows]),
@@ -414,9 +426,10 @@ class Assembly:
             counts_old = at > 0 or not root.outer_drives
             for last, found in zip(lasts, (results[at], np.zeros(3, np.int64)), strict=False):
                 counted.count_last(
-                    records, old.shape[1], fresh, counts_old, its_ranges, last,
-                    *self._extents(join.outer, records), np.empty((2, len(last.times) + 1), np.int64),
-                    found,
+                    records, old.shape[1], fresh, counts_old,
+                    its_ranges, last, np.empty((4, _BLOCK), np.int32),
+                    *self._extents(join.outer, records),
+                    np.empty((2, len(last.times) + 1), np.int64), found,
                 )  # fmt: skip
                 if last is not lasts[0]:
                     self.tallies[-1, counts.COMPARED] += found[2]
@@ -526,7 +539,7 @@ class Assembly:
             outer = records[join.outer - len(self._leaves)]
         ranges = self._ranges(number, join, outer, starts[join.inner])
         ranges = self._filtered(number, join, outer, ranges)
-        return int(join_kernels.count_events(outer, ranges, _NO_SIZES))
+        return _number_of_events(outer, ranges)
 
     def _groups(self, join: Join, inner: np.ndarray) -> tuple[join_kernels.Groups, np.ndarray]:
         """Inner records by their key, and in this order."""
@@ -712,6 +725,20 @@ class Assembly:
         for clause in negation.clauses:
             forbids &= self._holds(clause, read)
         return forbids
+
+
+def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
+    """The limits of the rows of the key for each outer record, shape (2, records)."""
+    found = np.empty((2, outer.shape[1]), np.int32)
+    join_kernels.find_limits(
+        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, found
+    )
+    return found
+
+
+def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
+    """How many events of the key join outer records."""
+    return int(join_kernels.count_events(outer, ranges, _limits(outer, ranges), _NO_SIZES))
 
 
 def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:

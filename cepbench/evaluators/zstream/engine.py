@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 
 import numpy as np
 
-from cepbench.errors import PartialMatchLimitError
+from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
@@ -23,6 +25,9 @@ from cepbench.streams.event_stream import EventStream
 MOST_RECORDS = 1 << 18
 #: but a round of so few events is never cut for that.
 FEWEST_EVENTS = 64
+
+#: Events by which alternatives are compared.
+SAMPLE = 1024
 
 _NO_MEMBERS = np.empty(0, np.int64)
 
@@ -48,10 +53,21 @@ class ZStreamEngine(PlanEngine):
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
-        operators = operators_of(
+        self._alternatives = operators_of(
             branch, tree, placements=placements, hashing=hashing, reports=task.reports
         )
-        self._operators = operators
+        self._batch_size = batch_size
+        #: Events in the next round.
+        self._size = batch_size
+        self.rounds = np.zeros(2, np.int64)
+        self._start(0)
+        #: Whether no event has come.
+        self._is_new = True
+
+    def _start(self, alternative: int) -> None:
+        """Begin without events, by one of the alternatives."""
+        self._alternative = alternative
+        operators = self._operators = self._alternatives[alternative]
         self.layout = Layout(
             leaves=tuple(operators.leaves),
             filters=tuple(map(tuple, operators.filters)),
@@ -64,10 +80,6 @@ class ZStreamEngine(PlanEngine):
         self._pending = self._records[-1]
         self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         self._peaks = np.zeros(counts.PEAKS, np.int64)
-        self.rounds = np.zeros(2, np.int64)
-        self._batch_size = batch_size
-        #: Events in the next round.
-        self._size = batch_size
 
     @property
     def peaks(self) -> np.ndarray:
@@ -76,8 +88,9 @@ class ZStreamEngine(PlanEngine):
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
-        window = self._operators.window
-        return [NodeCounts(self._operators.names, len(self._leaves), window, self._counts)]
+        window, order = self._operators.window, self._operators.order
+        names = [self._operators.names[node] for node in order]
+        return [NodeCounts(names, len(self._leaves), window, self._counts[order])]
 
     def advance(
         self, batch: EventStream | None, first_position: int, until: int
@@ -86,6 +99,9 @@ class ZStreamEngine(PlanEngine):
         found = 0
         chunks: list[np.ndarray] = []
         if batch is not None:
+            if self._is_new and len(self._alternatives) > 1:
+                self._start(self._cheapest(batch[:SAMPLE], first_position))
+            self._is_new = False
             self._take(batch, first_position)
             begin = 0
             while begin < len(batch):
@@ -101,6 +117,19 @@ class ZStreamEngine(PlanEngine):
             found += self._round(None, NEVER, 0, chunks)
         none = np.empty((self.layout.columns, 0), np.int64)
         return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
+
+    def _cheapest(self, sample: EventStream, first_position: int) -> int:
+        """The alternative that makes fewest records of some events."""
+        made = []
+        for number in range(len(self._alternatives)):
+            trial = copy(self)
+            trial.latencies, trial.rounds = self.latencies.copy(), self.rounds.copy()
+            trial._is_new = False
+            trial._start(number)
+            with suppress(PartialMatchLimitError):
+                trial.advance(sample, first_position, int(sample.timestamps[-1]))
+            made.append(int(trial._counts[len(trial._leaves) : -2, counts.CREATED].sum()))
+        return made.index(min(made))
 
     def _take(self, batch: EventStream, first_position: int) -> None:
         """Add the events of a batch to the leaf buffers, behind where rounds have come."""
@@ -165,7 +194,6 @@ class ZStreamEngine(PlanEngine):
             reports=self.task.reports,
             code=self.task.reader.code,
         )
-        root = assembly.buffers[-1]
         if not fresh:
             self.rounds[0] += stop is not None
             found = 0
@@ -178,15 +206,13 @@ class ZStreamEngine(PlanEngine):
             for leaf in leaves:
                 leaf.fresh = leaf.stop
         late = [negation for negation in operators.joins[-1].negations if negation.is_late]
+        matches = assembly.found
         if late:
-            matches = self._decide(
-                assembly, late, np.concatenate((self._pending, root.new), 1), now
-            )
-            found = matches.shape[1]
-        else:
-            matches = root.new
-        if self.task.reports and matches.shape[1]:
-            chunks.append(assembly.positions(matches))
+            rows = np.concatenate((self._pending, *matches), axis=1)
+            matches = [self._decide(assembly, late, rows, now)]
+            found = matches[0].shape[1]
+        if self.task.reports:
+            chunks += [assembly.positions(rows) for rows in matches]
         self._count(assembly, found)
         self._expire(now, assembly if fresh else None)
         if len(self.latencies) and found:
@@ -242,8 +268,10 @@ class ZStreamEngine(PlanEngine):
                 rows = self._records[number]
                 if assembly is not None:
                     buffer = assembly.buffers[number]
-                    rows = np.concatenate((buffer.old, buffer.new), axis=1)
-                self._records[number] = beginning_at(join, rows, starts)
+                    kept = [beginning_at(join, part, starts) for part in (buffer.old, buffer.new)]
+                    self._records[number] = np.concatenate(kept, axis=1)
+                else:
+                    self._records[number] = beginning_at(join, rows, starts)
         stored = [rows.shape[1] for rows in self._records[:-1]]
         if operators.counts_last and assembly is not None:
             stored[-1] = assembly.waiting(self._records, starts)
@@ -271,6 +299,7 @@ class ZStreamEngine(PlanEngine):
             "peaks": self._peaks.copy(),
             "rounds": self.rounds.copy(),
             "size": np.array([self._size]),
+            "alternative": np.array([self._alternative]),
             "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
         }
         for number, leaf in enumerate(self._leaves):
@@ -297,6 +326,11 @@ class ZStreamEngine(PlanEngine):
             its = np.shape(snapshot.get(name, ()))
             return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
 
+        (alternative,) = stored("alternative", self.rounds, (1,)).tolist()
+        if not 0 <= alternative < len(self._alternatives):
+            raise SnapshotError(f"the snapshot is damaged: it has no alternative {alternative}")
+        self._start(alternative)
+        self._is_new = False
         self._counts = stored("counts", self._counts, self._counts.shape)
         self._peaks = stored("peaks", self._peaks, self._peaks.shape)
         self.rounds = stored("rounds", self.rounds, self.rounds.shape)

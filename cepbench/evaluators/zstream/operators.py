@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
-from cepbench.evaluators.plan_runs.programs import COMPARISONS, FLIPPED, Derived, separated_sides
+from cepbench.evaluators.plan_runs.programs import (
+    COMPARISONS,
+    FLIPPED,
+    Derived,
+    equal_values,
+    separated_sides,
+)
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements
@@ -210,6 +216,8 @@ class Operators:
     is_rotated : bool
         Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
         those of the plan that was given.
+    order : list of int
+        The number in ``names`` of each node of the plan that was given.
     targets : ndarray of int64, shape (columns,)
         Where each column of the root's records is in a match.
     finals : list of int
@@ -234,6 +242,15 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
+        negated = {variable.name for variable in pattern.negated}
+        #: Values that hashing joins as one, closed transitively: each of another variable.
+        self._shared = [
+            equal
+            for equal in equal_values(
+                clause for clause in pattern.conditions if negated.isdisjoint(clause.variables)
+            )
+            if hashing and len({name for name, _ in equal}) == len(equal)
+        ]
         by_name = {variable.name: variable for variable in pattern.variables}
         self.leaves: list[Variable] = [by_name[name] for name in self._leaf_of]
         self.positive = len(pattern.positive)
@@ -262,6 +279,7 @@ class Operators:
         columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
         self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.is_rotated = False
+        self.order = list(range(len(self.names)))
         self.counts_last = not reports and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
@@ -430,24 +448,28 @@ class Operators:
         compared: dict[str, list[Comparison]] = {}
         others: list[Clause] = []
         equal: list[Clause] = []
+        paired: list[tuple[Derived, Derived]] = []
+        for shared in self._shared:
+            # On each side all of these are equal already, whatever the conditions are between.
+            mine = [value for value in shared if value[0] in outer]
+            its = [value for value in shared if value[0] in inner]
+            paired += zip(mine[:1], its[:1], strict=False)
         for clause in node.joined:
             sides = separated_sides(clause)
             if sides is not None and sides[1] == "=" and self._hashing:
                 left, _, right = sides if sides[0][0] in outer else sides[::-1]
-                join.equalities.append(
-                    (
-                        outer.index(left[0]),
-                        self.value(left),
-                        inner.index(right[0]),
-                        self.value(right),
-                    )
-                )
+                if not any({left, right} <= {*shared} for shared in self._shared):
+                    paired.append((left, right))
                 equal.append(clause)
             elif sides is not None and key in clause.variables:
                 (x,) = set(clause.variables) - {key}
                 compared.setdefault(x, []).append(self._compared(clause, x))
             else:
                 others.append(clause)
+        join.equalities = [
+            (outer.index(left[0]), self.value(left), inner.index(right[0]), self.value(right))
+            for left, right in paired
+        ]
         if join.equalities:
             # Few records are left to test, each by itself.
             others = [clause for clause in node.joined if clause not in equal]
@@ -491,6 +513,10 @@ class Operators:
                     found.comparisons.append((at[x], self._compared(clause, x)))
             join.negations.append(found)
 
+    def precedes(self, x: str, y: str) -> bool:
+        """Whether the pattern puts a variable before another one."""
+        return (x, y) in self._before
+
     def stand_for(self, names: tuple[str, ...]) -> None:
         """Count the records of the last two variables where those of the join below are counted."""
         self.names[-2], self.is_rotated = names, True
@@ -508,30 +534,44 @@ class Operators:
 
 def operators_of(
     pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
-) -> Operators:
-    """The operators that evaluate a plan; see :class:`Operators`.
+) -> list[Operators]:
+    """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
-    If matches are only counted, records of two events that come last in a bushy plan are counted for
-    each record on the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as
-    ``((X, y), z)``, or ``((X, z), y)``, neither of whose last joins makes a record.
+    If matches are only counted, the records of a pair of events on one side of a bushy plan's root
+    are counted for each record on the other side, and are not made: a plan ``(X, (y, z))`` is
+    evaluated as ``((X, y), z)``, and ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in
+    its last two joins. A plan of two pairs has both alternatives.
     """
-    planned = Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+
+    def along(tree: Tree) -> Operators:
+        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+
+    planned = along(tree)
     if reports or planned.counts_last or isinstance(tree, str):
-        return planned
+        return [planned]
     left, right = tree
-    if (
-        isinstance(left, str)
-        or isinstance(right, str)
-        or not all(isinstance(x, str) for x in right)
+    if isinstance(left, str) or isinstance(right, str):
+        return [planned]
+    root = planned.joins[-1]
+    right_is_outer = root.outer == len(planned.names) - 2
+    if root.drives[right_is_outer]:  # the left side can come last
+        return [planned]
+    found = []
+    for pair, rotate in (
+        (right, lambda y, z: ((left, z), y)),
+        (left, lambda y, z: (y, (z, right))),
     ):
-        return planned
-    root, pair = planned.joins[-1], planned.joins[-2]
-    if root.drives[root.columns[:2] == pair.columns]:  # the other side of the root
-        return planned
-    for first, last in (right, right[::-1]):
-        rotated = ((left, first), last)
-        found = Operators(pattern, rotated, placements=placements, hashing=hashing, reports=False)
-        if found.counts_last and not all(found.joins[-1].drives):
-            found.stand_for(planned.names[-2])
-            return found
-    return planned
+        for y, z in (pair[::-1], pair):
+            if not (isinstance(y, str) and isinstance(z, str)):
+                continue
+            operators = along(rotate(y, z))
+            drives = operators.joins[-1].drives
+            if operators.counts_last and (
+                drives == (False, True) or (drives == (True, False) and operators.precedes(y, z))
+            ):
+                names = next(its for its in planned.names if set(its) == {y, z})
+                operators.stand_for(names)
+                operators.order = [operators.names.index(its) for its in planned.names]
+                found.append(operators)
+                break
+    return found or [planned]

@@ -22,7 +22,7 @@ from cepbench.kernels.zstream.bits import (
     lowest_bit,
     word_at,
 )
-from cepbench.kernels.zstream.join import limits, word_of
+from cepbench.kernels.zstream.join import find_limits, word_of
 
 _NO_BITS, _ONE = np.uint64(0), np.uint64(1)
 _ZERO, _ALL = np.int64(0), np.int64(-1)
@@ -85,7 +85,7 @@ def fill_last(last, bounds, lows, highs, tested):
 
 @njit_in_place
 def count_last(
-    records, old, fresh, counts_old, ranges, last,
+    records, old, fresh, counts_old, ranges, last, within,
     start_times, start_rows, end_times, end_rows, weights, results,
 ):  # fmt: skip
     """Count outer records joined with the events of a leaf, and these joined with the last leaf's.
@@ -102,6 +102,8 @@ def count_last(
     ranges : Ranges
         Of the lower join.
     last : Last
+    within : int32 array, shape (4, records whose limits are found together)
+        Working space.
     start_times, end_times : int64 arrays
         Timestamps of the leaves of the first and the last events of the outer records.
     start_rows, end_rows : int32 arrays, shape (n,)
@@ -116,10 +118,20 @@ def count_last(
     tables = len(ranges.tables) > 0
     # Weights begin … end - 1 are known, for these rows of y.
     known_first, known_stop, begin, end = -1, -1, -1, -1
+    its, block = -1, 0
     for r in range(records.shape[1]):
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
+        its += 1
+        if its == block:
+            its, block = 0, min(within.shape[1], records.shape[1] - r)
+            find_limits(
+                records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop,
+                within[:2, :block],
+            )  # fmt: skip
+            find_limits(
+                records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop,
+                within[2:, :block],
+            )  # fmt: skip
+        low, high = np.int64(within[0, its]), np.int64(within[1, its])
         middle = min(max(low, fresh), high) if r < old else low
         if not counts_old:
             low = middle
@@ -132,9 +144,7 @@ def count_last(
             and word_of(records, r, ranges, low) & lowest(high - low) == _NO_BITS
         ):
             continue
-        first, stop = limits(
-            records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop
-        )
+        first, stop = np.int64(within[2, its]), np.int64(within[3, its])
         start, finish = start_times[start_rows[r]], end_times[end_rows[r]]
         is_known = first == known_first and stop == known_stop
         if not is_known:

@@ -73,13 +73,44 @@ def word_of(records, r, ranges, row):
 
 
 @njit_in_place
-def count_events(records, ranges, sizes):
+def find_limits(records, begin, lows, highs, bounds, first, stop, found):
+    """The range of rows of the key for some records, found column by column.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, at least begin + n)
+    begin : int
+        The first of these records.
+    lows, highs, bounds, first, stop
+        See :class:`Ranges`.
+    found : int32 array, shape (2, n)
+        Written in place: the first row, and the one behind the last, no earlier than it.
+    """
+    firsts, stops = found[0], found[1]
+    firsts[:] = first
+    stops[:] = stop
+    for k in range(len(lows)):
+        rows, offset = records[lows[k, 0], begin : begin + len(firsts)], lows[k, 1]
+        for r in range(len(firsts)):
+            firsts[r] = max(firsts[r], bounds[np.uint64(offset + rows[r])])
+    for k in range(len(highs)):
+        rows, offset = records[highs[k, 0], begin : begin + len(stops)], highs[k, 1]
+        for r in range(len(stops)):
+            stops[r] = min(stops[r], bounds[np.uint64(offset + rows[r])])
+    for r in range(len(stops)):
+        stops[r] = max(stops[r], firsts[r])
+
+
+@njit_in_place
+def count_events(records, ranges, found, sizes):
     """The number of events of the key that join each record.
 
     Parameters
     ----------
     records : int32 array, shape (columns, n)
     ranges : Ranges
+    found : int32 array, shape (2, n)
+        As :func:`find_limits` has written it.
     sizes : int64 array, shape (n,) or (0,)
         Written in place, unless it is empty.
 
@@ -88,18 +119,22 @@ def count_events(records, ranges, sizes):
     int
         Their sum.
     """
-    total = 0
+    total = np.int64(0)
     tables = len(ranges.tables)
+    if tables == 0:
+        for r in range(records.shape[1]):
+            total += np.int64(found[1, r] - found[0, r])
+        for r in range(len(sizes)):
+            sizes[r] = found[1, r] - found[0, r]
+        return total
     for r in range(records.shape[1]):
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
-        size = max(high - low, 0)
-        if size > 0 and tables == 1 and size > _LONG:
+        low, high = np.int64(found[0, r]), np.int64(found[1, r])
+        size = high - low
+        if tables == 1 and size > _LONG:
             origin = ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]]
             size = bits_between(ranges.words, ranges.ranks, origin + low, origin + high)
-        elif size > 0 and tables > 0:
-            size = 0
+        else:
+            size = np.int64(0)
             for row in range(low, high, WORD):
                 size += bits_in(word_of(records, r, ranges, row) & lowest(high - row))
         total += size
@@ -109,13 +144,15 @@ def count_events(records, ranges, sizes):
 
 
 @njit_in_place
-def join_events(records, ranges, sizes, positions, offsets, targets, found):
+def join_events(records, ranges, within, sizes, positions, offsets, targets, found):
     """Write the records joined with the events of the key.
 
     Parameters
     ----------
     records : int32 array, shape (columns, n)
     ranges : Ranges
+    within : int32 array, shape (2, n)
+        As :func:`find_limits` has written it.
     sizes : int64 array, shape (n,)
         As :func:`count_events` has written them.
     positions : int64 array
@@ -129,41 +166,50 @@ def join_events(records, ranges, sizes, positions, offsets, targets, found):
     """
     end = 0
     columns, tables = len(records), len(ranges.tables)
-    maps = len(positions) > 0
     for r in range(records.shape[1]):
         if sizes[r] == 0:
             continue
         begin = end
         end += sizes[r]
-        low, high = limits(
-            records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
-        )
-        for column in range(columns):
-            value = np.int64(records[column, r])
-            if maps:
-                value = positions[offsets[column] + value]
-            its = found[targets[column], begin:end]
-            for at in range(len(its)):
-                its[at] = value
-        its = found[targets[columns], begin:end]
+        low, high = np.int64(within[0, r]), np.int64(within[1, r])
+        _repeat(records, r, positions, offsets, targets, begin, end, found)
+        target = targets[columns]
         if tables > 0:
-            at = 0
+            at = begin
             for row in range(low, high, WORD):
                 word = word_of(records, r, ranges, row) & lowest(high - row)
                 while word != _NO_BITS:
-                    its[at] = row + lowest_bit(word)
+                    found[target, at] = _written(
+                        row + lowest_bit(word), columns, positions, offsets
+                    )
                     word &= word - _ONE
                     at += 1
-            if maps:
-                for at in range(len(its)):
-                    its[at] = positions[offsets[columns] + its[at]]
-        elif maps:
+            continue
+        # Slices from 0 on, so that loops vectorize.
+        its = found[target, begin:end]
+        if len(positions) > 0:
             events = positions[offsets[columns] + low : offsets[columns] + high]
             for at in range(len(its)):
                 its[at] = events[at]
         else:
             for at in range(len(its)):
                 its[at] = low + at
+
+
+@njit_in_place
+def _written(row, column, positions, offsets):
+    """What stands for an event of a column: its position, if there are any, or its row."""
+    return positions[offsets[column] + row] if len(positions) > 0 else np.int64(row)
+
+
+@njit_in_place
+def _repeat(records, r, positions, offsets, targets, begin, end, found):
+    """Write the events of a record to all places from ``begin`` on."""
+    for column in range(len(records)):
+        value = _written(records[column, r], column, positions, offsets)
+        its = found[targets[column], begin:end]
+        for at in range(len(its)):
+            its[at] = value
 
 
 @njit_in_place
@@ -262,7 +308,7 @@ def _sum_of(word, numbers, sums, first, stop):
 
 
 @njit_in_place
-def join_groups(records, inner, ranges, groups, sizes, found):
+def join_groups(records, inner, ranges, groups, sizes, positions, offsets, targets, found):
     """Write the outer records joined with inner ones.
 
     Parameters
@@ -274,7 +320,9 @@ def join_groups(records, inner, ranges, groups, sizes, found):
     groups : Groups
     sizes : int64 array, shape (n,)
         As :func:`count_groups` has written them.
-    found : int32 array, shape (columns + inner columns, sum of sizes)
+    positions, offsets, targets
+        As in :func:`join_events`, with a column for each of the inner records' besides.
+    found : int32 or int64 array, shape (columns + inner columns, sum of sizes)
         Written in place.
     """
     end = 0
@@ -288,9 +336,7 @@ def join_groups(records, inner, ranges, groups, sizes, found):
             records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop
         )
         least = _least(records, r, groups, ranges.bounds)
-        for column in range(columns):
-            for place in range(begin, end):
-                found[column, place] = records[column, r]
+        _repeat(records, r, positions, offsets, targets, begin, end, found)
         for row in range(low, high, WORD):
             word = lowest(high - row)
             if len(ranges.tables) > 0:
@@ -301,8 +347,11 @@ def join_groups(records, inner, ranges, groups, sizes, found):
                 start = _begin(key - groups.base, least, groups)
                 stop = groups.stops[key - groups.base + 1]
                 for column in range(len(inner)):
+                    target = targets[columns + column]
                     for place in range(stop - start):
-                        found[columns + column, at + place] = inner[column, start + place]
+                        found[target, at + place] = _written(
+                            inner[column, start + place], columns + column, positions, offsets
+                        )
                 at += stop - start
 
 

@@ -1,0 +1,170 @@
+"""Adaptation against plans that stay: ``python benchmarks/bench_adaptation.py [--out rows.parquet]``.
+
+Query 6 of [mei2009]_ over the three segments of its Figure 14 in a row: IBM 100 times rarer than the
+others, then all alike with a selective first condition, then with a selective second one. Each plan
+that stays and the adaptive one run each segment in turn, counting, so that ratios are of one run. A
+plan that stays sees the segment as one batch, the adaptive one round by round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+import cepbench as cep
+from cepbench.streams.stock_rates import StockRates
+
+QUERY = (
+    "PATTERN SEQ(IBM i, Sun s, Oracle o, Google g) WHERE o.price > s.price AND o.price > g.price "
+    "WITHIN 100 units"
+)
+
+PLANS = {
+    "left": cep.TreePlan(((("i", "s"), "o"), "g")),
+    "right": cep.TreePlan(("i", ("s", ("o", "g")))),
+    "bushy": cep.TreePlan((("i", "s"), ("o", "g"))),
+    "inner": cep.TreePlan(("i", (("s", "o"), "g"))),
+}
+
+SEGMENTS = {
+    "1:100:100:100": {
+        "rates": {"IBM": 1, "Sun": 100, "Oracle": 100, "Google": 100},
+        "selectivities": {"Oracle > Sun": 1, "Oracle > Google": 1},
+    },
+    "sel1 = 1/50": {"selectivities": {"Oracle > Sun": 1 / 50, "Oracle > Google": 1}},
+    "sel2 = 1/50": {"selectivities": {"Oracle > Sun": 1, "Oracle > Google": 1 / 50}},
+}
+
+#: The reason of a change to the same plan.
+REBUILT = "rebuilt"
+
+
+def ticks(rounds: int, batch_size: int, seed: int) -> cep.EventStream:
+    """The three segments, each of so many rounds."""
+    events = len(SEGMENTS) * rounds * batch_size
+    made = StockRates(events, seed, segments=list(SEGMENTS.values()))
+    return cep.EventStream.from_arrow(made.table(0, events), type="name", time="ts")
+
+
+def measure(
+    evaluators: Sequence[str], rounds: int, repetitions: int, seed: int, **adaptive: object
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Seconds by evaluator, plan, segment and repetition, and the switches.
+
+    Raises
+    ------
+    AssertionError
+        If plans find different matches.
+    """
+    batch_size = int(str(adaptive["batch_size"]))
+    stream = ticks(rounds, batch_size, seed)
+    segments = dict(zip(SEGMENTS, stream.batches(rounds * batch_size), strict=True))
+    rows, switches = [], []
+    for evaluator in evaluators:
+        for repetition in range(-1, repetitions):
+            matches = dict.fromkeys(("adaptive", *PLANS), 0)
+            detectors = {
+                name: cep.Detector(QUERY, plan, evaluator=evaluator, output="count")
+                for name, plan in PLANS.items()
+            }
+            detectors["adaptive"] = cep.AdaptiveDetector(
+                QUERY, evaluator=evaluator, output="count", **adaptive
+            )
+            for segment, events in segments.items():
+                for name, detector in detectors.items():
+                    before = time.perf_counter()
+                    matches[name] += detector.push(events)
+                    seconds = time.perf_counter() - before
+                    if repetition >= 0:  # the first one loads the kernels
+                        rows.append((evaluator, name, segment, repetition, seconds))
+            assert len(set(matches.values())) == 1, matches
+            if repetition >= 0:
+                # What rebuilding alone takes: the plan is the same.
+                detectors["adaptive"].switch(detectors["adaptive"].plan, REBUILT)
+                its = detectors["adaptive"].switches.assign(evaluator=evaluator)
+                switches.append(its.assign(repetition=repetition))
+    columns = ["evaluator", "plan", "segment", "repetition", "seconds"]
+    return pd.DataFrame(rows, columns=columns), pd.concat(switches)
+
+
+def summary(rows: pd.DataFrame, switches: pd.DataFrame, rounds: int) -> str:
+    """What adaptation gains over the whole stream and loses within each segment.
+
+    Parameters
+    ----------
+    rows, switches : DataFrame
+        As :func:`measure` gives them.
+    rounds : int
+        Rounds in a segment.
+    """
+    lines = []
+    for evaluator, its in rows.groupby("evaluator", sort=False):
+        lines.append(f"{evaluator}: ms by segment")
+        table = its.pivot_table(
+            index="plan", columns="segment", values="seconds", aggfunc="median", sort=False
+        )
+        for plan, line in (1e3 * table).iterrows():
+            shown = "".join(f"{value:>16.1f}" for value in line)
+            lines.append(f"  {plan:<9}{shown}{line.sum():>16.1f}")
+        whole = its.groupby(["repetition", "plan"])["seconds"].sum().unstack()
+        static = whole.drop(columns="adaptive").min(axis=1)
+        lines.append(
+            f"  {(static / whole['adaptive']).median():.2f}x the best plan over the whole stream"
+        )
+        times = its.pivot(index="repetition", columns=["segment", "plan"], values="seconds")
+        for segment in SEGMENTS:
+            own = times[segment]
+            ratio = (own.drop(columns="adaptive").min(axis=1) / own["adaptive"]).median()
+            lines.append(f"  {ratio:.2f}x the best plan of {segment}")
+        took = switches[switches["evaluator"] == evaluator].set_index("reason")["seconds"]
+        rebuilding = took[took.index == REBUILT].median()
+        took = took[took.index != REBUILT]
+        a_round = whole["adaptive"].median() / (rounds * len(SEGMENTS))
+        share = took.sum() / whole["adaptive"].sum()
+        lines.append(
+            f"  {len(took) / len(whole):g} switches, of {took.median() / a_round:.2f} rounds' time "
+            f"each, {took.max() / a_round:.2f} at most, {share:.1%} of the whole"
+        )
+        lines.append(
+            f"  {rebuilding / a_round:.2f} rounds' time to rebuild the same plan, the most that keeping "
+            "buffers could save"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Adaptation against plans that stay.")
+    parser.add_argument("--rounds", type=int, default=16, help="in a segment")
+    parser.add_argument("--batch-size", type=int, default=32_768, help="events in a round")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cost", default="throughput")
+    parser.add_argument("--policy", default="threshold")
+    parser.add_argument("--evaluators", nargs="+", default=["tree", "zstream"])
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    given = parser.parse_args(arguments)
+    rows, switches = measure(
+        given.evaluators,
+        given.rounds,
+        given.repetitions,
+        given.seed,
+        batch_size=given.batch_size,
+        cost=given.cost,
+        policy=given.policy,
+    )
+    events = given.rounds * given.batch_size
+    print(f"adaptation, 3 segments of {events:,} events, {given.repetitions} repetitions")
+    print(summary(rows, switches, given.rounds))
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

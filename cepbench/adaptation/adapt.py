@@ -1,0 +1,159 @@
+"""The front end: evaluation of a finite stream by plans that follow its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.adaptation.detector import BATCH_SIZE, GAIN, THRESHOLD, AdaptiveDetector
+from cepbench.costs.model import CostModel
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.result import Result
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planners.registry import PlanGenerator
+from cepbench.plans.model import AnyPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+from cepbench.streams.given import stream_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveResult(Result):
+    """Matches and metrics of an adaptive evaluation; ``plan`` is the last one.
+
+    Peaks of the metrics are the largest of all plans, partial matches and comparisons include those
+    for rebuilding, ``mean_partial_matches`` is NaN if the plan was changed.
+
+    Attributes
+    ----------
+    switches : DataFrame
+        One row per change of the plan: ``position`` of the first event that is new to the new plan;
+        ``time``, the timestamp of the event before; ``old`` and ``new``, the plans as texts;
+        ``predicted_gain``, how much more the old plan would cost, relative to the new one;
+        ``reason``; ``seconds`` for planning and rebuilding.
+    statistics : DataFrame
+        The windowed averages at the end of each round: ``position`` and ``time`` of its last event,
+        ``quantity``, ``variables`` and ``value``, as ``Statistics.rows`` gives them.
+    """
+
+    switches: pd.DataFrame = field(repr=False)
+    statistics: pd.DataFrame = field(repr=False)
+
+
+def adapt(
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    generator: str | PlanGenerator = "ZSTREAM",
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    cost: str | CostModel = "throughput",
+    threshold: float = THRESHOLD,
+    gain: float = GAIN,
+    policy: str = "threshold",
+    initial: AnyPlan | None = None,
+    batch_size: int = BATCH_SIZE,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    seed: int = 0,
+) -> AdaptiveResult:
+    """Find all matches of ``pattern`` in ``stream`` by plans that follow its statistics.
+
+    The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
+    selectivities of its last events are sampled; before each one the policy compares the averages
+    over the last two rounds with the running plan, and may have the generator make a new one. The
+    new plan rebuilds its state from the events of the last windows. The matches are those of
+    :func:`cepbench.evaluate` with any one plan.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        Or its text.
+    stream : EventStream
+    generator : str or PlanGenerator
+        A name in ``PLAN_GENERATORS``, in any case.
+    evaluator, options, output, partial_match_limit
+        See :func:`cepbench.evaluate`.
+    cost : str or CostModel
+        The cost that plans minimize, and by which they are compared.
+    threshold : float
+        By how much a statistic may change before the policy ``threshold`` plans anew: the larger
+        value over the smaller one, minus 1; t in [mei2009]_.
+    gain : float
+        By how much the running plan has to cost more than a new one, relative to that, for the new
+        one to be installed; c in [mei2009]_.
+    policy : str
+        A name in ``ADAPTATION_POLICIES``, in any case.
+    initial : OrderPlan, TreePlan or UnionPlan, optional
+        The first plan; by default the generator makes one for the statistics of the first round.
+    batch_size : int
+        Events in a round.
+    seed : int
+        Seed of samples and randomized generators.
+
+    Returns
+    -------
+    AdaptiveResult
+
+    Raises
+    ------
+    AdaptationError
+        If an argument is invalid, a policy is unknown or fails, or the window has no length.
+    PatternError, PlanError, EvaluationError, StreamError, PlanGeneratorError, StatisticsError
+        As for :func:`cepbench.evaluate` and :func:`cepbench.plan`.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a requested capability; the message names those that do.
+
+    Notes
+    -----
+    Source: [mei2009]_, section 5.3, for any generator, evaluator and cost.
+
+    Differs from the paper: it samples a bounded number of events of each round, and pairs within a
+    round only; a rebuilt run sees the events of one window again, or of three if the pattern negates,
+    has groups or consumes events.
+    """
+    pattern, stream = pattern_from(pattern), stream_from(stream)
+    check_types(pattern, stream)
+    detector = AdaptiveDetector(
+        # What matches return is read from the whole stream.
+        replace(pattern, returns=()),
+        generator=generator,
+        evaluator=evaluator,
+        options=options,
+        cost=cost,
+        threshold=threshold,
+        gain=gain,
+        policy=policy,
+        initial=initial,
+        batch_size=batch_size,
+        output=output,
+        partial_match_limit=partial_match_limit,
+        seed=seed,
+    )
+    found, rows = [], []
+    for batch in stream.batches(detector.batch_size):
+        found.append(detector.take(batch))
+        if len(batch) == detector.batch_size and detector.statistics is not None:
+            end = detector.position - 1, int(batch.timestamps[-1])
+            rows += [(*end, *row[:3]) for row in detector.statistics.rows()]
+    found.append(detector.finish())
+    statistics = pd.DataFrame(
+        rows, columns=["position", "time", "quantity", "variables", "value"]
+    ).astype({"position": np.int64, "time": np.int64, "value": np.float64})
+    return AdaptiveResult(
+        pattern=pattern,
+        plan=detector.plan,
+        evaluator=detector.evaluator,
+        metrics=detector.metrics(),
+        node_table=None,
+        found=detector.in_branches(found) if output != "count" else None,
+        events=stream if pattern.returns else None,
+        switches=detector.switches,
+        statistics=statistics,
+    )

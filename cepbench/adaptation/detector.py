@@ -1,0 +1,264 @@
+"""Incremental detection by plans that follow the stream's statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from cepbench.adaptation.policies import ADAPTATION_POLICIES, AdaptationPolicy
+from cepbench.adaptation.run import AdaptiveRun, Settings, Switch
+from cepbench.arguments import number, seed, text, whole
+from cepbench.costs.bounds import check_bounded
+from cepbench.costs.model import CostModel
+from cepbench.costs.models import cost_from
+from cepbench.errors import AdaptationError, SnapshotError
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planners.registry import PlanGenerator, find_generator
+from cepbench.plans.given import plan_from
+from cepbench.plans.model import AnyPlan
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+#: Events in a round, by default.
+BATCH_SIZE = 32_768
+
+#: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
+THRESHOLD, GAIN = 0.5, 0.1
+
+
+class AdaptiveDetector(Detector):
+    """Finds the matches of a pattern in batches, by plans that follow the stream's statistics.
+
+    The matches are those of a :class:`cepbench.Detector` with any one plan, and so are the pushes that
+    report them. Events are processed in rounds of ``batch_size``, counted from the first one on, and
+    plans are changed before the last piece of a round that is pushed is processed. So how the stream is
+    divided matters only to the first plan, which is made for what the first push has of the first
+    round.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        Or its text.
+    generator, evaluator, options, cost, threshold, gain, policy, initial, batch_size, seed
+        See :func:`cepbench.adapt`.
+    output : {"matches", "arrow", "count"}
+        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, or their number.
+    partial_match_limit : int
+        Maximum number of stored partial matches; a run that exceeds it is an error.
+    position : int
+        Position of the first event to be pushed; see :class:`cepbench.Detector`.
+
+    Attributes
+    ----------
+    plan : OrderPlan, TreePlan or UnionPlan
+        The running plan.
+
+    Raises
+    ------
+    AdaptationError
+        If an argument is invalid, a policy is unknown, the window has no length, or the evaluator or
+        the first plan does not fit the generator's kind of plan.
+    PatternError, PlanError, EvaluationError, PlanGeneratorError, StatisticsError
+        As for :class:`cepbench.Detector` and :func:`cepbench.plan`.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a requested capability; the message names those that do.
+    """
+
+    _run: AdaptiveRun
+
+    def __init__(
+        self,
+        pattern: Pattern | str,
+        *,
+        generator: str | PlanGenerator = "ZSTREAM",
+        evaluator: str | Evaluator | None = None,
+        options: Mapping[str, Any] | None = None,
+        cost: str | CostModel = "throughput",
+        threshold: float = THRESHOLD,
+        gain: float = GAIN,
+        policy: str = "threshold",
+        initial: AnyPlan | None = None,
+        batch_size: int = BATCH_SIZE,
+        output: str = "matches",
+        partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+        position: int = 0,
+        seed: int = 0,
+    ) -> None:
+        pattern = pattern_from(pattern)
+        self._settings = _settings(
+            generator, cost, threshold, gain, policy, batch_size, seed, planned=initial is None
+        )
+        if not pattern.window.length:
+            raise AdaptationError(
+                "a window of length 0 has no arrival rates to adapt to; use cep.evaluate or "
+                "cep.Detector with a plan"
+            )
+        # Made without statistics, to check all arguments before the first event.
+        plan = self._settings.plan(pattern, _equal_rates(pattern))
+        chosen, task = task_for(
+            pattern,
+            plan if initial is None else plan_from(initial),
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+            position=position,
+        )
+        assert task.plan is not None  # given or made above
+        self._check_kind(task.plan)
+        kind = self._settings.generator.kind
+        if kind not in chosen.kinds:
+            able = [each.name for each in EVALUATORS.values() if kind in each.kinds]
+            raise AdaptationError(
+                f"the evaluator {chosen.name} does not run all {kind} plans, so it may not run the "
+                f"next one of {self._settings.generator.name}; {', '.join(able)} can"
+            )
+        self._chosen = chosen
+
+        def opened(task: Task) -> AdaptiveRun:
+            return AdaptiveRun(task, chosen, self._settings)
+
+        adaptive = replace(chosen, open=opened, implementation=None, node_times=False)
+        self._open(adaptive, task, output)
+
+    @property
+    def batch_size(self) -> int:
+        """Events in a round."""
+        return self._settings.batch_size
+
+    @property
+    def switches(self) -> pd.DataFrame:
+        """One row per change of the plan; see :class:`cepbench.adaptation.adapt.AdaptiveResult`."""
+        return switches_frame(self._run.switches)
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The windowed averages; None before the first round ends."""
+        return self._run.statistics
+
+    def take(self, batch: EventStream) -> Found:
+        """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
+        found = super().take(batch)
+        self.plan = self._run.plan
+        return found
+
+    def switch(self, plan: AnyPlan, reason: str = "requested") -> None:
+        """Go on with another plan, whatever the policy.
+
+        Parameters
+        ----------
+        plan : OrderPlan, TreePlan or UnionPlan
+        reason : str
+            For the table of :attr:`switches`.
+
+        Raises
+        ------
+        PlanError, EvaluationError, UnsupportedTaskError, AdaptationError
+            If the plan does not fit the pattern, the evaluator or the generator's kind of plan.
+        """
+        self._refuse_if_ended()
+        task_for(
+            self.pattern,
+            plan,
+            evaluator=self._chosen,
+            options=self.options,
+            output=self.output,
+            partial_match_limit=self.partial_match_limit,
+        )
+        self._check_kind(plan)
+        self._guarded(self._run.switch, plan, text(reason, "reason", AdaptationError))
+        self.plan = plan
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
+        """A detector that resumes from a :meth:`snapshot`; see :meth:`cepbench.Detector.restore`."""
+        detector = super().restore(snapshot)
+        detector.plan = detector._run.plan
+        return detector
+
+    def _check_kind(self, plan: AnyPlan) -> None:
+        generator = self._settings.generator
+        if plan.kind != generator.kind:
+            raise AdaptationError(
+                f"{plan.text} is one of the {plan.kind} plans and {generator.name} makes "
+                f"{generator.kind} plans, whose costs are not comparable; give one of these, or choose "
+                "another generator"
+            )
+
+    def _header(self) -> dict[str, Any]:
+        settings = self._settings
+        adaptation = {
+            "generator": settings.generator.name,
+            "cost": settings.cost.name,
+            "threshold": settings.threshold,
+            "gain": settings.gain,
+            "policy": settings.policy.name,
+            "batch_size": settings.batch_size,
+            "seed": settings.seed,
+        }
+        planned = {"planned": settings.planned}
+        return super()._header() | {"adaptation": adaptation} | planned
+
+    @classmethod
+    def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
+        if "adaptation" not in header:
+            raise SnapshotError(
+                "the snapshot is that of a detector with one plan; restore it by "
+                "cep.Detector.restore or load"
+            )
+        same = ("evaluator", "options", "output", "partial_match_limit", "position")
+        return cls(
+            pattern,
+            initial=None if header["planned"] else plan,
+            **{name: header[name] for name in same},
+            **header["adaptation"],
+        )
+
+
+def switches_frame(switches: list[Switch]) -> pd.DataFrame:
+    """One row per switch, with the fields of :class:`~cepbench.adaptation.run.Switch`."""
+    names = [field.name for field in fields(Switch)]
+    return pd.DataFrame([vars(switch) for switch in switches], columns=names)
+
+
+def _settings(
+    generator: str | PlanGenerator,
+    cost: str | CostModel,
+    threshold: float,
+    gain: float,
+    policy: str,
+    batch_size: int,
+    seed_: int,
+    *,
+    planned: bool,
+) -> Settings:
+    found: AdaptationPolicy = ADAPTATION_POLICIES.find(policy)
+    model = cost_from(cost)
+    if found.name == "bound":
+        check_bounded(model)
+    return Settings(
+        generator=find_generator(generator),
+        cost=model,
+        policy=found,
+        threshold=number(threshold, "threshold", AdaptationError, least=0.0),
+        gain=number(gain, "gain", AdaptationError, least=0.0),
+        batch_size=whole(batch_size, "batch_size", AdaptationError, least=1),
+        seed=seed(seed_, AdaptationError),
+        planned=planned,
+    )
+
+
+def _equal_rates(pattern: Pattern) -> Statistics:
+    return Statistics(
+        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
+    )

@@ -1,0 +1,226 @@
+"""The registry of adaptation policies, built-in and user-defined: when to plan anew.
+
+A policy is a function ``f(situation)``, called for each round before its last events are processed,
+which are all of them if a round is pushed as a whole. It returns the reason
+to plan anew as a text, or None to keep the running plan. A new plan is installed if the cost model
+predicts an improvement of more than ``gain``.
+
+No policy checks again the comparisons by which a plan generator chose its steps: that method is
+patented (US 11,693,862).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from cepbench.arguments import flag, shown
+from cepbench.costs.bounds import log_lower_bound
+from cepbench.costs.branches import branch_problems, log_plan_cost
+from cepbench.costs.costed import CostedProblem
+from cepbench.costs.model import CostModel
+from cepbench.errors import AdaptationError, CepbenchError
+from cepbench.patterns.model import Pattern
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.notes import log_sum
+from cepbench.registry import Registry
+from cepbench.statistics.model import Statistics
+
+#: Standard errors by which a statistic has to differ for a change to count.
+SIGNIFICANT = 3.0
+
+_F = TypeVar("_F", bound=Callable[..., str | None])
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a policy knows when the last events of a round have come.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    plan : OrderPlan, TreePlan or UnionPlan
+        The running plan.
+    statistics : Statistics
+        The windowed averages; for a policy that foresees, those of this round alone, measured in full.
+    planned : Statistics or None
+        Those with which a plan was last made; None before that.
+    cost : CostModel
+    threshold, gain : float
+        See :func:`cepbench.adapt`.
+    round : int
+        The number of the round, from 0.
+    """
+
+    pattern: Pattern
+    plan: AnyPlan
+    statistics: Statistics
+    planned: Statistics | None
+    cost: CostModel
+    threshold: float
+    gain: float
+    round: int
+
+    @cached_property
+    def problems(self) -> list[CostedProblem]:
+        """The planning problem of each branch under the current statistics."""
+        return branch_problems(self.pattern, self.statistics, cost=self.cost)
+
+    @cached_property
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+        return log_plan_cost(self.plan, self.problems)
+
+    @cached_property
+    def log_bound(self) -> float:
+        """ln of a lower bound of the cost of all plans of this kind."""
+        return log_sum([log_lower_bound(problem, self.plan.kind) for problem in self.problems])
+
+    def changes(self) -> Iterator[tuple[str, float, float]]:
+        """Name, previous and current value of each statistic that differs by more than its error."""
+        if self.planned is None:
+            return
+        before = {row[:2]: row[2:] for row in self.planned.rows()}
+        for quantity, variables, now, error in self.statistics.rows():
+            value, its_error = before.get((quantity, variables), (1.0, None))
+            if abs(now - value) > SIGNIFICANT * math.hypot(error or 0.0, its_error or 0.0):
+                yield f"{quantity}, {variables}", value, now
+
+
+@dataclass(frozen=True)
+class AdaptationPolicy:
+    """A registered policy.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+        :class:`Situation` → reason to plan anew, or None.
+    foresees : bool
+        Whether it sees this round's own statistics, measured in full.
+    description : str
+    """
+
+    name: str
+    function: Callable[[Situation], str | None]
+    foresees: bool = False
+    description: str = ""
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.function.__module__.startswith("cepbench.adaptation.")
+
+    def reason(self, situation: Situation) -> str | None:
+        """The function's answer, checked.
+
+        Raises
+        ------
+        AdaptationError
+            If the function fails or returns anything else than a text or None.
+        """
+        try:
+            found = self.function(situation)
+        except CepbenchError:
+            raise
+        except Exception as error:
+            if self.is_builtin:
+                raise
+            raise AdaptationError(f"the policy {self.name} failed: {error!r}") from error
+        if found is not None and not isinstance(found, str):
+            raise AdaptationError(
+                f"the policy {self.name} returned {shown(found)}; it returns the reason to plan anew "
+                "as a text, or None"
+            )
+        return found
+
+
+#: Name → adaptation policy, in the order of registration.
+ADAPTATION_POLICIES: Registry[AdaptationPolicy] = Registry("adaptation policy", AdaptationError)
+
+
+def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F]:
+    """Register the decorated function as an adaptation policy; it is returned unchanged.
+
+    Registering a name again replaces a user-defined policy; built-in ones cannot be replaced.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    foresees : bool
+        Whether it sees each round's own statistics, measured in full, instead of sampled averages:
+        for comparison, as that takes time.
+
+    Raises
+    ------
+    AdaptationError
+        If the name is that of a built-in policy, or the decorated object is not callable.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> @cep.adaptation_policy("every-tenth")
+    ... def every_tenth(situation):
+    ...     return "the tenth round" if situation.round % 10 == 0 else None
+    """
+    ADAPTATION_POLICIES.check_name(name, '@adaptation_policy("every-tenth")')
+    foresees = flag(foresees, f"{name}: foresees", AdaptationError)
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise AdaptationError(
+                f"{name}: an adaptation policy is a function, not {shown(function)}"
+            )
+        about = (function.__doc__ or "").strip().partition("\n")[0]
+        ADAPTATION_POLICIES.add(AdaptationPolicy(name, function, foresees, about))
+        return function
+
+    return register
+
+
+@adaptation_policy("threshold")
+def threshold(situation: Situation) -> str | None:
+    """Plan anew when a statistic has changed by more than a threshold [mei2009]_, section 5.3.
+
+    A change is the larger of the two values over the smaller one, minus 1.
+
+    Differs from the paper: changes within three standard errors of the samples do not count.
+    """
+    if situation.planned is None:
+        return "the running plan was made without statistics"
+    most, reason = situation.threshold, None
+    for name, before, now in situation.changes():
+        change = max(before, now) / min(before, now) - 1
+        if change > most:
+            most, reason = change, f"{name}: {before:.3g}, now {now:.3g}"
+    return reason
+
+
+@adaptation_policy("bound")
+def bound(situation: Situation) -> str | None:
+    """Plan anew when the running plan costs more than a lower bound of the best one by the gain."""
+    excess = relative_gain(situation.log_cost, situation.log_bound)
+    if excess <= situation.gain:
+        return None
+    return f"cost up to {excess:.3g} above the least"
+
+
+@adaptation_policy("static")
+def static(situation: Situation) -> str | None:
+    """Never plan anew."""
+    return None
+
+
+@adaptation_policy("clairvoyant", foresees=True)
+def clairvoyant(situation: Situation) -> str | None:
+    """Plan every round anew for its own statistics, measured in full: what no sample can exceed."""
+    return "its own statistics"
+
+
+def relative_gain(log_before: float, log_after: float) -> float:
+    """How much more a cost is than another one, relative to that."""
+    return math.expm1(min(log_before - log_after, 700.0))

@@ -1,0 +1,28 @@
+"""The benchmark of adaptation runs, and its plans find as much."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.kernel
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+def test_the_benchmark_runs_and_writes(monkeypatch, tmp_path, capsys) -> None:
+    monkeypatch.syspath_prepend(FOLDER)
+    bench = importlib.import_module("bench_adaptation")
+    out = tmp_path / "deeper" / "rows.parquet"
+    bench.main(["--rounds", "2", "--batch-size", "8192", "--repetitions", "1", "--out", str(out)])
+    shown = capsys.readouterr().out
+    rows = pd.read_parquet(out)
+    plans = ["adaptive", *bench.PLANS]
+    assert len(rows) == 2 * len(plans) * len(bench.SEGMENTS)
+    assert (rows["seconds"] > 0).all()
+    assert shown.count("x the best plan over the whole stream") == 2
+    # One for each change of the stream.
+    assert shown.count("\n  2 switches, of ") == 2
