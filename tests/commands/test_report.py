@@ -50,8 +50,8 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
         }
     ]
     run(
-        "report build --profile full --only notebooks/mine.ipynb --only ledger --only figure_6 "
-        "--fresh --strict --seed 3 --plugin a.py --plugin b.py -o there"
+        "report build --profile full --only notebooks/mine.ipynb --only kolchinsky2018/ledger "
+        "--only figure_6 --fresh --strict --seed 3 --plugin a.py --plugin b.py -o there"
     )
     assert built[1] == {
         "folder": Path("there"),
@@ -63,7 +63,7 @@ def test_the_builder_is_told_what_was_asked_for(run, built) -> None:
         "plugins": [Path("a.py"), Path("b.py")],
         "strict": True,
     }
-    assert json.loads(run("report build --only ledger --json").stdout) == {
+    assert json.loads(run("report build --only kolchinsky2018/ledger --json").stdout) == {
         "index": "reports/index.html",
         "notebooks": ["kolchinsky2018/ledger"],
         "profile": "quick",

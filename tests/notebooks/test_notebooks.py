@@ -85,7 +85,9 @@ def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"there is no notebook .*quickstart\.ipynb"):
         build_report(tmp_path / "r", notebooks=tmp_path)
     with pytest.raises(PlanGeneratorError, match=r"no Python file mine\.py"):
-        build_report(tmp_path / "r", only=["ledger"], notebooks=NOTEBOOKS, plugins=["mine.py"])
+        build_report(
+            tmp_path / "r", only=["kolchinsky2018/ledger"], notebooks=NOTEBOOKS, plugins=["mine.py"]
+        )
     with pytest.raises(ReportError, match=r"own\.ipynb takes no plug-ins"):
         build_report(tmp_path / "r", only=[str(path)], plugins=[write_plugin(tmp_path)])
     assert not (tmp_path / "r").exists()

@@ -80,10 +80,12 @@ def test_the_second_engine_runs_the_first_patterns_of_the_same(profile: str) -> 
     for name, part in instances.workloads.items():
         same = replace(
             types.workloads[name],
-            patterns=part.patterns, repetitions=part.repetitions, evaluators=part.evaluators,
+            sizes=part.sizes, patterns=part.patterns, repetitions=part.repetitions,
+            evaluators=part.evaluators,
             orders_in_trees=False, partial_match_limit=part.partial_match_limit,
         )  # fmt: skip
         assert part == same and part.patterns <= types.workloads[name].patterns
+        assert {3, 7} < {*part.sizes} <= {*types.workloads[name].sizes}
     engines = {"order": "lazy-nfa-instances", "tree": "tree-instances"}
     ran_in = {cell[:2] for cell in instances.grid(default_generators(user_defined=False)).cells()}
     assert ran_in == {
