@@ -6,9 +6,6 @@ import importlib
 from pathlib import Path
 
 import pandas as pd
-import pytest
-
-pytestmark = pytest.mark.kernel
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
