@@ -14,7 +14,7 @@ def test_the_benchmark_runs_and_writes(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.syspath_prepend(FOLDER)
     bench = importlib.import_module("bench_adaptation")
     out = tmp_path / "deeper" / "rows.parquet"
-    bench.main(["--rounds", "2", "--batch-size", "8192", "--repetitions", "1", "--out", str(out)])
+    bench.main(["--rounds", "2", "--batch-size", "4096", "--repetitions", "1", "--out", str(out)])
     shown = capsys.readouterr().out
     rows = pd.read_parquet(out)
     plans = ["adaptive", *bench.PLANS]
