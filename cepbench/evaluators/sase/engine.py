@@ -18,8 +18,10 @@ from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
 from cepbench.kernels.sase.room import empty_state, roomier
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute
 from cepbench.streams.event_stream import EventStream
+
+#: Some events: all by the slice, or their numbers.
+Rows = np.ndarray | slice
 
 #: Events in a round, so that memory does not grow with batches.
 ROUND = 1 << 16
@@ -94,29 +96,44 @@ class SaseEngine(Engine):
     def _events(self, part: EventStream, first_position: int) -> tables.Events:
         """What the kernels read of some events."""
         plan, code = self.layout.plan, self.task.reader.code
+        whole = slice(None)
+        numbers: dict[str, np.ndarray] = {}
+
+        def read(name: str, rows: Rows) -> np.ndarray:
+            if rows is not whole:
+                return self.task.reader.read(part, name, rows)
+            if name not in numbers:
+                numbers[name] = self.task.reader.read(part, name, rows)
+            return numbers[name]
+
         flags = np.zeros(len(part), np.int64)
-        of_type = rows_of_types(part, {passing.type for passing in self.layout.passing})
+        types = {passing.type for passing in self.layout.passing}
+        of_type: dict[str | None, Rows]
+        if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
+            of_type = dict.fromkeys(types, whole)
+        else:
+            of_type = {**rows_of_types(part, types)}
         for passing in self.layout.passing:
             rows = of_type[passing.type]
+            held: np.ndarray | bool = True
             for clause in passing.clauses:
-                held = clause_holds(clause, lambda a, at=rows: self._read(part, a, at), code)  # type: ignore[misc]  # fmt: skip
-                rows = rows[np.broadcast_to(held, rows.shape)]
-            flags[rows] |= passing.flag
-        rows = np.arange(len(part)) if plan.dies else np.flatnonzero(flags)
+                held = held & clause_holds(clause, lambda a, its=rows: read(a.name, its), code)  # type: ignore[misc]  # fmt: skip
+            flags[rows] |= passing.flag * held
+        chosen: Rows = whole if plan.dies else np.flatnonzero(flags)
+        if chosen is not whole and len(chosen) == len(part):
+            chosen = whole
         values = np.empty((len(self.layout.columns), len(part)))
         for column, expression in enumerate(self.layout.columns):
-            values[column, rows] = expression_values(
-                expression, lambda a: self._read(part, a, rows), code
+            values[column, chosen] = expression_values(
+                expression, lambda a: read(a.name, chosen), code
             )
+        chosen = np.arange(len(part)) if chosen is whole else chosen
         if plan.dies and len(plan.keys):
-            rows = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
+            chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
         # Read-only, because a kernel is compiled separately for writable and read-only arrays.
         times = np.ascontiguousarray(part.timestamps).view()
         times.flags.writeable = False
-        return tables.Events(rows, times, flags, values, first_position)
-
-    def _read(self, part: EventStream, attribute: Attribute, rows: np.ndarray) -> np.ndarray:
-        return self.task.reader.read(part, attribute.name, rows)
+        return tables.Events(chosen, times, flags, values, first_position)
 
     def _position_of(self, time: int) -> int:
         """The position of the first event at a time or later."""

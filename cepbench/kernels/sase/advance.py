@@ -41,8 +41,10 @@ from cepbench.kernels.sase.tables import (
     NODE,
     NODES_A_STEP,
     OLDEST,
+    PARTITION,
     PENDING,
     PHASE,
+    PREVIOUS,
     PROCEED,
     ROOTS,
     SINGLE,
@@ -95,7 +97,7 @@ def advance(plan, state, events):
                 runs[run, WAITS] = 0
                 if runs[run, STATE] >= 0:
                     unlink(state, run, plan)
-                    settle(state, run, plan, False, earliest)
+                    settle_apart(state, run, plan, False, earliest)
             partition = partitions.find(plan, state, events, row)
             phase = STARTS
             if partition >= 0:
@@ -139,7 +141,7 @@ def _interrupted(progress, at, phase, partition, at_state, run, pending):
 @njit_in_place
 def _partition_of(state, run):
     """The partition of a run, if it has not ended."""
-    return state.runs[run, 1] if state.runs[run, STATE] >= 0 else -1
+    return state.runs[run, PARTITION] if state.runs[run, STATE] >= 0 else -1
 
 
 @njit_in_place
@@ -208,6 +210,11 @@ def _take(run, at_state, row, pending, plan, state, events):
         run = copied(state, run, at_state, now - plan.window)
         state.tallies[SPLIT] += 1
     changed = update(edge + TAKE, row, state.vectors[run], plan, events)
+    if changed and not plan.ignores and pending < 0 and runs[run, PREVIOUS] & runs[run, NEXT] < 0:
+        # Alone in its table, it is equivalent to none.
+        unchain(state, run, plan)
+        chain(state, run, plan)
+        changed = False
     runs[run, LAST] = now
     if not plan.counts:
         runs[run, NODE] = add_event(
@@ -227,20 +234,28 @@ def _take(run, at_state, row, pending, plan, state, events):
     return pending
 
 
-@njit
+@njit_in_place
 def _begin(run, at_state, row, stays, plan, state, events):
     """Begin an item with an event, by the run itself or by a copy of it."""
-    runs, vectors, now = state.runs, state.vectors, events.times[row]
-    partition, target = runs[run, 1], plan.targets[at_state]
     node = NONE
     if not plan.counts:
-        node = add_event(state.graph, events.first + row, plan.items[at_state], runs[run, NODE])
+        node = add_event(
+            state.graph, events.first + row, plan.items[at_state], state.runs[run, NODE]
+        )
     state.tallies[SPLIT] += stays
-    if target == plan.states:
+    if plan.targets[at_state] == plan.states:
         _accept(run, node, row, plan, state, events)
         if not stays:
             free(state, run, plan)
-        return
+    else:
+        _enter(run, at_state, row, stays, node, plan, state, events)
+
+
+@njit
+def _enter(run, at_state, row, stays, node, plan, state, events):
+    """Enter the state behind an item's first event, which is ``node`` of the match graph."""
+    runs, vectors, now = state.runs, state.vectors, events.times[row]
+    partition, target = runs[run, PARTITION], plan.targets[at_state]
     scratch = vectors[len(vectors) - 1]
     for column in range(vectors.shape[1]):
         scratch[column] = vectors[run, column]
@@ -298,7 +313,7 @@ def _start(row, partition, tied, plan, state, events):
     if plan.counts:
         starts.begin(state, run, state.partitions[partition, NEXT_START], now)
         state.partitions[partition, NEXT_START] += 1
-    settle(state, run, plan, tied, now - plan.window)
+    settle_apart(state, run, plan, tied, now - plan.window)
 
 
 @njit_in_place

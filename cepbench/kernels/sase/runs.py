@@ -57,7 +57,7 @@ def new_run(state, at_state, partition):
     return run
 
 
-@njit_in_place
+@njit
 def copied(state, run, at_state, earliest):
     """A run with the same V and histories, in no table."""
     copy = new_run(state, at_state, state.runs[run, PARTITION])
@@ -70,7 +70,7 @@ def copied(state, run, at_state, earliest):
     return copy
 
 
-@njit_in_place
+@njit
 def free(state, run, plan):
     """End a run."""
     runs, counters = state.runs, state.counters
@@ -96,6 +96,13 @@ def unlink(state, run, plan):
     if after >= 0:
         runs[after, PREVIOUS] = before
     runs[run, IS_LINKED] = 0
+    unchain(state, run, plan)
+
+
+@njit_in_place
+def unchain(state, run, plan):
+    """Take a run out of the bucket of its V."""
+    runs = state.runs
     if plan.masked_spans[runs[run, STATE]] < plan.masked_spans[runs[run, STATE] + 1]:
         bucket = runs[run, BUCKET]
         other = state.buckets[bucket]
@@ -185,7 +192,7 @@ def chain(state, run, plan):
         state.buckets[bucket] = run
 
 
-@njit_in_place
+@njit
 def merge(state, target, source, node, time, earliest, plan):
     """Add a run's histories, which end in ``node``, to an equivalent run."""
     runs = state.runs
@@ -198,7 +205,7 @@ def merge(state, target, source, node, time, earliest, plan):
     state.tallies[MERGED] += 1
 
 
-@njit
+@njit_in_place
 def settle(state, run, plan, tied, earliest):
     """Merge a run that is in no table with an equivalent one, or enter it in its table."""
     runs = state.runs
@@ -210,3 +217,9 @@ def settle(state, run, plan, tied, earliest):
         free(state, run, plan)
     else:
         link(state, run, plan, waits)
+
+
+@njit
+def settle_apart(state, run, plan, tied, earliest):
+    """As :func:`settle`; a function of its own, not inlined."""
+    settle(state, run, plan, tied, earliest)

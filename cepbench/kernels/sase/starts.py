@@ -130,7 +130,7 @@ def clear(state, run):
         state.totals[run, limb] = 0
 
 
-@njit
+@njit_in_place
 def merge(state, target, source, earliest):
     """Add the unexpired histories of one run to another one."""
     runs, cells, times = state.runs, state.cells, state.cell_times
