@@ -13,9 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from cepbench.automata.drawing import automaton_svg
+from cepbench.automata.nondeterminism import Nondeterminism, nondeterminism
 from cepbench.automata.states import Edge, Formula, State
 from cepbench.automata.vector import Column, columns_of, masks_of, vector_of
 from cepbench.errors import PlanError
+from cepbench.markup import Html
 from cepbench.patterns.model import Aggregate, Attribute, Pattern
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import Tree, left_deep
@@ -173,6 +176,28 @@ class Automaton(Plan):
             "masks": self.masks.astype(int).tolist(),
         }
 
+    def nondeterminism(self) -> Nondeterminism:
+        """Where runs may split, and the bound on their number."""
+        return nondeterminism(self.states, self.edges)
+
+    def svg(self) -> str:
+        """A drawing in the style of [agrawal2008]_, Figure 2, with formulas as tooltips."""
+        return automaton_svg(self.states, self.edges)
+
+    def _repr_html_(self) -> str:
+        rows = self.table().to_dict("records")
+        return str(_PAGE(pattern=self.pattern, drawing=self.svg(), rows=rows))
+
     def labels(self) -> list[str]:
         """No estimates."""
         return [""] * (2 * len(self.names) - 1)
+
+
+_PAGE = Html(
+    """<figure class="cep-plan"><figcaption>automaton of {{ pattern }}</figcaption>{{ drawing }}
+<table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th><th>formula</th></tr>
+{% for row in rows %}
+<tr><td>{{ row.state }}</td><td>{{ row.edge }}</td><td>{{ row.target }}</td>
+<td style="text-align:left">{{ row.formula }}</td></tr>
+{% endfor %}</table></figure>"""
+)
