@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 from cepbench.arguments import flag, shown
@@ -93,7 +94,7 @@ def automaton(
 
 
 def _compiled(branch: Pattern, *, push_window: bool, peek: bool) -> Automaton:
-    found = Automaton(branch, (), (), push_window, peek)
+    found = Automaton(branch, (), (), push_window, peek, generator="compilation")
     for step in STEPS:
         found = step(found)
     return found
@@ -223,7 +224,7 @@ def _placed(clause: Clause, states: tuple[State, ...]) -> Iterator[tuple[tuple[i
                 clauses = [part for whole in clauses for part in _over_all(whole, name)]
         own = "first" if edge[1] == "begin" and last in loops else "each"
         for part in clauses:
-            yield edge, part.with_terms(lambda term, own=own: _of_event(term, last, own))
+            yield edge, part.with_terms(partial(_of_event, variable=last, element=own))
 
 
 def _element(term: Attribute | Aggregate) -> str:
@@ -254,12 +255,10 @@ def _over_all(clause: Clause, variable: str) -> Iterator[Clause]:
 
     def of_each(side: Expression) -> bool:
         return any(
-            a.variable == variable and a.element in ("each", "rest", "previous")
-            for a in _single(side)
+            _variable(term) == variable and _element(term) in ("each", "rest", "previous", "before")
+            for term in terms_of(side)
         )
 
-    if clause.is_running and variable in clause.running_variables():
-        raise _unbounded(clause, variable)
     mentioning = [c for c in clause.comparisons if of_each(c.left) or of_each(c.right)]
     if not mentioning:
         yield clause
@@ -278,11 +277,6 @@ def _over_all(clause: Clause, variable: str) -> Iterator[Clause]:
     for function in _DECISIVE[operator]:
         decisive = Comparison(operator, Aggregate(function, left), right)
         yield Clause(tuple(decisive if c == comparison else c for c in clause.comparisons))
-
-
-def _single(expression: Expression) -> Iterator[Attribute]:
-    """The attributes of an expression outside aggregates."""
-    yield from (a for a in terms_of(expression) if isinstance(a, Attribute))
 
 
 def _unbounded(clause: Clause, variable: str) -> UnsupportedPatternError:

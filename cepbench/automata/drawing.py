@@ -38,7 +38,7 @@ def automaton_svg(
         An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
     notes = notes or {}
-    parts = []
+    parts: list[str] = []
     for number, state in enumerate(states):
         x = _x(number)
         rings = [_circle(x, _RADIUS), *([_circle(x, _RADIUS - 4)] * (state.kind == "final"))]

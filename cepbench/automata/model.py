@@ -20,7 +20,7 @@ from cepbench.automata.vector import Column, columns_of, masks_of, vector_of
 from cepbench.errors import PlanError
 from cepbench.markup import Html
 from cepbench.patterns.model import Aggregate, Attribute, Pattern
-from cepbench.plans.model import Plan
+from cepbench.plans.model import AnyPlan, Plan
 from cepbench.plans.tree import Tree, left_deep
 
 
@@ -191,6 +191,25 @@ class Automaton(Plan):
     def labels(self) -> list[str]:
         """No estimates."""
         return [""] * (2 * len(self.names) - 1)
+
+
+def check_compiled(pattern: Pattern, plan: AnyPlan) -> None:
+    """Check that automata are those of a pattern.
+
+    Raises
+    ------
+    PlanError
+        If one was compiled from another pattern.
+    """
+    for branch, part in zip(pattern.iter_branches(), plan.parts, strict=True):
+        # RETURN does not change which matches there are.
+        if isinstance(part, Automaton) and replace(part.pattern, returns=()) != replace(
+            branch, returns=()
+        ):
+            raise PlanError(
+                f"the automaton was compiled from {part.pattern}, not from {branch}; "
+                "cep.automaton(pattern) compiles the one to evaluate"
+            )
 
 
 _PAGE = Html(
