@@ -6,7 +6,7 @@ import pandas as pd
 
 from cepbench.markup import element, picture
 
-_COLUMN, _ROW, _RADIUS = 74.0, 40.0, 4.0
+_COLUMN, _ROW, _RADIUS, _BEND = 74.0, 40.0, 4.0, 44.0
 
 
 def graph_svg(nodes: pd.DataFrame, pointers: pd.DataFrame) -> str:
@@ -35,12 +35,15 @@ def graph_svg(nodes: pd.DataFrame, pointers: pd.DataFrame) -> str:
         rows += [0] * (column + 1 - len(rows))
         at[node] = (_COLUMN * (column + 0.5), 24 + _ROW * rows[column])
         rows[column] += 1
-    line = {"stroke": "currentColor", "stroke_opacity": "0.45"}
+    line = {"stroke": "currentColor", "stroke_opacity": "0.45", "fill": "none"}
     parts = []
     for node, its in targets.items():
         for target in its:
             (x1, y1), (x2, y2) = at[node], at[target]
-            parts.append(element("line", x1=x1, y1=y1, x2=x2, y2=y2, **line))
+            # A longer line bends, so that it does not seem to go through the nodes on its way.
+            bend = _BEND * (columns[node] - columns[target] - 1)
+            path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {(y1 + y2) / 2 + bend:.1f} {x2:.1f} {y2:.1f}"
+            parts.append(element("path", d=path, **line))
     for row in nodes.to_dict("records"):
         x, y = at[row["node"]]
         tip = element("title", f"{row['kind']} {row['node']}, latest start {row['start']}")
