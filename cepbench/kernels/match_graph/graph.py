@@ -68,22 +68,49 @@ def empty_graph(capacity: int = 1 << 10) -> MatchGraph:
 
 
 def with_room(graph: MatchGraph, more: int) -> MatchGraph:
-    """The graph with room for ``more`` nodes: itself, or a copy of at least twice the capacity.
+    """The graph with room for ``more`` nodes: itself, or a copy of a larger capacity.
 
     Parameters
     ----------
     graph : MatchGraph
     more : int
     """
-    capacity = len(graph.nodes)
-    stored = np.arange(graph.totals[FIRST], graph.totals[NEXT])
-    while capacity < len(stored) + more:
-        capacity *= 2
-    if capacity == len(graph.nodes):
+    if more <= room(graph):
         return graph
-    nodes = np.empty((capacity, COLUMNS), np.int64)
-    nodes[stored % capacity] = graph.nodes[stored % len(graph.nodes)]
-    return graph._replace(nodes=nodes)
+    return graph_of(stored_nodes(graph), int(graph.totals[FIRST]), more)
+
+
+def stored_nodes(graph: MatchGraph) -> np.ndarray:
+    """The nodes in the order of creation.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+
+    Returns
+    -------
+    ndarray of int64, shape (nodes, COLUMNS)
+    """
+    stored = np.arange(graph.totals[FIRST], graph.totals[NEXT])
+    copied: np.ndarray = graph.nodes[stored % len(graph.nodes)]
+    return copied
+
+
+def graph_of(nodes: np.ndarray, first: int = 0, more: int = 1) -> MatchGraph:
+    """The graph of given nodes, with room for more.
+
+    Parameters
+    ----------
+    nodes : ndarray of int64, shape (n, COLUMNS)
+    first : int
+        The number of the first one.
+    more : int
+    """
+    numbers = np.arange(first, first + len(nodes))
+    graph = empty_graph(1 << (len(nodes) + more - 1).bit_length())
+    graph.nodes[numbers % len(graph.nodes)] = nodes
+    graph.totals[:] = first, first + len(nodes)
+    return graph
 
 
 @njit_in_place
