@@ -8,11 +8,8 @@ one run.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numba
 import numpy as np

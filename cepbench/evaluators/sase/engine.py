@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import numpy as np
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.graph_matches import graph_chunks
-from cepbench.evaluators.matches import BranchMatches, Column, Found, no_matches
+from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
+from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.layout import automaton_layout
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
@@ -34,9 +36,19 @@ class SaseEngine(Engine):
     ----------
     task : BranchTask
         Of one branch; its tree is the automaton, in which there are no negated items.
+    compresses : bool
+        Whether matches are returned as graphs.
+
+    Attributes
+    ----------
+    seconds : ndarray of float64, shape (2,)
+        Time of moves, and of the construction of matches.
+    events : int
+    written : int
+        Events in all matches.
     """
 
-    def __init__(self, task: BranchTask) -> None:
+    def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task)
         (automaton,) = task.trees
         self.layout = automaton_layout(automaton, task.reader.code, counts=not task.reports)
@@ -45,6 +57,9 @@ class SaseEngine(Engine):
         self._times = np.empty(0, np.int64)
         self._first = 0
         self._peaks = np.zeros(counts.PEAKS, np.int64)
+        self._compresses = compresses
+        self.seconds = np.zeros(2)
+        self.events = self.written = 0
 
     @property
     def peaks(self) -> np.ndarray:
@@ -63,32 +78,48 @@ class SaseEngine(Engine):
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`Engine.run`."""
         chunks: list[list[Column]] = []
+        graphs: list[RootedGraph] = []
         for begin in range(0, 0 if batch is None else len(batch), ROUND):
             assert batch is not None
-            self._round(batch[begin : begin + ROUND], first_position + begin, chunks)
+            self._round(batch[begin : begin + ROUND], first_position + begin, chunks, graphs)
         if not self.task.reports:
             limbs = self._state.found.tolist()
             self._state.found[:] = 0
             return Found(sum(limb << starts.LIMB * k for k, limb in enumerate(limbs)), (None,))
+        if self._compresses:
+            return Found.of_graphs([(0, graph) for graph in graphs])
         found = no_matches(self.layout.variables)
         if chunks:
             found = BranchMatches(found.names, chunks)
         return Found(len(found), (found,))
 
-    def _round(self, part: EventStream, first_position: int, chunks: list[list[Column]]) -> None:
+    def _round(
+        self,
+        part: EventStream,
+        first_position: int,
+        chunks: list[list[Column]],
+        graphs: list[RootedGraph],
+    ) -> None:
         plan = self.layout.plan
         if not len(self._times):
             self._first = first_position
         self._times = np.concatenate((self._times, part.timestamps))
+        self.events += len(part)
         events = self._events(part, first_position)
+        ended = False
         with np.errstate(all="ignore"):
-            while not advance(plan, self._state, events):
-                self._enumerate(chunks)
-                now = events.times[events.rows[self._state.progress[tables.AT]]]
-                earliest = int(now) - plan.window
-                self._state = roomier(plan, self._state, earliest, self._position_of(earliest))
-                self._check_limit()
-        self._enumerate(chunks)
+            while not ended:
+                began = time.perf_counter()
+                ended = advance(plan, self._state, events)
+                moved = time.perf_counter()
+                self._construct(chunks, graphs)
+                self.seconds += moved - began, time.perf_counter() - moved
+                if not ended:
+                    now = events.times[events.rows[self._state.progress[tables.AT]]]
+                    earliest = int(now) - plan.window
+                    first = self._first + int(np.searchsorted(self._times, earliest))
+                    self._state = roomier(plan, self._state, earliest, first)
+                    self._check_limit()
         old = int(np.searchsorted(self._times, part.timestamps[-1] - plan.window))
         self._times, self._first = self._times[old:], self._first + old
         self._measure()
@@ -135,20 +166,21 @@ class SaseEngine(Engine):
         times.flags.writeable = False
         return tables.Events(chosen, times, flags, values, first_position)
 
-    def _position_of(self, time: int) -> int:
-        """The position of the first event at a time or later."""
-        return self._first + int(np.searchsorted(self._times, time))
-
-    def _enumerate(self, chunks: list[list[Column]]) -> None:
-        """Write the matches whose roots have been found."""
+    def _construct(self, chunks: list[list[Column]], graphs: list[RootedGraph]) -> None:
+        """Write the matches whose last events have been found."""
         state = self._state
         number = state.counters[tables.ROOTS]
         if not number:
             return
-        nodes, positions = state.roots[:, :number].copy()
+        roots, positions = state.roots[:, :number].copy()
         lasts = self._times[positions - self._first]
         earliest = self._first + np.searchsorted(self._times, lasts - self.layout.plan.window)
-        chunks += graph_chunks(state.graph, nodes, earliest, self.layout.variables)
+        if self._compresses:
+            graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
+        else:
+            fresh = list(graph_chunks(state.graph, roots, earliest, self.layout.variables))
+            self.written += sum(_size(column) for chunk in fresh for column in chunk)
+            chunks += fresh
         state.counters[tables.ROOTS] = 0
 
     def _check_limit(self) -> None:
@@ -205,3 +237,8 @@ class SaseEngine(Engine):
             nodes=arrays.pop("nodes"), totals=arrays.pop("totals_of_nodes")
         )
         self._state = self._state._replace(graph=graph, **arrays)
+
+
+def _size(column: Column) -> int:
+    """The number of events in a column of matches."""
+    return len(column.positions if isinstance(column, SetColumn) else column)

@@ -13,18 +13,23 @@ Conditions on an event alone are tested for a batch at once.
 from __future__ import annotations
 
 from functools import cache
+from math import nan
 
+import numpy as np
 import pandas as pd
 
 from cepbench.automata.compilation import automaton
+from cepbench.errors import UnsupportedTaskError
+from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
-from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.result import Metrics, RunCounts
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.kernels import counts
 from cepbench.kernels.sase import tables
+from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -40,9 +45,25 @@ class SaseRun(PlanRun):
 
     def __init__(self, task: Task) -> None:
         warm_up()
-        self._automata_engines: list[SaseEngine] = []
+        self._of_automata: list[SaseEngine] = []
+        self._compresses = task.output == "compressed"
         plan = task.plan if task.plan is not None else automaton(task.pattern)
         super().__init__(task, list(plan.parts), self._engine)
+        if self._compresses:
+            self._check_compression(task.pattern)
+
+    def _check_compression(self, pattern: Pattern) -> None:
+        branches = pattern.branches()
+        if pattern.negated:
+            raise UnsupportedTaskError(
+                'output="compressed" of a pattern with NOT, which is tested match by match; use '
+                'output="arrow"'
+            )
+        if any(map(self._union.compares, range(len(branches)))):
+            raise UnsupportedTaskError(
+                'output="compressed" of an OR whose branches may have the same matches; use '
+                'output="arrow", or give the branches different variables'
+            )
 
     def _engine(self, task: BranchTask) -> Engine | GroupEngine:
         """An engine for a branch; its matches are filtered by the negated items."""
@@ -51,27 +72,39 @@ class SaseRun(PlanRun):
         return self._positive(task)
 
     def _positive(self, task: BranchTask) -> Engine:
-        engine = SaseEngine(task)
-        self._automata_engines.append(engine)
+        engine = SaseEngine(task, compresses=self._compresses)
+        self._of_automata.append(engine)
         return engine
+
+    def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
+        if not self._compresses:
+            return super()._run(batch, ended=ended)
+        graphs = []
+        for number, engine in enumerate(self._engines):
+            found = engine.run(batch, self._position, ended=ended)
+            graphs += [(number, graph) for _, graph in found.graphs]
+        return Found.of_graphs(graphs)
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far, summed over branches."""
-        engines = self._automata_engines
-        tallies = sum(engine.tallies for engine in engines)
-        peaks = sum(engine.peaks for engine in engines)
+        engines = self._of_automata
+        tallies = np.sum([engine.tallies for engine in engines], axis=0)
+        peaks = np.sum([engine.peaks for engine in engines], axis=0)
+        seconds = np.sum([engine.seconds for engine in engines], axis=0)
+        events = max(engine.events for engine in engines)
         return Metrics(
             peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
             peak_bytes=int(peaks[counts.PEAK_BYTES]),
-            details={
-                name: int(tallies[tally])
-                for name, tally in (
-                    ("runs_started", tables.STARTED),
-                    ("runs_split", tables.SPLIT),
-                    ("runs_merged", tables.MERGED),
-                    ("runs_visited", tables.VISITED),
-                )
-            },
+            runs=RunCounts(
+                runs_started=int(tallies[tables.STARTED]),
+                runs_split=int(tallies[tables.SPLIT]),
+                runs_merged=int(tallies[tables.MERGED]),
+                runs_per_step=float(tallies[tables.VISITED] / events) if events else nan,
+                peak_runs=int(tallies[tables.PEAK_RUNS]),
+                output_complexity=sum(engine.written for engine in engines),
+                seconds_matching=float(seconds[0]),
+                seconds_construction=float(seconds[1]),
+            ),
         )
 
 
@@ -103,6 +136,7 @@ SASE = Evaluator(
     kinds=("automaton",),
     without_plan=True,
     constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
+    outputs=("matches", "count", "compressed"),
     strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
     snapshots=True,
     source="[agrawal2008]_",

@@ -15,6 +15,7 @@ from cepbench.kernels.match_graph.graph import NONE, add_event, room
 from cepbench.kernels.sase import partitions, starts
 from cepbench.kernels.sase.conditions import holds, update
 from cepbench.kernels.sase.runs import (
+    chain,
     copied,
     equivalent,
     free,
@@ -22,6 +23,8 @@ from cepbench.kernels.sase.runs import (
     merge,
     new_run,
     settle,
+    settle_apart,
+    unchain,
     unlink,
 )
 from cepbench.kernels.sase.tables import (

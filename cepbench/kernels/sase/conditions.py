@@ -11,9 +11,9 @@ from cepbench.kernels.sase.tables import (
     ADD,
     ADD_ONE,
     COMPARE,
+    GREATEST,
     LEAST,
     PROGRAM,
-    SET,
     SET_ONE,
 )
 
@@ -61,7 +61,7 @@ def _programs_hold(edge, row, vector, plan, state, events):
 
 @njit_in_place
 def update(edge, row, vector, plan, events):
-    """Enter an event in V.
+    """Enter an event in V; sum, least and greatest of missing values are missing.
 
     Parameters
     ----------
@@ -86,12 +86,10 @@ def update(edge, row, vector, plan, events):
             new = events.values[source, row]
             if operation == ADD:
                 new += old
-            elif operation != SET and not new != new:
-                # A missing value stays.
-                if old != old:
-                    new = old
-                else:
-                    new = min(old, new) if operation == LEAST else max(old, new)
+            elif operation == LEAST:
+                new = new if new < old or new != new else old
+            elif operation == GREATEST:
+                new = new if new > old or new != new else old
         vector[column] = new
         changed = changed or _bits(new) != _bits(old)
     return changed

@@ -7,7 +7,7 @@ expired starts are subtracted when the run is used next. A count is a number of 
 
 from __future__ import annotations
 
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.sase.tables import (
     BLOCK,
     HIGH,
@@ -61,10 +61,7 @@ def expire(state, run, earliest):
     last = cells.shape[1] - 1
     while low < high:
         cell = runs[run, BLOCK] + (low & ring)
-        is_empty = True
-        for limb in range(last + 1):
-            is_empty = is_empty and cells[cell, limb] == 0
-        if not is_empty:
+        if not _is_zero(cells, cell):
             if state.cell_times[cell] >= earliest:
                 break
             borrow = 0
@@ -160,10 +157,10 @@ def merge(state, target, source, earliest):
 
 @njit_in_place
 def _is_zero(cells, cell):
+    limbs = 0
     for limb in range(cells.shape[1]):
-        if cells[cell, limb] != 0:
-            return False
-    return True
+        limbs |= cells[cell, limb]
+    return limbs == 0
 
 
 @njit_in_place
