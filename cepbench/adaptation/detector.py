@@ -9,10 +9,12 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
+from cepbench.adaptation.averages import Averaged
 from cepbench.adaptation.policies import ADAPTATION_POLICIES, AdaptationPolicy
 from cepbench.adaptation.run import AdaptiveRun, Settings, Switch
 from cepbench.arguments import number, seed, text, whole
 from cepbench.costs.bounds import check_bounded
+from cepbench.costs.branches import branch_problems
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
@@ -110,7 +112,8 @@ class AdaptiveDetector(Detector):
                 "cep.Detector with a plan"
             )
         # Made without statistics, to check all arguments before the first event.
-        plan = self._settings.plan(pattern, _equal_rates(pattern))
+        problems = branch_problems(pattern, _equal_rates(pattern), cost=self._settings.cost)
+        plan = self._settings.plan(pattern, problems)
         chosen, task = task_for(
             pattern,
             plan if initial is None else plan_from(initial),
@@ -148,9 +151,14 @@ class AdaptiveDetector(Detector):
         return switches_frame(self._run.switches)
 
     @property
+    def averages(self) -> Averaged | None:
+        """The windowed averages and their errors; None before the first round ends."""
+        return self._run.averages
+
+    @property
     def statistics(self) -> Statistics | None:
-        """The windowed averages; None before the first round ends."""
-        return self._run.statistics
+        """The windowed averages as plan generators take them; None before the first round ends."""
+        return None if self.averages is None else self.averages.statistics
 
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
