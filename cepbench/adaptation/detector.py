@@ -137,7 +137,7 @@ class AdaptiveDetector(Detector):
         def opened(task: Task) -> AdaptiveRun:
             return AdaptiveRun(task, chosen, self._settings)
 
-        adaptive = replace(chosen, open=opened, implementation=None, node_times=False)
+        adaptive = replace(chosen, open=opened, implementation=None, node_times=False, adopts=False)
         self._open(adaptive, task, output)
 
     @property

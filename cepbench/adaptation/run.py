@@ -248,9 +248,12 @@ class AdaptiveRun:
         )
 
     def _rebuilt(self, plan: AnyPlan) -> Detector:
-        """A run that has seen the events kept."""
+        """A run that goes on with the buffers of the running one, or has seen the events kept."""
         if self._time is None:
             return self._opened(plan, self._position)
+        inner = self._opened(plan, self._position)
+        if inner.adopt(self._inner):
+            return inner
         kept, first = self._recent.stream, self._recent.first
         # Without those that are about to be processed.
         kept = kept[: self._position - first]
