@@ -96,8 +96,8 @@ def adapt(
 
     The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
     selectivities of its last events are sampled; before each one the policy compares the averages
-    over the last two rounds with the running plan, and may have the generator make a new one. The
-    new plan rebuilds its state from the events of the last windows. The matches are those of
+    over the last rounds with the running plan, and may have the generator make a new one. The new plan
+    takes over the state of the old one, or rebuilds it from the events of the last windows. The matches are those of
     :func:`cepbench.evaluate` with any one plan.
 
     Parameters

@@ -32,7 +32,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, by default.
-BATCH_SIZE = 32_768
+BATCH_SIZE = 65_536
 
 #: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
 THRESHOLD, GAIN = 0.5, 0.1

@@ -1,8 +1,9 @@
 """A run that changes its plan between rounds [mei2009]_, section 5.3.
 
-A switch discards the old run and gives the new one the events of the last windows again, from which
-it rebuilds its partial matches, the ones that wait for a negated event included. When an engine reports
-a match does not depend on the plan, so what the new run reports for these events was reported before.
+A switch discards the old run. If the evaluator's runs can, the new one takes over its state. Otherwise
+it is given the events of the last windows again, from which it rebuilds its partial matches, the ones that
+wait for a negated event included. When an engine reports a match does not depend on the plan, so what
+the new run reports for these events was reported before.
 
 Under ``STRATEGY consuming`` the new run must not bind the events of matches reported before, but such
 an event still negates. So the pattern is run with the additional condition on each positive variable
@@ -251,9 +252,10 @@ class AdaptiveRun:
         """A run that goes on with the buffers of the running one, or has seen the events kept."""
         if self._time is None:
             return self._opened(plan, self._position)
-        inner = self._opened(plan, self._position)
-        if inner.adopt(self._inner):
-            return inner
+        if self._evaluator.adopts:
+            inner = self._opened(plan, self._position)
+            if inner.adopt(self._inner):
+                return inner
         kept, first = self._recent.stream, self._recent.first
         # Without those that are about to be processed.
         kept = kept[: self._position - first]

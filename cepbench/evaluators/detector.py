@@ -234,10 +234,9 @@ class Detector:
     def adopt(self, old: Detector) -> bool:
         """Go on where a detector of the same task with another plan is; whether that is possible.
 
-        See :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
+        Only for an evaluator that ``adopts``; see
+        :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
         """
-        if not self._evaluator.adopts:
-            return False
         self._last = old._last
         return bool(self._guarded(self._run.adopt, old._run))
 
