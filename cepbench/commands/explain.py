@@ -46,9 +46,10 @@ def explain(
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
 ) -> None:
-    """Compare a plan's estimates with a run, node by node; or show an automaton and its run.
+    """Compare a plan's estimates with a run, node by node.
 
-    With --statistics and --no-run, and for an automaton with --no-run, no data is needed.
+    An evaluator of automata needs no plan: the edges are shown, and what the run counted. With
+    --no-run and --statistics, or an automaton, no data is needed.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_pattern(needs_data=run)

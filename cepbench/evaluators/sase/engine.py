@@ -178,10 +178,23 @@ class SaseEngine(Engine):
         if self._compresses:
             graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
         else:
-            fresh = list(graph_chunks(state.graph, roots, earliest, self.layout.variables))
-            self.written += sum(_size(column) for chunk in fresh for column in chunk)
-            chunks += fresh
+            found = 0
+            for chunk in graph_chunks(state.graph, roots, earliest, self.layout.variables):
+                found += len(chunk[0])
+                self._check_matches(found, number)
+                self.written += sum(map(_size, chunk))
+                chunks.append(chunk)
         state.counters[tables.ROOTS] = 0
+
+    def _check_matches(self, found: int, roots: int) -> None:
+        """Limit the sets of Kleene variables, which other engines store."""
+        sets = [variable.name for variable in self.layout.variables if variable.is_set]
+        if sets and found > self.task.limit * roots:
+            raise PartialMatchLimitError(
+                f"more than {self.task.limit:,} matches end with one event, for there are so many "
+                f"sets of {', '.join(sets)}; use a shorter window or more conditions, only count "
+                "matches, or allow more with partial_match_limit"
+            )
 
     def _check_limit(self) -> None:
         live = len(self._state.runs) - self._state.counters[tables.FREE_RUNS]
