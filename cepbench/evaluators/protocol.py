@@ -47,6 +47,9 @@ from cepbench.patterns.model import STRATEGIES, Pattern
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
+#: Selection strategies by which a match is known from its events and those between them.
+JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
+
 #: Constructs of patterns: the operators, and nesting of SEQ and AND.
 CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
 
@@ -214,7 +217,7 @@ class Evaluator:
     check_plan: Callable[[Plan], object] | None = None
     without_plan: bool = False
     constructs: Collection[str] = CONSTRUCTS
-    strategies: Collection[str] = STRATEGIES
+    strategies: Collection[str] = JOIN_STRATEGIES
     outputs: Collection[str] = ("matches", "count")
     options: Mapping[str, Option] = field(default_factory=dict)
     batches: bool = True

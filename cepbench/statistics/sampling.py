@@ -14,8 +14,10 @@ from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Combinations of elements of a Kleene set in one condition that can be measured.
-_MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
+#: Combinations of elements of a Kleene set in one condition that can be measured: a single one, or
+#: an event and its predecessor.
+_MEASURED = ({"first"}, {"last"})
+_STEP = {"each", "rest", "previous"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Sampler:
     """
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
-        self.pattern = pattern
+        self.pattern = pattern.expanded
         self.stream = stream
         self.seed = seed
         self.most = most
@@ -80,7 +82,7 @@ class Sampler:
             mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
             for attribute in clause.attributes():
                 mentioned[attribute.variable].add(attribute.element)
-            if all(elements in _MEASURED for elements in mentioned.values()):
+            if all(elements in _MEASURED or elements <= _STEP for elements in mentioned.values()):
                 which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
                 clauses.setdefault((*self._pair_of(clause), which), []).append(clause)
         return {
