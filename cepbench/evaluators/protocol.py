@@ -66,7 +66,7 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     output : str
-        ``matches`` or ``count``.
+        ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
@@ -196,7 +196,7 @@ class Evaluator:
     strategies : collection of str
         The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
-        ``matches``, ``count`` or both.
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
