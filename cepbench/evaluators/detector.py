@@ -233,6 +233,15 @@ class Detector:
         self._position += len(batch)
         return self._counted(given)
 
+    def adopt(self, old: Detector) -> bool:
+        """Go on where a detector of the same task with another plan is; whether that is possible.
+
+        Only for an evaluator that ``adopts``; see
+        :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
+        """
+        self._last = old._last
+        return bool(self._guarded(self._run.adopt, old._run))
+
     def finish(self) -> Found:
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
         self._refuse_if_ended()

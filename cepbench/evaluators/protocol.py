@@ -109,8 +109,8 @@ class Run(Protocol):
     """The evaluation of one task.
 
     Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
-    ``snapshots``, see :class:`Resumable`, and ``node_table`` if it declares ``node_times``, see
-    :class:`CountsNodes`.
+    ``snapshots``, see :class:`Resumable`, ``adopt`` if it declares ``adopts``, see :class:`Adopting`,
+    and ``node_table`` if it declares ``node_times``, see :class:`CountsNodes`.
     """
 
     def push(self, batch: EventStream) -> Given:
@@ -123,6 +123,19 @@ class Run(Protocol):
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far; the front end adds seconds, events and matches."""
+        ...
+
+
+class Adopting(Run, Protocol):
+    """A run that can go on where one with another plan is."""
+
+    def adopt(self, old: Run) -> bool:
+        """Take over the state of a run of the same evaluator, for the same task but for the plan.
+
+        Called before the first event, of which ``position`` is that of the next event; ``old`` is not
+        used again. If it returns False, the run has not to be used again, and its successor is
+        pushed the events of the last windows.
+        """
         ...
 
 
@@ -204,6 +217,8 @@ class Evaluator:
         Whether it measures latencies, and rows and times by node of its plan.
     snapshots : bool
         Whether its state can be saved.
+    adopts : bool
+        Whether a run can take over the state of a run with another plan.
     source : str
         Its source in the literature.
     implementation : callable, optional
@@ -224,6 +239,7 @@ class Evaluator:
     latency: bool = False
     node_times: bool = False
     snapshots: bool = False
+    adopts: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None
 

@@ -25,6 +25,7 @@ from cepbench.kernels.match_graph.graph import (
     UNION,
     MatchGraph,
 )
+from cepbench.kernels.match_graph.nodes import Scratch, new_scratch
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class RootedGraph:
         return cls(own, its[live], earliest[live], times[live])
 
     @cached_property
-    def scratch(self) -> counting.Scratch:
+    def scratch(self) -> Scratch:
         """Scratch for counts."""
-        return counting.new_scratch(self.graph)
+        return new_scratch(self.graph)
 
     @cached_property
     def measured(self) -> tuple[int, int]:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import BranchMatches
 from cepbench.kernels.match_graph import graph as graphs
+from cepbench.kernels.match_graph.choice import NO_ROOM, choose
+from cepbench.kernels.match_graph.nodes import new_scratch
 from tests.kernels.match_graphs import Drawn, History, any_match, match_graphs, variables_of
 
 pytestmark = pytest.mark.kernel
@@ -37,6 +39,41 @@ def test_matches_are_enumerated_as_listed(
     listed = Counter(row_of(one, kleene) for one in its.listed(roots, earliest))
     rows = BranchMatches([v.name for v in variables], chunks).rows() if chunks else []
     assert Counter(rows) == listed
+
+
+@given(drawn=match_graphs())
+def test_one_match_of_each_last_event_is_chosen(
+    drawn: tuple[Drawn, list[bool], np.ndarray, np.ndarray],
+) -> None:
+    its, kleene, roots, earliest = drawn
+    for root, bound in zip(roots.tolist(), earliest.tolist(), strict=True):
+        graph = graphs.with_room(its.graph, 20)
+        full = graphs.graph_of(graphs.stored_nodes(graph), int(graph.totals[graphs.FIRST]), 0)
+        node = int(choose(graph, root, bound, new_scratch(graph)))
+        fitting = [one for one in its.histories[root] if one[0][0] >= bound]
+        if not fitting:
+            assert node == graphs.NONE
+            continue
+        best = min(fitting, key=lambda one: (-one[0][0], len(one), row_of(one, kleene)))
+        variables = variables_of(kleene)
+        (columns,) = graph_chunks(graph, np.array([node]), np.array([bound]), variables)
+        rows = BranchMatches([v.name for v in variables], [columns]).rows()
+        assert rows == [row_of(best, kleene)]
+        if graphs.room(full) < len(best):
+            assert choose(full, root, bound, new_scratch(full)) == NO_ROOM
+
+
+def test_a_set_that_ends_is_smaller_than_one_that_goes_on() -> None:
+    """({0, 1}, {4}) against ({0}, {2, 4}): (0) comes before (0, 1)."""
+    drawn = Drawn()
+    first = drawn.add_event(0, 0)
+    goes_on = drawn.add_event(1, 0, first)
+    ends = drawn.add_event(2, 1, first)
+    root = drawn.add_union(drawn.add_event(4, 1, goes_on), drawn.add_event(4, 1, ends))
+    node = choose(drawn.graph, root, 0, new_scratch(drawn.graph))
+    variables = variables_of([True, True])
+    (columns,) = graph_chunks(drawn.graph, np.array([node]), np.array([0]), variables)
+    assert BranchMatches(["v0", "v1"], [columns]).rows() == [((0,), (2, 4))]
 
 
 def test_a_union_visits_nothing_expired() -> None:

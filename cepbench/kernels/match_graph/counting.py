@@ -12,46 +12,17 @@ derives how many digits suffice; one, in most cases.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
-from cepbench.kernels.match_graph.graph import (
-    FIRST,
-    HEAD,
-    ITEM,
-    NEXT,
-    PREDECESSOR,
-    RIGHT,
-    START,
-    UNION,
-    MatchGraph,
-    is_live,
-)
+from cepbench.kernels.match_graph.graph import ITEM, START, UNION, is_live
+from cepbench.kernels.match_graph.nodes import children, find_nodes
 
 #: Bits of a digit.
 DIGIT_BITS = 62
 
 _LOWEST = (1 << DIGIT_BITS) - 1
-
-
-class Scratch(NamedTuple):
-    """The nodes with a history of the root at hand, in the order of creation."""
-
-    order: np.ndarray  #: int64 (nodes,)
-    places: np.ndarray  #: int64 (capacity,): where a node is in ``order``, by its row
-
-
-def new_scratch(graph: MatchGraph) -> Scratch:
-    """Scratch for a graph that does not change any more.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    """
-    stored = graph.totals[NEXT] - graph.totals[FIRST]
-    return Scratch(np.full(stored, -1), np.zeros(len(graph.nodes), np.int64))
 
 
 @njit
@@ -211,63 +182,3 @@ def add_digits(total, more):
         summed = total[digit] + more[digit] + carry
         total[digit] = summed & _LOWEST
         carry = summed >> DIGIT_BITS
-
-
-@njit_in_place
-def children(graph, row):
-    """The columns of a node that refer to others.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    row : int
-
-    Returns
-    -------
-    first, last : int
-        The last one is excluded.
-    """
-    if graph.nodes[row, ITEM] == UNION:
-        return HEAD, RIGHT + 1
-    return PREDECESSOR, PREDECESSOR + 1
-
-
-@njit
-def find_nodes(graph, root, earliest, scratch):
-    """Find the nodes on the ways from a root to the first events within its window.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    root, earliest : int
-    scratch : Scratch
-        Written in place.
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
-    order, places, mask = scratch.order, scratch.places, len(graph.nodes) - 1
-    if not is_live(graph, root, earliest):
-        return 0
-    order[0] = root
-    found, visited = 1, 0
-    while visited < found:
-        row = order[visited] & mask
-        first, last = children(graph, row)
-        for column in range(first, last):
-            child = graph.nodes[row, column]
-            if not is_live(graph, child, earliest):
-                continue
-            # What earlier roots left behind need not be erased.
-            place = places[child & mask]
-            if place >= found or order[place] != child:
-                order[found] = child
-                places[child & mask] = found
-                found += 1
-        visited += 1
-    order[:found].sort()
-    for k in range(found):
-        places[order[k] & mask] = k
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit
-from cepbench.kernels.match_graph.counting import children
 from cepbench.kernels.match_graph.graph import (
     FIRST,
     HEAD,
@@ -21,6 +20,7 @@ from cepbench.kernels.match_graph.graph import (
     is_live,
     stored_nodes,
 )
+from cepbench.kernels.match_graph.nodes import children
 
 
 def extracted(
