@@ -204,6 +204,9 @@ class Evaluator:
         Whether it measures latencies, and rows and times by node of its plan.
     snapshots : bool
         Whether its state can be saved.
+    selects_output : bool
+        Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
+        matches, the front end selects them.
     source : str
         Its source in the literature.
     implementation : callable, optional
@@ -224,6 +227,7 @@ class Evaluator:
     latency: bool = False
     node_times: bool = False
     snapshots: bool = False
+    selects_output: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None
 

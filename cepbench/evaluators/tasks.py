@@ -167,8 +167,11 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
             _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
-    if task.output not in evaluator.outputs:
-        refuse(evaluator, f'give output="{task.output}"', lambda e: task.output in e.outputs)
+    # Where the front end selects matches, it has to know them.
+    selects = task.pattern.output != "all" and not evaluator.selects_output
+    output = "matches" if selects else task.output
+    if output not in evaluator.outputs:
+        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
     if not (task.whole or evaluator.batches):
         advice = "; it takes whole streams, by cep.evaluate"
         refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
