@@ -21,6 +21,7 @@ from cepbench.errors import (
     StreamError,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
+from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
 from cepbench.evaluators.non_overlap import NonOverlap
@@ -79,8 +80,9 @@ class Detector:
         A name in ``cep.EVALUATORS``, in any case; by default the first one for this kind of plan.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
-    output : {"matches", "arrow", "count"}
-        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, or their number.
+    output : {"matches", "arrow", "count", "compressed"}
+        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, their number, or
+        :class:`~cepbench.evaluators.compressed.CompressedMatches`.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error.
     latency : bool
@@ -161,10 +163,10 @@ class Detector:
         self._seconds = 0.0
         self._ended = ""
         kept: set[str] | None = None
-        if self.pattern.returns and not (task.whole or output == "count"):
+        if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
         # What matches return is no matter of evaluators.
-        plain = replace(self.pattern, returns=())
+        plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
         self._selection: NonOverlap | None = None
         if plain.output != "all" and not evaluator.selects_output:
             self._selection = NonOverlap(plain)
@@ -193,10 +195,10 @@ class Detector:
 
         Returns
         -------
-        DataFrame, pyarrow.Table or int
+        DataFrame, pyarrow.Table, int or CompressedMatches
             One row per match with the positions of its events in the stream, a tuple or list of
-            them for a Kleene variable; or the number of matches, for ``output="count"``. With OR as
-            in ``Result.matches``.
+            them for a Kleene variable; or the number of matches, for ``output="count"``; or a graph
+            of them, for ``output="compressed"``. With OR as in ``Result.matches``.
 
         Raises
         ------
@@ -237,6 +239,15 @@ class Detector:
         self._events += len(batch)
         self._position += len(batch)
         return self._counted(given, ended=False)
+
+    def adopt(self, old: Detector) -> bool:
+        """Go on where a detector of the same task with another plan is; whether that is possible.
+
+        Only for an evaluator that ``adopts``; see
+        :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
+        """
+        self._last = old._last
+        return bool(self._guarded(self._run.adopt, old._run))
 
     def finish(self) -> Found:
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
@@ -287,6 +298,8 @@ class Detector:
     def _shown(self, found: Found) -> Any:
         if self.output == "count":
             return found.number
+        if self.output == "compressed":
+            return CompressedMatches(self.pattern, found.graphs)
         matches = self.in_branches([found])
         if self.pattern.returns:
             assert self._recent is not None

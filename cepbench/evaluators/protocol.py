@@ -66,7 +66,7 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     output : str
-        ``matches`` or ``count``.
+        ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
@@ -109,8 +109,8 @@ class Run(Protocol):
     """The evaluation of one task.
 
     Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
-    ``snapshots``, see :class:`Resumable`, and ``node_table`` if it declares ``node_times``, see
-    :class:`CountsNodes`.
+    ``snapshots``, see :class:`Resumable`, ``adopt`` if it declares ``adopts``, see :class:`Adopting`,
+    and ``node_table`` if it declares ``node_times``, see :class:`CountsNodes`.
     """
 
     def push(self, batch: EventStream) -> Given:
@@ -123,6 +123,19 @@ class Run(Protocol):
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far; the front end adds seconds, events and matches."""
+        ...
+
+
+class Adopting(Run, Protocol):
+    """A run that can go on where one with another plan is."""
+
+    def adopt(self, old: Run) -> bool:
+        """Take over the state of a run of the same evaluator, for the same task but for the plan.
+
+        Called before the first event, of which ``position`` is that of the next event; ``old`` is not
+        used again. If it returns False, the run has not to be used again, and its successor is
+        pushed the events of the last windows.
+        """
         ...
 
 
@@ -196,7 +209,7 @@ class Evaluator:
     strategies : collection of str
         The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
-        ``matches``, ``count`` or both.
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
@@ -207,6 +220,8 @@ class Evaluator:
     selects_output : bool
         Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
         matches, the front end selects them.
+    adopts : bool
+        Whether a run can take over the state of a run with another plan.
     source : str
         Its source in the literature.
     implementation : callable, optional
@@ -228,6 +243,7 @@ class Evaluator:
     node_times: bool = False
     snapshots: bool = False
     selects_output: bool = False
+    adopts: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None
 

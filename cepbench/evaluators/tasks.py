@@ -24,8 +24,8 @@ from cepbench.plans.model import AnyPlan
 #: Constructs over a variable.
 _CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
 
-#: Outputs: a DataFrame of the matches, an Arrow table, or their number.
-OUTPUTS = ("matches", "arrow", "count")
+#: Outputs: a DataFrame of the matches, an Arrow table, their number, or a graph of them.
+OUTPUTS = ("matches", "arrow", "count", "compressed")
 
 #: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
@@ -71,7 +71,7 @@ def task_for(
     task = Task(
         patterns=(pattern,),
         plan=plan,
-        output="count" if output == "count" else "matches",
+        output="matches" if output == "arrow" else output,
         options=options_of(chosen, options),
         partial_match_limit=whole(
             partial_match_limit, "partial_match_limit", EvaluationError, least=1
@@ -167,9 +167,13 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
             _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
-    # Where the front end selects matches, it has to know them.
-    selects = task.pattern.output != "all" and not evaluator.selects_output
-    output = "matches" if selects else task.output
+    output = task.output
+    if task.pattern.output != "all" and not evaluator.selects_output:
+        if output == "compressed":
+            what = f"give OUTPUT {task.pattern.output} compressed"
+            refuse(evaluator, what, lambda e: e.selects_output and output in e.outputs)
+        # To select matches, the front end has to know them.
+        output = "matches"
     if output not in evaluator.outputs:
         refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
     if not (task.whole or evaluator.batches):
