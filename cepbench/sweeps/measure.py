@@ -14,9 +14,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
+from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -51,7 +54,7 @@ _OF_GRID = ("seed", "time_selectivity", "output", "partial_match_limit")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The outcome of planning; OK without a plan for an evaluator that needs none."""
+    """The outcome of planning; OK without a plan for what needs none beforehand."""
 
     plan_kind: str
     plan: Any
@@ -148,7 +151,8 @@ def measure_pattern(
                     "plan_cost": entry.plan.cost,
                     "plan_log_cost": entry.plan.log_cost,
                 }
-            same = (cell.repetition, alike.key(cell, row["plan"]))
+            # An adaptive run is like no other one.
+            same = (cell.repetition, alike.key(cell, row["plan"] or cell.generator))
             if same in measured:
                 row["measured_with"], outcome = measured[same]
                 alike.joined(cell, same[1])
@@ -228,8 +232,12 @@ class Plans:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._found: dict[tuple[str, str, float, str], Planned] = {}
+        adaptive = grid.policy_kinds()
         for cell in cells:
-            if self._purpose(cell) not in self._found:
+            if cell.generator in adaptive:
+                kind = adaptive[cell.generator]
+                self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
+            elif self._purpose(cell) not in self._found:
                 self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
                     generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
                     seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
@@ -316,15 +324,54 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
     }
 
 
+def evaluated(
+    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+) -> tuple[Metrics, dict[str, Any]]:
+    """The run of a cell, on the stream as a whole or batch by batch.
+
+    Returns
+    -------
+    metrics : Metrics
+    details : dict
+        Those of the evaluator; batch by batch also ``batch_seconds``, a list, and ``switches`` of an
+        adaptive run, a list with a dict of :class:`~cepbench.adaptation.run.Switch` for each.
+    """
+    how = run_arguments(cell, grid)
+    policy = grid.policies.get(cell.generator)
+    if policy is None and not grid.batch_size:
+        metrics = evaluate(pattern, stream, plan, **how).metrics
+        return metrics, dict(metrics.details)
+    size = grid.batch_size or BATCH_SIZE
+    detector = (
+        Detector(pattern, plan, **how)
+        if policy is None
+        else AdaptiveDetector(
+            pattern, **policy, **how, cost=grid.cost, seed=grid.seed, batch_size=size
+        )
+    )
+    seconds = []
+    for batch in stream.batches(size):
+        began = time.perf_counter()
+        detector.take(batch)
+        seconds.append(time.perf_counter() - began)
+    detector.finish()
+    metrics = detector.metrics()
+    details = {**metrics.details, "batch_seconds": seconds}
+    if isinstance(detector, AdaptiveDetector):
+        details["switches"] = detector.switches.to_dict("records")
+    return metrics, details
+
+
 def _run(
     pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
     how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        result = evaluate(pattern, stream, plan, **how)
-        measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
-        if grid.latency and evaluator_for(cell.evaluator).latency:
+        metrics, details = evaluated(pattern, stream, plan, cell, grid)
+        measured = metrics.to_dict() | dict.fromkeys(LATENCY)
+        measurable = cell.generator not in grid.policies
+        if grid.latency and measurable and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
     except PartialMatchLimitError as error:
@@ -342,11 +389,10 @@ def _run(
         }
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    its = result.metrics.details
-    details = json.dumps(dict(its), sort_keys=True) if its else None
     # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
     known = {name: v if (v := measured[name]) == v else None for name in METRICS}
-    return {"status": OK, "reason": None, "details": details, **known}
+    told = json.dumps(details, sort_keys=True) if details else None
+    return {"status": OK, "reason": None, "details": told, **known}
 
 
 def _reason(error: BaseException) -> str:
