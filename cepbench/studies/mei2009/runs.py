@@ -14,6 +14,9 @@ from cepbench.sweeps.cells import NO_PLAN
 #: The evaluator that runs without a plan, and its name in charts and claims.
 NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
 
+#: Behind the name of an evaluator that makes matches instead of counting them.
+MAKING = ", making matches"
+
 
 def setting_of(stream: str) -> str:
     """What a stream of a sweep of this study varies, in the words of the paper's axes.
@@ -38,6 +41,8 @@ def setting_of(stream: str) -> str:
 def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results with a pattern set for each stream, and a pattern for each run on it.
 
+    Runs that make matches instead of counting them have an evaluator of their own in the table, named
+    :data:`MAKING` the matches, so that they are an engine of their own in summaries and verdicts.
     Runs of the NFA, which has no plan, stand beside the plans of every engine: each is repeated
     under its evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
 
@@ -58,6 +63,8 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
         pattern_id=settings + ", run " + results["repetition"].astype(str),
         stream="",
     )
+    makes = runs["output"] == "matches"
+    runs["evaluator"] = runs["evaluator"].where(~makes, runs["evaluator"] + MAKING)
     is_nfa = runs["generator"] == NO_PLAN
     nfa = runs[is_nfa].assign(generator=NFA, plan_kind="tree", measured_with=NFA_EVALUATOR)
     engines = runs.loc[~is_nfa, "evaluator"].unique()
