@@ -71,7 +71,7 @@ class Averages:
     """
 
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
-        self._pattern = pattern
+        self._pattern = pattern = pattern.expanded
         self._seed = seed
         self._names = [variable.name for variable in pattern.variables]
         conditions = conditions_by_pair(pattern) | conditions_by_set(pattern)

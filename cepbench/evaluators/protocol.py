@@ -47,6 +47,9 @@ from cepbench.patterns.model import STRATEGIES, Pattern
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
+#: Selection strategies by which a match is known from its events and those between them.
+JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
+
 #: Constructs of patterns: the operators, and nesting of SEQ and AND.
 CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
 
@@ -63,7 +66,7 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     output : str
-        ``matches`` or ``count``.
+        ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
@@ -206,7 +209,7 @@ class Evaluator:
     strategies : collection of str
         The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
-        ``matches``, ``count`` or both.
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
@@ -229,7 +232,7 @@ class Evaluator:
     check_plan: Callable[[Plan], object] | None = None
     without_plan: bool = False
     constructs: Collection[str] = CONSTRUCTS
-    strategies: Collection[str] = STRATEGIES
+    strategies: Collection[str] = JOIN_STRATEGIES
     outputs: Collection[str] = ("matches", "count")
     options: Mapping[str, Option] = field(default_factory=dict)
     batches: bool = True

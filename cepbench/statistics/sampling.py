@@ -14,8 +14,10 @@ from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Combinations of elements of a Kleene set in one condition that can be measured.
-_MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
+#: Combinations of elements of a Kleene set in one condition that can be measured: a single one, or
+#: an event and its predecessor.
+_MEASURED = ({"first"}, {"last"})
+_STEP = {"each", "rest", "previous"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def conditions_by_set(pattern: Pattern) -> dict[tuple[str, str, str], list[Claus
         mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
         for attribute in clause.attributes():
             mentioned[attribute.variable].add(attribute.element)
-        if all(elements in _MEASURED for elements in mentioned.values()):
+        if all(elements in _MEASURED or elements <= _STEP for elements in mentioned.values()):
             which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
             found.setdefault((*_pair_of(clause, pattern), which), []).append(clause)
     return found
@@ -102,7 +104,7 @@ class Sampler:
     """
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
-        self.pattern = pattern
+        self.pattern = pattern.expanded
         self.stream = stream
         self.seed = seed
         self.most = most
