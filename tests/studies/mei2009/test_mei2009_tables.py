@@ -212,6 +212,12 @@ def test_batches_of_every_size_find_the_same() -> None:
     assert set(summary["patterns"]) == {2}
 
 
+def test_runs_that_make_matches_are_an_engine_of_their_own() -> None:
+    both = pd.concat([results(PLANS), results(PLANS).assign(output="matches")], ignore_index=True)
+    engines = ["zstream", "columnar", "zstream, making matches", "columnar, making matches"]
+    assert list(medians(runs_on_streams(both), "events_per_second").columns.unique(0)) == engines
+
+
 def test_rounds_and_switches_are_read_from_the_runs_of_the_sweep() -> None:
     changes = {"events": 1_800}
     sweep = read_sweep("mei2009/drift", changes={"data": changes, "batch_size": 300})
