@@ -168,14 +168,14 @@ def time_pattern(
         if plans.of(cell).status != OK:
             continue
         run = plan.text if plan else cell.generator
-        same = (cell.evaluator, cell.options, cell.strategy, cell.window, run)
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, cell.output, run)
         is_first = same not in runs
         if is_first:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended
         if is_first or not grid.share_equal_plans:
             running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
-        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy)
+        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy, cell.output)
         warm_up.setdefault(kernels, runs[same] * warmed)
     return Timing(spec.pattern_id, reading, planning, running + sum(warm_up.values()), limited)
 
@@ -189,11 +189,10 @@ def _seconds(
     long_enough: float,
 ) -> tuple[float, bool]:
     """Expected seconds of one run on all events, and whether it reaches the limit."""
-    counting = replace(grid, output="count")
 
     def run(events: EventStream) -> float:
         began = time.process_time()
-        evaluated(pattern, events, plan, cell, counting)
+        evaluated(pattern, events, plan, cell, grid)
         return time.process_time() - began
 
     run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used

@@ -19,7 +19,6 @@ from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -47,9 +46,12 @@ from cepbench.sweeps.workload import PatternSpec
 #: Events of the untimed run with which each evaluator is warmed up.
 WARM_UP_EVENTS = 5_000
 
+#: Events of a batch whose matches are built and dropped.
+BATCH_EVENTS = 16_384
+
 
 #: Columns of a row that are fields of the grid.
-_OF_GRID = ("seed", "time_selectivity", "output", "partial_match_limit")
+_OF_GRID = ("seed", "time_selectivity", "partial_match_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class _Alike:
         """The key of a cell's group."""
         if not self._share:
             return cell._replace(repetition=0)
-        return (cell.evaluator, cell.strategy, cell.window, cell.options, plan)
+        return (cell.evaluator, cell.strategy, cell.window, cell.options, cell.output, plan)
 
     def ran(self, cell: Cell, key: tuple[Any, ...], seconds: float, status: str) -> None:
         """Add the time of a run; an unsuccessful one needs no further run."""
@@ -307,7 +309,7 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
         if status == OK:
-            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options)
+            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options, cell.output)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
@@ -318,7 +320,7 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
     """Keyword arguments of :func:`cepbench.evaluators.evaluate.evaluate` for a cell."""
     return {
         "evaluator": cell.evaluator,
-        "output": grid.output,
+        "output": cell.output,
         "partial_match_limit": grid.partial_match_limit,
         "options": json.loads(cell.options),
     }
@@ -326,40 +328,36 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
 
 def evaluated(
     pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
-) -> tuple[Metrics, dict[str, Any]]:
-    """The run of a cell, on the stream as a whole or batch by batch.
+) -> dict[str, Any]:
+    """The metrics of a cell's run, on the stream as a whole or batch by batch.
 
-    Returns
-    -------
-    metrics : Metrics
-    details : dict
-        Those of the evaluator; batch by batch also ``batch_seconds``, a list, and ``switches`` of an
-        adaptive run, a list with a dict of :class:`~cepbench.adaptation.run.Switch` for each.
+    In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
+    the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
     """
     how = run_arguments(cell, grid)
     policy = grid.policies.get(cell.generator)
-    if policy is None and not grid.batch_size:
-        metrics = evaluate(pattern, stream, plan, **how).metrics
-        return metrics, dict(metrics.details)
-    size = grid.batch_size or BATCH_SIZE
-    detector = (
-        Detector(pattern, plan, **how)
-        if policy is None
-        else AdaptiveDetector(
-            pattern, **policy, **how, cost=grid.cost, seed=grid.seed, batch_size=size
-        )
-    )
+    if policy is not None:
+        size = grid.batch_size or BATCH_SIZE
+        adaptive = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
+        detector: Detector = AdaptiveDetector(pattern, **policy, **how, **adaptive)
+    elif grid.batch_size or cell.output == "arrow":
+        size = grid.batch_size or BATCH_EVENTS
+        detector = Detector(pattern, plan, **how)
+    else:
+        return evaluate(pattern, stream, plan, **how).metrics.to_dict()
     seconds = []
     for batch in stream.batches(size):
         began = time.perf_counter()
-        detector.take(batch)
+        # Matches may take more memory than there is: each batch's are dropped.
+        detector.push(batch)
         seconds.append(time.perf_counter() - began)
-    detector.finish()
-    metrics = detector.metrics()
-    details = {**metrics.details, "batch_seconds": seconds}
+    detector.flush()
+    found = detector.metrics().to_dict()
+    if grid.batch_size or policy is not None:
+        found["batch_seconds"] = seconds
     if isinstance(detector, AdaptiveDetector):
-        details["switches"] = detector.switches.to_dict("records")
-    return metrics, details
+        found["switches"] = detector.switches.to_dict("records")
+    return found
 
 
 def _run(
@@ -368,10 +366,9 @@ def _run(
     how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        metrics, details = evaluated(pattern, stream, plan, cell, grid)
-        measured = metrics.to_dict() | dict.fromkeys(LATENCY)
-        measurable = cell.generator not in grid.policies
-        if grid.latency and measurable and evaluator_for(cell.evaluator).latency:
+        measured = evaluated(pattern, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
+        is_adaptive = cell.generator in grid.policies
+        if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
     except PartialMatchLimitError as error:
@@ -390,9 +387,10 @@ def _run(
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
     # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
-    known = {name: v if (v := measured[name]) == v else None for name in METRICS}
-    told = json.dumps(details, sort_keys=True) if details else None
-    return {"status": OK, "reason": None, "details": told, **known}
+    known = {name: v if v == v else None for name, v in measured.items()}
+    own = {name: known.pop(name) for name in measured if name not in METRICS}
+    details = json.dumps(own, sort_keys=True) if own else None
+    return {"status": OK, "reason": None, "details": details, **known}
 
 
 def _reason(error: BaseException) -> str:

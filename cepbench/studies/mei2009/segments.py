@@ -6,6 +6,8 @@ Source: [mei2009]_, section 6.3, Figure 14.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,9 @@ ADAPTIVE = "adaptive"
 
 #: The segments of the sweep ``drift``, in their order, in the words of the paper's axes.
 SEGMENTS = ("1:100:100:100", "sel1 = 1/50", "sel2 = 1/50")
+
+#: What names a run.
+_RUN = ("repetition", "evaluator", "generator")
 
 #: The setting that is all segments together.
 WHOLE = "all"
@@ -38,18 +43,16 @@ def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
         the adaptive run), ``segment``, ``round`` (from 1), ``events``, ``seconds``.
     """
     parts = []
-    for row in results[results["status"] == OK].itertuples():
-        seconds = json.loads(row.details)["batch_seconds"]
+    for row in _finished(results):
+        seconds = row["batch_seconds"]
         number = np.arange(len(seconds))
         parts.append(
             pd.DataFrame(
                 {
-                    "repetition": row.repetition,
-                    "evaluator": row.evaluator,
-                    "generator": row.generator,
+                    **{name: row[name] for name in _RUN},
                     "segment": np.array(SEGMENTS)[number * len(SEGMENTS) // len(seconds)],
                     "round": number + 1,
-                    "events": row.events / len(seconds),
+                    "events": row["events"] / len(seconds),
                     "seconds": seconds,
                 }
             )
@@ -73,11 +76,17 @@ def switches_of(results: pd.DataFrame) -> pd.DataFrame:
     """
     return pd.DataFrame(
         [
-            {name: getattr(row, name) for name in ("repetition", "evaluator", "generator")} | switch
-            for row in results[results["status"] == OK].itertuples()
-            for switch in json.loads(row.details).get("switches", ())
+            {name: row[name] for name in _RUN} | switch
+            for row in _finished(results)
+            for switch in row.get("switches", ())
         ]
     )
+
+
+def _finished(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of finished runs, with their details."""
+    for row in results[results["status"] == OK].to_dict("records"):
+        yield {**row, **json.loads(row["details"])}
 
 
 def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:
