@@ -151,12 +151,13 @@ class Grid:
     def _pairs(self) -> list[tuple[str, str]]:
         """Each generator with each evaluator that runs its plans; those without a plan alone."""
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
-        kinds = [generator.kind for generator in self.plan_generators().values()]
-        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, kinds)]
+        kinds = {name: generator.kind for name, generator in self.plan_generators().items()}
+        kinds |= self.policy_kinds()
+        made = [*kinds.values()]
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, made)]
         if chosen is not None and len(pairs) == len(chosen):
             return pairs
-        kinds = {name: generator.kind for name, generator in self.plan_generators().items()}
-        for name, kind in (kinds | self.policy_kinds()).items():
+        for name, kind in kinds.items():
             fitting = [
                 entry
                 for entry in chosen or [default_evaluator(kind)]

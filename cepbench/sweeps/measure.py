@@ -338,7 +338,7 @@ def evaluated(
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
-        adaptive = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
+        adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
         detector: Detector = AdaptiveDetector(pattern, **policy, **how, **adaptive)
     elif grid.batch_size or cell.output == "arrow":
         size = grid.batch_size or BATCH_EVENTS
@@ -352,7 +352,7 @@ def evaluated(
         detector.push(batch)
         seconds.append(time.perf_counter() - began)
     detector.flush()
-    found = detector.metrics().to_dict()
+    found: dict[str, Any] = detector.metrics().to_dict()
     if grid.batch_size or policy is not None:
         found["batch_seconds"] = seconds
     if isinstance(detector, AdaptiveDetector):

@@ -86,7 +86,7 @@ def switches_of(results: pd.DataFrame) -> pd.DataFrame:
 def _finished(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The rows of finished runs, with their details."""
     for row in results[results["status"] == OK].to_dict("records"):
-        yield {**row, **json.loads(row["details"])}
+        yield {str(name): value for name, value in row.items()} | json.loads(row["details"])
 
 
 def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:
