@@ -93,8 +93,9 @@ def graph_values(
     search, size, status = enumeration.new_search(items), FIRST_CHUNK, enumeration.FULL
     running = np.empty((len(search.path), len(aggregates.columns)))
     while status != enumeration.ENDED:
-        positions = np.empty((3, items, size), np.int64)
-        rows = values.Rows(*positions, np.empty((len(aggregates.columns), size)))
+        firsts, lasts, sizes = np.empty((3, items, size), np.int64)
+        computed = np.empty((len(aggregates.columns), size))
+        rows = values.Rows(firsts, lasts, sizes, computed)
         search.progress[enumeration.WRITTEN] = 0
         status = enumeration.CRAMPED
         while status == enumeration.CRAMPED:
