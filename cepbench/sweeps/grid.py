@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of, runs_without
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
 
@@ -26,8 +26,8 @@ class Grid:
     evaluators : sequence of str, optional
         Each runs every plan of its kinds. By default every plan runs in the default evaluator of
         its kind: order plans in the lazy NFA and tree plans in the tree, as
-        in [kolchinsky2018]_, section 6.2. An evaluator that runs without a plan has cells of its
-        own, independent of the generators, unless one of them makes plans for it.
+        in [kolchinsky2018]_, section 6.2. An evaluator that runs without a plan, and no plans of
+        the generators, has cells of its own.
     orders_in_trees : bool
         Whether evaluators of trees run orders, too, as left-deep trees.
     options : mapping of str to sequence of str
@@ -132,12 +132,8 @@ class Grid:
     def _pairs(self) -> list[tuple[str, str]]:
         """Each generator with each evaluator that runs its plans; those without a plan alone."""
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
-        made = {generator.kind for generator in self.plan_generators().values()}
-        pairs = [
-            (NO_PLAN, entry.name)
-            for entry in chosen or ()
-            if entry.without_plan and made.isdisjoint(entry.kinds)
-        ]
+        kinds = [generator.kind for generator in self.plan_generators().values()]
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, kinds)]
         if chosen is not None and len(pairs) == len(chosen):
             return pairs
         for name, generator in self.plan_generators().items():
