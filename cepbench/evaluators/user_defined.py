@@ -36,7 +36,7 @@ class FunctionRun:
     def push(self, batch: EventStream) -> Any:
         """The result of the function."""
         return self._function(
-            self._task.pattern.expanded, batch, self._task.plan, **self._task.options
+            self._task.pattern, batch, self._task.plan, **self._task.options
         )
 
     def finish(self) -> Given:
