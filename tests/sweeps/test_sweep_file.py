@@ -285,7 +285,10 @@ def test_mistakes_in_streams_of_other_kinds(
     ("plan", "message"),
     [
         ('tree = ["a", "b", "c"]', "plan 'p': .* is not a tree"),
-        ('bush = ["a", "b"]', "plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'"),
+        (
+            'bush = ["a", "b"]',
+            "plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'",
+        ),
         ('tree = ["a", "a"]', "plan 'p': .*'a'"),
         ('tree = ["a", "b"]\norder = ["a"]', "plan 'p': a plan is one shape under its kind"),
     ],
