@@ -184,7 +184,7 @@ def compare(
         seed=seed,
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
-        output=output,
+        outputs=(output,),
         cost=cost_from(cost),
     )
     cells = grid.cells()

@@ -58,8 +58,8 @@ class Grid:
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
         A run that stores more partial matches ends with status ``partial_match_limit``.
-    output : str
-        ``count`` or ``matches``.
+    outputs : sequence of str
+        ``count``, ``matches`` or ``arrow``. Matches in Arrow are built batch by batch and dropped.
     cost : str or CostModel
         The cost that plans minimize, see :func:`cepbench.planners.generate.plan`.
     """
@@ -78,7 +78,7 @@ class Grid:
     seed: int = 0
     time_selectivity: str = "adjacent"
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
-    output: str = "count"
+    outputs: Sequence[str] = ("count",)
     cost: str | CostModel = "throughput"
 
     def cells(self) -> list[Cell]:
@@ -100,9 +100,9 @@ class Grid:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
         options = self._checked_options()
         runs = [
-            Cell(generator, evaluator, 0, strategy, float(alpha), window, some)
-            for window, strategy, alpha, (generator, evaluator) in itertools.product(
-                self.windows, self.strategies, self.alphas, self._pairs()
+            Cell(generator, evaluator, 0, strategy, float(alpha), window, some, output)
+            for output, window, strategy, alpha, (generator, evaluator) in itertools.product(
+                self.outputs, self.windows, self.strategies, self.alphas, self._pairs()
             )
             for some in options.get(evaluator, (NO_OPTIONS,))
         ]
