@@ -11,7 +11,7 @@ _COLUMN, _ROW, _WIDE, _HIGH = 170.0, 46.0, 54.0, 24.0
 _LONGEST = 12  # letters of a stack's name that are shown
 
 
-def buffer_svg(stacks: Sequence[str], pointers: Sequence[Mapping[str, Any]]) -> str:
+def buffer_svg(stacks: Sequence[str], pointers: Sequence[Mapping[Any, Any]]) -> str:
     """Draw stacks side by side, their events by position, and pointers with their versions.
 
     Parameters
@@ -50,7 +50,7 @@ def buffer_svg(stacks: Sequence[str], pointers: Sequence[Mapping[str, Any]]) -> 
 
 
 def _pointer(
-    pointer: Mapping[str, Any], at: Callable[[str, int], tuple[float, float]]
+    pointer: Mapping[Any, Any], at: Callable[[str, int], tuple[float, float]]
 ) -> Iterator[str]:
     """The line of a pointer, if it points to an event, and its version."""
     x, y = at(pointer["stack"], pointer["event"])

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.naive.automaton import automaton_matches
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, UnsupportedPatternError
@@ -18,6 +17,7 @@ from cepbench.explainer.trace import is_compatible
 from tests.automata.test_automaton import QUERY_3
 from tests.budgets import examples
 from tests.evaluators.constructs import AUTOMATA, NEXT, construct_cases
+from tests.naive.automaton import automaton_matches
 
 #: Figure 3 of [agrawal2008] lost its numbers; these fit all that the text says of it.
 STOCKS = pd.DataFrame(
