@@ -21,6 +21,7 @@ from cepbench.explainer.buffer_drawing import buffer_svg
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Aggregate, Attribute, Pattern
+from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
 from cepbench.streams.given import stream_from
@@ -168,6 +169,7 @@ class _Tracer:
         self.reader = NumericReader()
         names = compiled.pattern.attributes
         self.values = {name: self.reader.read(stream, name, slice(None)) for name in names}
+        self.texts = {name for name in names if isinstance(stream.column(name), CodedStrings)}
         self.types = np.array(stream.type_names)[stream.type_codes]
         self.starts = 0
         self.pointers: list[Pointer] = []
@@ -321,9 +323,16 @@ class _Tracer:
                 "state": self.automaton.states[run.state].name,
                 "last": run.last[1],
                 "start": run.start,
-                **dict(zip(self._labels(), run.vector, strict=True)),
+                **dict(zip(self._labels(), self._shown(run), strict=True)),
             }
         )
+
+    def _shown(self, run: _Run) -> Iterator[float | str]:
+        """V, with texts for their codes."""
+        texts = self.reader.texts
+        for column, value in zip(self.automaton.vector, run.vector, strict=True):
+            is_text = column.attribute in self.texts and not math.isnan(value)
+            yield texts[int(value)] if is_text else value
 
     def _match(self, accepted: tuple[Version, tuple[int, int]]) -> dict[str, object]:
         """The events of an accepting run, along the pointers that are compatible with its version."""

@@ -75,8 +75,8 @@ def test_the_computation_states_of_figure_5(traced: module.Trace) -> None:
     ]  # fmt: skip
     start = [int(stamp.value) for stamp in STOCKS["time"]]
     assert after.iloc[:, 2:].to_numpy().tolist() == [
-        ["1.0", "a[i]", 3, start[0], 0.0, 461.0, 4.0, 999.0],
-        ["2.0", "a[i]", 3, start[2], 0.0, 241.0, 2.0, 999.0],
+        ["1.0", "a[i]", 3, start[0], "X", 461.0, 4.0, 999.0],
+        ["2.0", "a[i]", 3, start[2], "X", 241.0, 2.0, 999.0],
     ]
     moves = traced.runs[traced.runs["event"] == 5]["move"].tolist()
     assert moves == ["proceed", "begin", "take"] * 2
