@@ -37,7 +37,7 @@ def evaluate(
     pattern : Pattern or str
         Or its text.
     stream : EventStream
-    plan : OrderPlan, TreePlan or UnionPlan, optional
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
         them. None for an evaluator that runs without a plan.
     evaluator : str, optional
