@@ -232,6 +232,7 @@ def test_a_stream_may_have_a_window_of_its_own(tmp_path: Path) -> None:
     assert config.windows_on("few") == ("7 units",) and config.windows_on("all") == ("",)
     assert SweepConfig.from_dict(config.to_dict()) == config
     assert "window" not in sweep.generated["few"].parameters
+    assert "windows     7 units on few" in sweep.describe()
     for stream, window in (("few", "7 units"), ("all", "")):
         assert {cell.window for cell in config.grid([], stream).cells()} == {window}
     plain = read_sweep(write(tmp_path, ticks)).config("x")
@@ -282,7 +283,7 @@ def test_mistakes_in_streams_of_other_kinds(
     ("plan", "message"),
     [
         ('tree = ["a", "b", "c"]', "plan 'p': .* is not a tree"),
-        ('bush = ["a", "b"]', "plan 'p': the kind of a plan is one of order, tree, not 'bush'"),
+        ('bush = ["a", "b"]', "plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'"),
         ('tree = ["a", "a"]', "plan 'p': .*'a'"),
         ('tree = ["a", "b"]\norder = ["a"]', "plan 'p' must be a table such as"),
     ],
