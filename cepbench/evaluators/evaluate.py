@@ -42,7 +42,7 @@ def evaluate(
         them. None for an evaluator that runs without a plan.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata.
+        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
