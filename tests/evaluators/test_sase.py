@@ -132,7 +132,7 @@ def test_memory_is_bounded_by_the_window(output: str, symbols: int, monkeypatch)
     )
     peaks = [
         evaluate(text, rising(events, symbols), evaluator="sase", output=output).metrics.peak_bytes
-        for events in (4_000, 40_000)
+        for events in (20_000, 200_000)
     ]
     assert peaks[0] == peaks[1]
 
