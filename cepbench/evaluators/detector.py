@@ -73,7 +73,7 @@ class Detector:
     ----------
     pattern : Pattern or str
         Or its text.
-    plan : OrderPlan, TreePlan or UnionPlan, optional
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.
     evaluator : str, optional
