@@ -154,6 +154,7 @@ class Sweep:
                 else ", ".join(config.generators),
             ),
             ("plans", ", ".join(dict(config.plans))),
+            ("policies", ", ".join(dict(config.policies))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
             ("strategies", ", ".join(config.strategies)),
             ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
