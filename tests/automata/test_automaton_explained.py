@@ -138,3 +138,11 @@ def test_commands_run_without_a_plan(files: list[str]) -> None:
         *files[1:-1],
     ]
     assert "without a plan, run by stack-nfa" in run("run", *stack, "stack-nfa", "--count")
+
+
+def test_under_next_nothing_is_planned(stream: cep.EventStream) -> None:
+    pattern = "PATTERN SEQ(A a, KL(B b)) STRATEGY next WITHIN 9 units"
+    table = cep.compare(pattern, stream, repetitions=1, seconds=0)
+    assert table[["generator", "evaluator", "status"]].to_numpy().tolist() == [
+        ["none", "sase", "ok"]
+    ]

@@ -14,7 +14,7 @@ import cepbench as cep
 from cepbench.errors import EvaluationError, UnsupportedPatternError
 from cepbench.explainer import trace as module
 from cepbench.explainer.trace import is_compatible
-from tests.automata.test_automaton import QUERY_3
+from tests.automata.test_automaton import QUERY_2, QUERY_3
 from tests.budgets import examples
 from tests.evaluators.constructs import AUTOMATA, NEXT, construct_cases
 from tests.naive.automaton import automaton_matches
@@ -119,3 +119,26 @@ def test_a_trace_is_of_a_short_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STEPS", 10)
     with pytest.raises(EvaluationError, match="event 5: more than 10 steps"):
         cep.trace(QUERY_3, stream_of(STOCKS))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8))
+@examples(25)
+def test_query_2_finds_what_is_reachable_in_time(shipments: list[tuple[int, int]]) -> None:
+    """Section 3.3: sites that a series of shipments leads to from site 0."""
+    frame = pd.DataFrame(
+        [("Alert", "contaminated", 0.0, None, None)]
+        + [("Shipment", None, None, float(start), float(end)) for start, end in shipments],
+        columns=["type", "kind", "site", "from", "to"],
+    ).astype(dict.fromkeys(("site", "from", "to"), float))
+    frame["time"] = pd.date_range("2008-06-09", periods=len(frame), freq="min")
+    stream = stream_of(frame)
+    ends: set[int] = set()
+    for start, end in shipments:
+        if start == 0 or start in ends:
+            ends.add(end)
+    traced = cep.trace(QUERY_2, stream).matches
+    assert {int(frame["to"][position]) for position in traced["event"]} == ends
+    found = cep.evaluate(QUERY_2, stream, evaluator="sase").matches
+    assert set(zip(found["a"], found["b"], strict=True)) == set(
+        zip(traced["a"], traced["b"], strict=True)
+    )
