@@ -172,7 +172,8 @@ class Detector:
             self._selection = NonOverlap(plain)
             kept = {*(kept or ()), *self._selection.attributes}
             plain = replace(plain, output="all")
-            task = replace(task, output="matches")
+            in_graphs = self._selection.takes_graphs and "compressed" in evaluator.outputs
+            task = replace(task, output="compressed" if in_graphs else "matches")
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))

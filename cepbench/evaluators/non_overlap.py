@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import (
     BranchMatches,
     Found,
@@ -51,6 +52,8 @@ class NonOverlap:
         is_one = pattern.strategy.name == "strict_contiguity"
         #: The attributes of a partition.
         self.attributes = () if is_one else tuple(dict.fromkeys(names))
+        #: Whether it takes graphs of matches, which are then not listed.
+        self.takes_graphs = len(self._branches) == 1 and not (pattern.negated or self._waits)
         self._reader = NumericReader()
         self._undecided = [no_matches(branch.positive) for branch in self._branches]
         #: Partition → the position of the last event of the match reported last.
@@ -62,12 +65,16 @@ class NonOverlap:
         Parameters
         ----------
         found : Found
-            All matches of the batch.
+            All matches of the batch, listed or, for a pattern of which :attr:`takes_graphs`, in
+            graphs.
         recent : RecentEvents
             The events of the batch and of two windows before it, with :attr:`attributes`.
         ended : bool
             Whether no events follow.
         """
+        if found.graphs:
+            # All matches of a last event are of its partition, and one of them at most is reported.
+            found = _of_latest(found, self._branches[0])
         if found.number:
             self._undecided = [
                 joined([old, new])
@@ -178,3 +185,14 @@ def _sizes(column: np.ndarray | SetColumn) -> np.ndarray:
     if isinstance(column, SetColumn):
         return np.diff(column.offsets)
     return np.ones(len(column), np.int64)
+
+
+def _of_latest(found: Found, branch: Pattern) -> Found:
+    """The match to prefer of each last event, of matches in graphs."""
+    parts = [no_matches(branch.positive)]
+    for _, part in found.graphs:
+        its = part.latest()
+        chunks = graph_chunks(its.graph, its.roots, its.earliest, branch.positive)
+        parts += [BranchMatches(branch.positive_names, [chunk]) for chunk in chunks]
+    matches = joined(parts)
+    return Found(len(matches), (matches,))
