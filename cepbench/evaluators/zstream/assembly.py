@@ -22,6 +22,8 @@ from cepbench.patterns.model import Attribute, Clause
 
 _NO_SIZES = np.empty(0, np.int64)
 _NO_POSITIONS = np.empty(0, np.int64)
+_NO_PLACES = np.empty((0, 2), np.int64)
+_NO_WORDS = np.empty(1, np.uint64), np.empty(1, np.int32)
 _NO_RECORDS = np.empty((0, 0), np.int32)
 
 #: Pairs of a record and an event that are tested together.
@@ -111,23 +113,28 @@ class Assembly:
     def _find_bounds(self) -> None:
         """The rows that events stand for in other leaves, for all operators at once."""
         leaves, bounds = self._leaves, self._operators.bounds
-        lengths = [leaves[bound.x].stop - leaves[bound.x].base for bound in bounds]
-        ends = np.cumsum(lengths)
         # Where row 0 of each bound's leaf would be.
-        self._offsets = ends - lengths - [leaves[bound.x].base for bound in bounds]
-        self._bounds = np.empty(sum(lengths), np.int32)
-        for bound, offset in zip(bounds, self._offsets.tolist(), strict=True):
+        self._offsets: list[int] = []
+        size = 0
+        for bound in bounds:
+            x = leaves[bound.x]
+            self._offsets.append(size - x.base)
+            size += x.stop - x.base
+        self._bounds = np.empty(size, np.int32)
+        for bound, offset in zip(bounds, self._offsets, strict=True):
             x, y = leaves[bound.x], leaves[bound.y]
             found = self._bounds[offset + x.base : offset + x.stop]
             times, shift = x.times[x.base : x.stop], bound.shift
             if bound.negated >= 0:
                 its = leaves[bound.negated]
-                times, negating = np.empty(len(found), np.int64), times
+                negated = its.times[: its.stop]
+                bound_kernels.first_rows(times, negated, its.base, int(bound.is_after), found)
+                times = np.empty(len(found), np.int64)
                 self.tallies[bound.node, counts.COMPARED] += bound_kernels.negating_times(
-                    negating,
+                    found,
                     x.values,
                     x.base,
-                    its.times[: its.stop],
+                    negated,
                     its.values,
                     its.base,
                     np.array(bound.comparisons, np.int64).reshape(-1, 3),
@@ -324,10 +331,9 @@ class Assembly:
 
     def _places(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
         """Columns and offsets of bounds, shape (pairs, 2)."""
-        found = np.empty((len(pairs), 2), np.int64)
-        for place, (column, bound) in enumerate(pairs):
-            found[place] = column, self._offsets[bound]
-        return found
+        if not pairs:
+            return _NO_PLACES
+        return np.array([(column, self._offsets[bound]) for column, bound in pairs], np.int64)
 
     def _ranges(
         self, number: int, join: Join, outer: np.ndarray, first: int, stop: int | None = None
@@ -340,7 +346,7 @@ class Assembly:
             lows=self._places(join.lows),
             highs=self._places(join.highs),
             bounds=self._bounds,
-            tables=np.array([its for its in tables if its[1] is not None], np.int64).reshape(-1, 2),
+            tables=np.array([its for its in tables if its[1] is not None] or _NO_PLACES, np.int64),
             origins=origins,
             words=words,
             ranks=ranks,
@@ -369,6 +375,8 @@ class Assembly:
         Returns where in the origins row 0 of each table would be, or None if all its bits are set,
         and origins, words and ranks.
         """
+        if not tested:
+            return [], _NO_SIZES, *_NO_WORDS
         lengths = [self._leaves[table.x].stop - self._leaves[table.x].base for table, _ in tested]
         ends = [0, *accumulate(lengths)]
         origins = np.empty(ends[-1], np.int64)

@@ -213,6 +213,8 @@ class Operators:
         The variables of each node, leaves first.
     counts_last : bool
         Whether matches are counted without making the records of the join before the root.
+    has_positions : bool
+        Whether the positions of events are asked for.
     is_rotated : bool
         Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
         those of the plan that was given.
@@ -278,6 +280,10 @@ class Operators:
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
         columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
         self.targets = np.array([names.index(name) for name in columns], np.int64)
+        self.has_positions = reports or any(
+            join.distinct or any(negation.distinct for negation in join.negations)
+            for join in self.joins
+        )
         self.is_rotated = False
         self.order = list(range(len(self.names)))
         self.counts_last = not reports and self._can_count_last()

@@ -95,7 +95,7 @@ ZSTREAM = Evaluator(
     constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     options={
-        "batch_size": Option(32_768, partial(whole, least=1), "events in a round"),
+        "batch_size": Option(65_536, partial(whole, least=1), "events in a round"),
         "hashing": Option(True, flag, "whether equalities are evaluated by hashing"),
     },
     latency=True,

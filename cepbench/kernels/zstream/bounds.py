@@ -10,6 +10,9 @@ from cepbench.kernels.jit import njit, njit_in_place
 #: The timestamps of no event at all; the latter can be shifted.
 BEFORE_ALL, AFTER_ALL = np.iinfo(np.int64).min, np.iinfo(np.int64).max - 1
 
+#: A leaf with so many times fewer events than another one is searched for rather than scanned.
+_RARE = 24
+
 
 @njit_in_place
 def first_rows(times, others, first, shift, found):
@@ -28,11 +31,30 @@ def first_rows(times, others, first, shift, found):
     found : int32 array, shape (n,)
         Written in place; ``m`` where there is none.
     """
+    events, rows = len(times), len(others) - first
+    if events * _RARE < rows:
+        for i in range(events):
+            found[i] = _first_row(others, first, times[i] + shift)
+        return
+    if rows * _RARE < events:
+        i = 0
+        for row in range(first, len(others)):
+            # From 0 on, so that no search waits for another one.
+            behind = _first_row(times, 0, others[row] - shift + 1)
+            found[i:behind] = row
+            i = behind
+        found[i:] = len(others)
+        return
     # The scan has no branches, since which leaf has the next event cannot be predicted; what is left
     # is the wait for one load after the other, so that two halves are scanned side by side.
-    end, half = len(times), len(times) // 2
-    i, row, j, other = 0, first, half, _first_row(others, first, times[half] + shift) if end else 0
-    while i < half and j < end and row < len(others) and other < len(others):
+    half = events // 2
+    i, row, j, other = (
+        0,
+        first,
+        half,
+        _first_row(others, first, times[half] + shift) if events else 0,
+    )
+    while i < half and j < events and row < len(others) and other < len(others):
         is_before = np.int64(others[row] < times[i] + shift)
         found[i] = row
         row += is_before
@@ -42,7 +64,7 @@ def first_rows(times, others, first, shift, found):
         other += is_before
         j += 1 - is_before
     _scan(times, others, shift, i, half, row, found)
-    _scan(times, others, shift, j, end, other, found)
+    _scan(times, others, shift, j, events, other, found)
 
 
 @njit_in_place
@@ -58,20 +80,21 @@ def _scan(times, others, shift, i, end, row, found):
 
 @njit_in_place
 def _first_row(others, first, time):
-    """The first row from ``first`` on that is not before a time."""
-    stop = len(others)
-    while first < stop:
-        middle = (first + stop) // 2
-        if others[middle] < time:
-            first = middle + 1
-        else:
-            stop = middle
-    return first
+    """The first row from ``first`` on that is not before a time.
+
+    Without branches, so that several searches run side by side.
+    """
+    size = len(others) - first
+    while size > 1:
+        half = size >> 1
+        first += half * np.int64(others[first + half - 1] < time)
+        size -= half
+    return first + np.int64(size > 0 and others[first] < time)
 
 
 @njit_in_place
 def negating_times(
-    times, values, first, negated, its_values, its_first, comparisons, is_after, found
+    rows, values, first, negated, its_values, its_first, comparisons, is_after, found
 ):
     """The timestamp of the event that negates each event [mei2009]_, Algorithm 2.
 
@@ -80,8 +103,8 @@ def negating_times(
 
     Parameters
     ----------
-    times : int64 array, shape (n,)
-        Ascending.
+    rows : int32 array, shape (n,)
+        For each event the first negated event that is not before it, or if ``is_after`` after it.
     values : float64 array, shape (columns, at least first + n)
     first : int
         The row of the first event.
@@ -103,18 +126,9 @@ def negating_times(
         The number of pairs tested.
     """
     tested = 0
-    row = its_first
-    for i in range(len(times)):
-        if is_after:
-            while row < len(negated) and negated[row] <= times[i]:
-                row += 1
-            step, at = 1, row
-            found[i] = AFTER_ALL
-        else:
-            while row < len(negated) and negated[row] < times[i]:
-                row += 1
-            step, at = -1, row - 1
-            found[i] = BEFORE_ALL
+    for i in range(len(rows)):
+        step, at = (1, rows[i]) if is_after else (-1, rows[i] - 1)
+        found[i] = AFTER_ALL if is_after else BEFORE_ALL
         while its_first <= at < len(negated):
             passes = True
             for k in range(len(comparisons)):
