@@ -225,7 +225,10 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     rng = np.random.default_rng(5)
     chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
     events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
-    text, tree = "SEQ(A a, B b, C c, D d) WITHIN 40 units", (("a", "b"), ("c", "d"))
+    events["x"] = rng.random(600)
+    # Without two conditions that share no variable, no pair would be made.
+    text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 40 units"
+    tree = (("a", "b"), ("c", "d"))
     listed = found_by(text, tree, events, "arrow")
     monkeypatch.setattr(engine.ZStreamEngine, "_start", noted)
     counted = found_by(text, tree, events, "count")

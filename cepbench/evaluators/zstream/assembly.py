@@ -12,10 +12,12 @@ import numpy as np
 
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
+from cepbench.evaluators.zstream.stars import Leg, Star
 from cepbench.kernels import counts
 from cepbench.kernels.zstream import bounds as bound_kernels
 from cepbench.kernels.zstream import counted
 from cepbench.kernels.zstream import join as join_kernels
+from cepbench.kernels.zstream import star as star_kernels
 from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
@@ -108,6 +110,7 @@ class Assembly:
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         self.found: list[np.ndarray] = []
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._tables: dict[Table, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._find_bounds()
 
     def _find_bounds(self) -> None:
@@ -177,14 +180,15 @@ class Assembly:
             tally = self.tallies[len(self._leaves) + number]
             if self._counts_last and number == len(joins) - 2:
                 continue
-            made = (
-                self._count_last()
-                if self._counts_last and join is joins[-1]
-                else self._evaluate(number, join)
-            )
+            if self._operators.chosen:
+                made = self._count_star(number, tally)
+            elif self._counts_last and join is joins[-1]:
+                made = self._count_last()
+            else:
+                made = self._evaluate(number, join)
             if timed:
                 tally[counts.NANOSECONDS] = time.perf_counter_ns() - since
-            if join is not joins[-1]:
+            if join is not joins[-1] and not self._operators.chosen:
                 tally[counts.CREATED] = made
                 tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
         return made
@@ -413,6 +417,78 @@ class Assembly:
         leaf = self._leaves[self._operators.bounds[bound].x]
         offset = self._offsets[bound]
         return self._bounds[offset + leaf.base : offset + leaf.stop]
+
+    def _count_star(self, number: int, tally: np.ndarray) -> int:
+        """Count the new records of a node without making them."""
+        stars = self._operators.chosen[number]
+        latest = stars[0].latest
+        firsts = list(self.starts)
+        firsts[latest] = max(firsts[latest], self._leaves[latest].fresh)
+        found = [self._counted_star(number, star, firsts) for star in stars]
+        made = found[0][0]
+        if number < len(self._operators.joins) - 1:
+            span = sum(abs(its) for _, its in found)
+            tally[counts.CREATED] = made
+            tally[counts.LIFETIME] = made * self._operators.window - span
+        return made
+
+    def _counted_star(self, number: int, star: Star, firsts: Sequence[int]) -> list[int]:
+        """The records from some row of each leaf on, and the times from centres to spokes."""
+        centre, spoke = self._leaves[star.centre], self._leaves[star.spoke.leaf]
+        legs = [self._leg(number, star.centre, leg, firsts) for leg in star.legs]
+        is_root = number == len(self._operators.joins) - 1
+        is_range = len(legs) <= 1 + is_root and not any(len(leg.origins) for leg in legs)
+        given = star_kernels.Star(
+            begin=firsts[star.centre],
+            stop=centre.stop,
+            base=centre.base,
+            spoke_base=spoke.base,
+            times=centre.times,
+            spoke_times=spoke.times,
+            spoke=legs[0],
+            first_satellite=legs[min(1, len(legs) - 1)],
+            second_satellite=legs[-1],
+            satellites=len(legs) - 1,
+            timed=not is_root,
+        )
+        results = np.zeros(2, np.int64)
+        if is_range:
+            running = np.empty(spoke.stop - spoke.base + 1, np.int64)
+            star_kernels.count_ranges(given, running, results)
+        else:
+            star_kernels.count_star(given, results)
+        return results.tolist()
+
+    def _leg(self, number: int, centre: int, leg: Leg, firsts: Sequence[int]) -> star_kernels.Leg:
+        low, high = (self._operators.number_of(bound) for bound in (leg.low, leg.high))
+        moving, bits = self._bounds[:0], (_NO_SIZES, *_NO_WORDS)
+        if leg.moving is not None:
+            moving = self._bounds_of(self._operators.number_of(leg.moving))
+        if leg.comparisons:
+            bits = self._bits_of(number, Table(centre, leg.leaf, low, high, leg.comparisons))
+        return star_kernels.Leg(
+            self._bounds_of(low),
+            self._bounds_of(high),
+            firsts[leg.leaf],
+            moving,
+            leg.from_low,
+            *bits,
+        )
+
+    def _bits_of(self, number: int, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Origins, words and ranks of a table that several nodes read; none if all bits are set."""
+        if table not in self._tables:
+            x, y = self._leaves[table.x], self._leaves[table.y]
+            rows = np.arange(x.base, x.stop)
+            (offset,), *bits = self._bits(number, [(table, rows)], y.base)
+            self._tables[table] = (_NO_SIZES, *_NO_WORDS) if offset is None else tuple(bits)
+        return self._tables[table]
+
+    def stored_by_star(self, number: int, starts: Sequence[int]) -> int:
+        """How many records of a node later rounds may read, if none is made."""
+        if not self._operators.joins[number].is_kept:
+            return 0
+        return self._counted_star(number, self._operators.chosen[number][0], starts)[0]
 
     def _count_last(self) -> int:
         """Count matches without making the records of the join before the root."""

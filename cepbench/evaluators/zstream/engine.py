@@ -25,7 +25,7 @@ from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Negation, operators_of
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
-from cepbench.kernels.zstream.reading import read_rows, read_times
+from cepbench.kernels.zstream.reading import read_events, read_times
 from cepbench.streams.event_stream import EventStream
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
@@ -191,11 +191,14 @@ class ZStreamEngine(PlanEngine):
             rows = np.empty(len(codes) + 1, np.int64)
             if code == -1:
                 rows = np.arange(first, first + len(codes))
+                leaf.times[leaf.stop : leaf.stop + len(rows)] = timestamps
             else:
-                rows = rows[: read_rows(codes, code, first, rows)]
-            rows = self.fitting(batch, rows, filters)
+                times = leaf.times[leaf.stop :]
+                rows = rows[: read_events(codes, timestamps, code, first, times, rows)]
+            if filters:
+                rows = self.fitting(batch, rows, filters)
+                leaf.times[leaf.stop : leaf.stop + len(rows)] = batch.timestamps[rows]
             new = slice(leaf.stop, leaf.stop + len(rows))
-            np.take(batch.timestamps, rows, out=leaf.times[new], mode="clip")
             if leaf.has_positions:
                 np.add(rows, first_position, out=leaf.positions[new])
             for expression, column in columns.items():
@@ -233,6 +236,10 @@ class ZStreamEngine(PlanEngine):
             self._tally_bytes(0)
             self._expire(now, None)
             return 0
+        if operators.stars and not operators.chosen:
+            sizes = [leaf.stop - leaf.base for leaf in leaves]
+            begun = [int(leaf.times[leaf.base]) for leaf in leaves if leaf.stop > leaf.base]
+            operators.choose_stars(sizes, min(1.0, operators.window / max(1, now - min(begun))))
         cuts = events > FEWEST_EVENTS
         assembly = Assembly(
             operators,
@@ -322,6 +329,8 @@ class ZStreamEngine(PlanEngine):
                 else:
                     self._records[number] = beginning_at(join, rows, starts)
         stored = [rows.shape[1] for rows in self._records[:-1]]
+        if operators.chosen and assembly is not None:
+            stored = [assembly.stored_by_star(number, starts) for number in range(len(stored))]
         if operators.counts_last and assembly is not None:
             stored[-1] = assembly.waiting(self._records, starts)
         self._tally_stored([*stored, self._pending.shape[1]])

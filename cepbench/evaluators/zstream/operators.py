@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -21,42 +22,14 @@ from cepbench.evaluators.plan_runs.programs import (
     equal_values,
     separated_sides,
 )
+from cepbench.evaluators.zstream.bounds import Bound, Comparison
+from cepbench.evaluators.zstream.stars import Star, Stars
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements
 
-#: A column of values of the first leaf, one of the second, an operator.
-Comparison = tuple[int, int, int]
-
 #: Windows are cut to this, which no two timestamps are apart.
 _LONGEST = 1 << 62
-
-
-@dataclass(frozen=True)
-class Bound:
-    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``.
-
-    Attributes
-    ----------
-    x, y : int
-    shift : int
-    negated : int
-        A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
-    comparisons : tuple of Comparison
-        Between the events of ``x`` and of ``negated``.
-    is_after : bool
-        Whether the negating event is the first one after the event of ``x``, not the last before.
-    node : int
-        Which node's comparisons these are; -1 if there are none.
-    """
-
-    x: int
-    y: int
-    shift: int
-    negated: int = -1
-    comparisons: tuple[Comparison, ...] = ()
-    is_after: bool = False
-    node: int = -1
 
 
 @dataclass(frozen=True)
@@ -211,6 +184,8 @@ class Operators:
         Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
     names : list of tuple of str
         The variables of each node, leaves first.
+    stars : Stars or None
+        If no record is made at all: the nodes that are counted instead.
     counts_last : bool
         Whether matches are counted without making the records of the join before the root.
     has_positions : bool
@@ -286,11 +261,51 @@ class Operators:
         )
         self.is_rotated = False
         self.order = list(range(len(self.names)))
-        self.counts_last = not reports and self._can_count_last()
+        self.stars = None if reports else self._stars()
+        #: Those that are evaluated, by node.
+        self.chosen: list[tuple[Star, ...]] = []
+        self.counts_last = not (reports or self.stars) and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
             if below.outer >= len(self.leaves):
                 self.joins[below.outer - len(self.leaves)].is_kept |= below.is_kept
+
+    def _stars(self) -> Stars | None:
+        order = [self.leaves[leaf].name for leaf in range(self.positive)]
+        if (
+            len(self.joins) < 2
+            or self.positive < len(self.leaves)
+            or any((x, y) not in self._before for x, y in pairwise(order))
+            or any(join.clauses or join.equalities for join in self.joins)
+        ):
+            return None
+        comparisons: dict[tuple[int, int], tuple[Comparison, ...]] = {}
+        for node in self._planned.nodes:
+            for clause in node.joined:
+                for x, y in permutations(clause.variables):
+                    pair = self._leaf_of[x], self._leaf_of[y]
+                    comparisons[pair] = (*comparisons.get(pair, ()), self._compared(clause, x))
+        if len(self.joins) == 2 and comparisons:
+            # Counting the last join, which is told the rows by bits too, looks at the same pairs.
+            return None
+        found = Stars(
+            [tuple(sorted(join.columns)) for join in self.joins], self.window, comparisons
+        )
+        return found if found.is_possible() else None
+
+    def choose_stars(self, sizes: Sequence[int], share: float) -> None:
+        """Choose the stars to evaluate; see :meth:`Stars.cheapest`."""
+        assert self.stars is not None
+        self.chosen = self.stars.cheapest(sizes, share)
+        self._numbers.clear()
+        for stars in self.chosen:
+            for leg in (leg for star in stars for leg in star.legs):
+                for bound in (leg.low, leg.high, *([leg.moving] if leg.moving else [])):
+                    self._number(bound)
+
+    def number_of(self, bound: Bound) -> int:
+        """The number of a bound of a star."""
+        return self._numbers[bound]
 
     def _can_count_last(self) -> bool:
         leaves, root = len(self.leaves), self.joins[-1]
@@ -553,7 +568,7 @@ def operators_of(
         return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
 
     planned = along(tree)
-    if reports or planned.counts_last or isinstance(tree, str):
+    if reports or planned.stars or planned.counts_last or isinstance(tree, str):
         return [planned]
     left, right = tree
     if isinstance(left, str) or isinstance(right, str):

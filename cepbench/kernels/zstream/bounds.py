@@ -46,35 +46,40 @@ def first_rows(times, others, first, shift, found):
         found[i:] = len(others)
         return
     # The scan has no branches, since which leaf has the next event cannot be predicted; what is left
-    # is the wait for one load after the other, so that two halves are scanned side by side.
-    half = events // 2
-    i, row, j, other = (
-        0,
-        first,
-        half,
-        _first_row(others, first, times[half] + shift) if events else 0,
-    )
-    while i < half and j < events and row < len(others) and other < len(others):
-        is_before = np.int64(others[row] < times[i] + shift)
-        found[i] = row
-        row += is_before
-        i += 1 - is_before
-        is_before = np.int64(others[other] < times[j] + shift)
-        found[j] = other
-        other += is_before
-        j += 1 - is_before
-    _scan(times, others, shift, i, half, row, found)
-    _scan(times, others, shift, j, events, other, found)
+    # is the wait for one load after the other, so that four parts are scanned side by side.
+    part = events // 4
+    i, j, k, m = 0, part, 2 * part, 3 * part
+    end_i, end_j, end_k = j, k, m
+    a = b = c = d = first
+    if part > 0:
+        b = _first_row(others, first, times[j] + shift)
+        c = _first_row(others, first, times[k] + shift)
+        d = _first_row(others, first, times[m] + shift)
+    # Rows ascend, so that none is behind the last one before d is.
+    while i < end_i and j < end_j and k < end_k and m < events and d < len(others):
+        i, a = _step(times, others, shift, i, a, found)
+        j, b = _step(times, others, shift, j, b, found)
+        k, c = _step(times, others, shift, k, c, found)
+        m, d = _step(times, others, shift, m, d, found)
+    _scan(times, others, shift, i, end_i, a, found)
+    _scan(times, others, shift, j, end_j, b, found)
+    _scan(times, others, shift, k, end_k, c, found)
+    _scan(times, others, shift, m, events, d, found)
+
+
+@njit_in_place
+def _step(times, others, shift, i, row, found):
+    """Move on to the next row or to the next event."""
+    is_before = np.int64(others[row] < times[i] + shift)
+    found[i] = row
+    return i + 1 - is_before, row + is_before
 
 
 @njit_in_place
 def _scan(times, others, shift, i, end, row, found):
     """The first rows for the events i … end - 1, from a row on."""
     while i < end and row < len(others):
-        is_before = np.int64(others[row] < times[i] + shift)
-        found[i] = row
-        row += is_before
-        i += 1 - is_before
+        i, row = _step(times, others, shift, i, row, found)
     found[i:end] = row
 
 

@@ -33,18 +33,20 @@ def read_times(codes, timestamps, code, found):
 
 
 @njit_in_place
-def read_rows(codes, code, first, found):
-    """The rows of the events of one type; as :func:`read_times`.
+def read_events(codes, timestamps, code, first, times, rows):
+    """As :func:`read_times`, with the rows of these events.
 
     Parameters
     ----------
-    codes, code
+    codes, timestamps, code
     first : int
         The row of the first event.
-    found : int64 array, shape (at least events,)
+    times, rows : int64 arrays, shape (at least events,)
+        Written in place.
     """
     count = 0
     for row in range(len(codes)):
-        found[count] = first + row
+        times[count] = timestamps[row]
+        rows[count] = first + row
         count += np.int64(codes[row] == code)
     return count
