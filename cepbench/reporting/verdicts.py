@@ -102,7 +102,13 @@ def combined(verdicts: Iterable[tuple[str, str]]) -> str:
     return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
 
 
-def ledger(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
+def ledger(
+    study: str,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    seed: int = 0,
+    quoted: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Every claim of a study, measured and judged in every setting.
 
     Parameters
@@ -114,6 +120,8 @@ def ledger(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> 
         rows of the study's generators count: the claims are about those.
     seed : int
         Of the bootstrap.
+    quoted : DataFrame, optional
+        The :func:`numbers` of these tables, where they are already known.
 
     Returns
     -------
@@ -139,11 +147,13 @@ def ledger(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> 
         for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
     ]
     found = pd.DataFrame(rows)
-    quoted = quotable(found, numbers(study, tables, seed=seed))
+    if quoted is None:
+        quoted = numbers(study, tables, seed=seed)
+    values = quotable(found, quoted)
     varied = varied_in(found)
     by_id = {claim.id: claim for claim in file.claims}
     parts = [
-        _with_overall(by_id[str(name)], part, quoted, varied)
+        _with_overall(by_id[str(name)], part, values, varied)
         for name, part in found.groupby("id", sort=False)
     ]
     first = ["paper", "id", "figure", "section", "statement", "overall", "why", "title", "reason"]

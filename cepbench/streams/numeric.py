@@ -27,8 +27,8 @@ class NumericReader:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
-        #: By attribute: the texts of the batch read last, and their codes.
-        self._tables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+        # The codes of the texts read last: leaves and slices of a batch share them.
+        self._last: tuple[tuple[str, ...], np.ndarray] = ((), np.array([np.nan]))
 
     @property
     def texts(self) -> list[str]:
@@ -50,12 +50,10 @@ class NumericReader:
         """
         column = stream.column(name)
         if isinstance(column, CodedStrings):
-            known = self._tables.get(name)
-            if known is None or known[0] is not column.values:
+            if self._last[0] is not column.values:
                 # The last entry is for code -1, a missing value.
-                table = np.array([*map(self.code, column.values), np.nan])
-                known = self._tables[name] = column.values, table
-            return known[1][column.codes[rows]]
+                self._last = column.values, np.array([*map(self.code, column.values), np.nan])
+            return self._last[1][column.codes[rows]]
         picked = column[rows]
         if picked.dtype == np.int64 and len(picked):
             large = np.flatnonzero((picked > _EXACT) | (picked < -_EXACT))

@@ -98,7 +98,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     save_figure(figure, folder / "kolchinsky2018/figure_9", "figure_9")
     table.to_parquet(folder / "kolchinsky2018/figure_9" / "summary.parquet")
-    runs = {"pattern": ["p", "q"], "generator": "A", "status": "ok", "seconds": 1.0, "events": 600}
+    runs = {
+        "pattern": ["p", "q"],
+        "generator": "EFREQ",
+        "status": "ok",
+        "seconds": 1.0,
+        "events": 600,
+    }
     pd.DataFrame(runs).to_parquet(folder / "kolchinsky2018/figure_9" / "results.parquet")
     large = pd.DataFrame({"x": range(MOST_CELLS + 1)})
     large.to_parquet(folder / "kolchinsky2018/figure_9" / "large.parquet")
