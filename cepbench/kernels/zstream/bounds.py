@@ -11,7 +11,8 @@ from cepbench.kernels.jit import njit, njit_in_place
 BEFORE_ALL, AFTER_ALL = np.iinfo(np.int64).min, np.iinfo(np.int64).max - 1
 
 #: A leaf with so many times fewer events than another one is searched for rather than scanned.
-_RARE = 24
+_RARE = 16
+_BLOCK = 16
 
 
 @njit_in_place
@@ -33,14 +34,15 @@ def first_rows(times, others, first, shift, found):
     """
     events, rows = len(times), len(others) - first
     if events * _RARE < rows:
+        row = first
         for i in range(events):
-            found[i] = _first_row(others, first, times[i] + shift)
+            row = _next_row(others, row, times[i] + shift)
+            found[i] = row
         return
     if rows * _RARE < events:
         i = 0
         for row in range(first, len(others)):
-            # From 0 on, so that no search waits for another one.
-            behind = _first_row(times, 0, others[row] - shift + 1)
+            behind = _next_row(times, i, others[row] - shift + 1)
             found[i:behind] = row
             i = behind
         found[i:] = len(others)
@@ -70,8 +72,9 @@ def first_rows(times, others, first, shift, found):
 @njit_in_place
 def _step(times, others, shift, i, row, found):
     """Move on to the next row or to the next event."""
-    is_before = np.int64(others[row] < times[i] + shift)
-    found[i] = row
+    # Unsigned indices are never counted from the end.
+    is_before = np.int64(others[np.uint64(row)] < times[np.uint64(i)] + shift)
+    found[np.uint64(i)] = row
     return i + 1 - is_before, row + is_before
 
 
@@ -85,16 +88,26 @@ def _scan(times, others, shift, i, end, row, found):
 
 @njit_in_place
 def _first_row(others, first, time):
-    """The first row from ``first`` on that is not before a time.
+    """The first row from ``first`` on that is not before a time."""
+    stop = len(others)
+    while first < stop:
+        middle = (first + stop) // 2
+        if others[middle] < time:
+            first = middle + 1
+        else:
+            stop = middle
+    return first
 
-    Without branches, so that several searches run side by side.
-    """
-    size = len(others) - first
-    while size > 1:
-        half = size >> 1
-        first += half * np.int64(others[first + half - 1] < time)
-        size -= half
-    return first + np.int64(size > 0 and others[first] < time)
+
+@njit_in_place
+def _next_row(others, row, time):
+    """The same, probably some rows on: by blocks, which vectorize."""
+    while row + _BLOCK <= len(others) and others[row + _BLOCK - 1] < time:
+        row += _BLOCK
+    count = 0
+    for other in others[row : row + _BLOCK]:
+        count += np.int64(other < time)
+    return row + count
 
 
 @njit_in_place
