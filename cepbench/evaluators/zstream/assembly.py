@@ -283,6 +283,8 @@ class Assembly:
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
                 ranges = self._filtered(number, join, outer, ranges)
+                if counted:
+                    return empty, _number_of_events(outer, ranges)
                 within = _limits(outer, ranges)
                 size = join_kernels.count_events(outer, ranges, within, sizes)
             else:
@@ -822,7 +824,8 @@ def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
 
 def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
     """How many events of the key join outer records."""
-    return int(join_kernels.count_events(outer, ranges, _limits(outer, ranges), _NO_SIZES))
+    within = np.empty((2, _BLOCK), np.int32)
+    return int(join_kernels.total_events(outer, ranges, within, _NO_SIZES))
 
 
 def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -833,6 +836,8 @@ def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def beginning_at(join: Join, rows: np.ndarray, starts: Sequence[int]) -> np.ndarray:
     """The records of a join whose first event is not before the first row of its leaf."""
+    if not rows.shape[1]:
+        return rows
     kept = np.ones(rows.shape[1], bool)
     for column in join.first:
         kept &= rows[column] >= starts[join.columns[column]]
