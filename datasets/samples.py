@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import TenSymbols
 from cepbench.streams.web_log import WebLog
 
@@ -103,6 +104,7 @@ def lobster_sample(messages: int = 2_400) -> str:
 SAMPLES: Mapping[str, Callable[[], pa.Table | str]] = {
     "nasdaq-style/sample.parquet": nasdaq_sample,
     "stock-rates/sample.parquet": lambda: StockRates(10_000).table(0, 10_000),
+    "stock-ticker/sample.parquet": lambda: StockTicker(10_000).table(0, 10_000),
     "ten-symbols/sample.parquet": TenSymbols(8_000).table,
     "web-log/sample.parquet": lambda: WebLog().table(0).slice(0, 10_000),
     "minute-bars/sample.txt": minute_bars_sample,

@@ -23,6 +23,7 @@ from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.web_log import WebLog
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
@@ -252,6 +253,7 @@ CALLS: dict[str, Call] = {
         {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
          "selectivities": {"IBM > Sun": 0.5}, "segments": []},
     ),
+    "StockTicker": Call(StockTicker, {"events": 9, "seed": 0, "p": 0.7, "symbols": 2}),
     "WebLog": Call(WebLog, {"days": 1, "seed": 0}),
     "predicate_graph": Call(cep.predicate_graph, PLANNED),
     "plans_side_by_side": Call(

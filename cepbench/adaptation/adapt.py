@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
+from cepbench.adaptation.averages import Averaged
 from cepbench.adaptation.detector import BATCH_SIZE, GAIN, NO_NODES, THRESHOLD, AdaptiveDetector
 from cepbench.costs.model import CostModel
 from cepbench.errors import UnsupportedTaskError
@@ -38,13 +40,28 @@ class AdaptiveResult(Result):
         ``time``, the timestamp of the event before; ``old`` and ``new``, the plans as texts;
         ``predicted_gain``, how much more the old plan would cost, relative to the new one;
         ``reason``; ``seconds`` for planning and rebuilding.
-    statistics : DataFrame
-        The windowed averages at the end of each round: ``position`` and ``time`` of its last event,
-        ``quantity``, ``variables`` and ``value``, as ``Statistics.rows`` gives them.
+    averages : sequence of (int, int, Averaged)
+        Position and timestamp of the last event of each round, and the averages then.
     """
 
     switches: pd.DataFrame = field(repr=False)
-    statistics: pd.DataFrame = field(repr=False)
+    averages: Sequence[tuple[int, int, Averaged]] = field(repr=False)
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """The windowed averages at the end of each round.
+
+        Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
+        ``value``, as ``Statistics.rows`` gives them.
+        """
+        rows = [
+            (position, time, *row[:3])
+            for position, time, averages in self.averages
+            for row in averages.statistics.rows()
+        ]
+        columns = ["position", "time", "quantity", "variables", "value"]
+        types = {"position": np.int64, "time": np.int64, "value": np.float64}
+        return pd.DataFrame(rows, columns=columns).astype(types)
 
     @property
     def nodes(self) -> NoReturn:
@@ -79,8 +96,8 @@ def adapt(
 
     The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
     selectivities of its last events are sampled; before each one the policy compares the averages
-    over the last two rounds with the running plan, and may have the generator make a new one. The
-    new plan rebuilds its state from the events of the last windows. The matches are those of
+    over the last rounds with the running plan, and may have the generator make a new one. The new plan
+    takes over the state of the old one, or rebuilds it from the events of the last windows. The matches are those of
     :func:`cepbench.evaluate` with any one plan.
 
     Parameters
@@ -148,16 +165,13 @@ def adapt(
         partial_match_limit=partial_match_limit,
         seed=seed,
     )
-    found, rows = [], []
+    found, rounds = [], []
     for batch in stream.batches(detector.batch_size):
         found.append(detector.take(batch))
-        if len(batch) == detector.batch_size and detector.statistics is not None:
+        if len(batch) == detector.batch_size and detector.averages is not None:
             end = detector.position - 1, int(batch.timestamps[-1])
-            rows += [(*end, *row[:3]) for row in detector.statistics.rows()]
+            rounds.append((*end, detector.averages))
     found.append(detector.finish())
-    statistics = pd.DataFrame(
-        rows, columns=["position", "time", "quantity", "variables", "value"]
-    ).astype({"position": np.int64, "time": np.int64, "value": np.float64})
     return AdaptiveResult(
         pattern=pattern,
         plan=detector.plan,
@@ -167,5 +181,5 @@ def adapt(
         found=detector.in_branches(found) if output != "count" else None,
         events=stream if pattern.returns else None,
         switches=detector.switches,
-        statistics=statistics,
+        averages=rounds,
     )

@@ -9,10 +9,12 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
+from cepbench.adaptation.averages import Averaged
 from cepbench.adaptation.policies import ADAPTATION_POLICIES, AdaptationPolicy
 from cepbench.adaptation.run import AdaptiveRun, Settings, Switch
 from cepbench.arguments import number, seed, text, whole
 from cepbench.costs.bounds import check_bounded
+from cepbench.costs.branches import branch_problems
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
@@ -30,7 +32,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, by default.
-BATCH_SIZE = 32_768
+BATCH_SIZE = 65_536
 
 #: By how much a statistic may change, and a plan may be worse, relative to the smaller value.
 THRESHOLD, GAIN = 0.5, 0.1
@@ -110,7 +112,8 @@ class AdaptiveDetector(Detector):
                 "cep.Detector with a plan"
             )
         # Made without statistics, to check all arguments before the first event.
-        plan = self._settings.plan(pattern, _equal_rates(pattern))
+        problems = branch_problems(pattern, _equal_rates(pattern), cost=self._settings.cost)
+        plan = self._settings.plan(pattern, problems)
         chosen, task = task_for(
             pattern,
             plan if initial is None else plan_from(initial),
@@ -134,7 +137,7 @@ class AdaptiveDetector(Detector):
         def opened(task: Task) -> AdaptiveRun:
             return AdaptiveRun(task, chosen, self._settings)
 
-        adaptive = replace(chosen, open=opened, implementation=None, node_times=False)
+        adaptive = replace(chosen, open=opened, implementation=None, node_times=False, adopts=False)
         self._open(adaptive, task, output)
 
     @property
@@ -148,9 +151,14 @@ class AdaptiveDetector(Detector):
         return switches_frame(self._run.switches)
 
     @property
+    def averages(self) -> Averaged | None:
+        """The windowed averages and their errors; None before the first round ends."""
+        return self._run.averages
+
+    @property
     def statistics(self) -> Statistics | None:
-        """The windowed averages; None before the first round ends."""
-        return self._run.statistics
+        """The windowed averages as plan generators take them; None before the first round ends."""
+        return None if self.averages is None else self.averages.statistics
 
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""

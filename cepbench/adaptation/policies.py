@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from cepbench.adaptation.averages import Averaged
 from cepbench.arguments import flag, shown
 from cepbench.costs.bounds import log_lower_bound
 from cepbench.costs.branches import branch_problems, log_plan_cost
@@ -28,9 +29,6 @@ from cepbench.plans.model import AnyPlan
 from cepbench.plans.notes import log_sum
 from cepbench.registry import Registry
 from cepbench.statistics.model import Statistics
-
-#: Standard errors by which a statistic has to differ for a change to count.
-SIGNIFICANT = 3.0
 
 _F = TypeVar("_F", bound=Callable[..., str | None])
 
@@ -44,9 +42,9 @@ class Situation:
     pattern : Pattern
     plan : OrderPlan, TreePlan or UnionPlan
         The running plan.
-    statistics : Statistics
+    averages : Averaged
         The windowed averages; for a policy that foresees, those of this round alone, measured in full.
-    planned : Statistics or None
+    planned : Averaged or None
         Those with which a plan was last made; None before that.
     cost : CostModel
     threshold, gain : float
@@ -57,12 +55,17 @@ class Situation:
 
     pattern: Pattern
     plan: AnyPlan
-    statistics: Statistics
-    planned: Statistics | None
+    averages: Averaged
+    planned: Averaged | None
     cost: CostModel
     threshold: float
     gain: float
     round: int
+
+    @property
+    def statistics(self) -> Statistics:
+        """The averages as plan generators take them."""
+        return self.averages.statistics
 
     @cached_property
     def problems(self) -> list[CostedProblem]:
@@ -81,13 +84,7 @@ class Situation:
 
     def changes(self) -> Iterator[tuple[str, float, float]]:
         """Name, previous and current value of each statistic that differs by more than its error."""
-        if self.planned is None:
-            return
-        before = {row[:2]: row[2:] for row in self.planned.rows()}
-        for quantity, variables, now, error in self.statistics.rows():
-            value, its_error = before.get((quantity, variables), (1.0, None))
-            if abs(now - value) > SIGNIFICANT * math.hypot(error or 0.0, its_error or 0.0):
-                yield f"{quantity}, {variables}", value, now
+        return iter(()) if self.planned is None else self.averages.changes(self.planned)
 
 
 @dataclass(frozen=True)

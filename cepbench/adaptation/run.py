@@ -1,8 +1,9 @@
 """A run that changes its plan between rounds [mei2009]_, section 5.3.
 
-A switch discards the old run and gives the new one the events of the last windows again, from which
-it rebuilds its partial matches, the ones that wait for a negated event included. When an engine reports
-a match does not depend on the plan, so what the new run reports for these events was reported before.
+A switch discards the old run. If the evaluator's runs can, the new one takes over its state. Otherwise
+it is given the events of the last windows again, from which it rebuilds its partial matches, the ones that
+wait for a negated event included. When an engine reports a match does not depend on the plan, so what
+the new run reports for these events was reported before.
 
 Under ``STRATEGY consuming`` the new run must not bind the events of matches reported before, but such
 an event still negates. So the pattern is run with the additional condition on each positive variable
@@ -23,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.adaptation.averages import EVENTS, Averages
+from cepbench.adaptation.averages import EVENTS, Averaged, Averages
 from cepbench.adaptation.policies import AdaptationPolicy, Situation, relative_gain
-from cepbench.costs.branches import log_plan_cost
+from cepbench.costs.branches import branch_problems
+from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.evaluators.detector import Detector
@@ -43,10 +45,9 @@ from cepbench.patterns.model import (
     Pattern,
     Variable,
 )
-from cepbench.planners.generate import plan as make_plan
+from cepbench.planners.generate import plan_branches
 from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan
-from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -86,9 +87,9 @@ class Settings:
     seed: int
     planned: bool
 
-    def plan(self, pattern: Pattern, statistics: Statistics) -> AnyPlan:
-        """The generator's plan."""
-        return make_plan(pattern, statistics, self.generator, seed=self.seed, cost=self.cost)
+    def plan(self, pattern: Pattern, problems: Sequence[CostedProblem]) -> AnyPlan:
+        """The generator's plan for the problems of a pattern's branches."""
+        return plan_branches(pattern, problems, self.generator, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class AdaptiveRun:
         self._span = windows * pattern.window.length
         self._recent = RecentEvents(pattern.attributes, self._span, task.position, EVENTS)
         self._averages = Averages(pattern, settings.seed, settings.batch_size)
-        self._made_for: Statistics | None = None
+        self._made_for: Averaged | None = None
         self._position = task.position
         self._time: int | None = None
         self._round = 0
@@ -165,8 +166,8 @@ class AdaptiveRun:
         self._inner = self._opened(task.plan, task.position)
 
     @property
-    def statistics(self) -> Statistics | None:
-        """The averages of the last rounds."""
+    def averages(self) -> Averaged | None:
+        """The averages of the last rounds; None before the first one ends."""
         return self._averages.current()
 
     def push(self, batch: EventStream) -> Found:
@@ -202,7 +203,9 @@ class AdaptiveRun:
     def _begin(self, events: EventStream) -> None:
         """Plan for the first events."""
         self._made_for = self._averages.of(events)
-        self.plan = self._settings.plan(self._task.pattern, self._made_for)
+        pattern, cost = self._task.pattern, self._settings.cost
+        problems = branch_problems(pattern, self._made_for.statistics, cost=cost)
+        self.plan = self._settings.plan(pattern, problems)
         self._inner = self._opened(self.plan, self._position)
 
     def _adapt(self, events: EventStream) -> None:
@@ -212,11 +215,11 @@ class AdaptiveRun:
         self._averages.add(events)
         current = self._averages.current()
         assert current is not None  # of these events at least
-        statistics = self._averages.of_all(events) if settings.policy.foresees else current
+        averages = self._averages.of_all(events) if settings.policy.foresees else current
         situation = Situation(
             pattern,
             self.plan,
-            statistics,
+            averages,
             self._made_for,
             settings.cost,
             settings.threshold,
@@ -226,11 +229,12 @@ class AdaptiveRun:
         reason = settings.policy.reason(situation)
         if reason is None:
             return
-        plan = settings.plan(pattern, statistics)
-        self._made_for = statistics
+        plan = settings.plan(pattern, situation.problems)
+        self._made_for = averages
         if plan.text == self.plan.text:
             return
-        gain = relative_gain(situation.log_cost, log_plan_cost(plan, situation.problems))
+        assert plan.log_cost is not None  # the generator's front end notes it
+        gain = relative_gain(situation.log_cost, plan.log_cost)
         if gain > settings.gain:
             self._install(plan, reason, gain, began)
 
@@ -245,9 +249,13 @@ class AdaptiveRun:
         )
 
     def _rebuilt(self, plan: AnyPlan) -> Detector:
-        """A run that has seen the events kept."""
+        """A run that goes on with the buffers of the running one, or has seen the events kept."""
         if self._time is None:
             return self._opened(plan, self._position)
+        if self._evaluator.adopts:
+            inner = self._opened(plan, self._position)
+            if inner.adopt(self._inner):
+                return inner
         kept, first = self._recent.stream, self._recent.first
         # Without those that are about to be processed.
         kept = kept[: self._position - first]
@@ -296,7 +304,9 @@ class AdaptiveRun:
             "round": self._round,
             "in_round": self._in_round,
             "averages": self._averages.packed(),
-            "made_for": None if self._made_for is None else self._made_for.to_dict(),
+            "made_for": None
+            if self._made_for is None
+            else [self._made_for.numbers, self._made_for.most],
             "switches": [astuple(switch) for switch in self.switches],
             "past": {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST)},
             "details": dict(self._past.details),
@@ -316,7 +326,7 @@ class AdaptiveRun:
             self._position, self._time = known["position"], known["time"]
             self._round, self._in_round = known["round"], known["in_round"]
             made_for = known["made_for"]
-            self._made_for = None if made_for is None else Statistics.from_dict(made_for)
+            self._made_for = None if made_for is None else self._averages.unpacked(*made_for)
             self.switches = [Switch(*fields) for fields in known["switches"]]
             self._past = Metrics(**known["past"], details=known["details"])
             self._taken = state["taken"]

@@ -65,7 +65,7 @@ def adapt(
     ] = 0.1,
     batch_size: Annotated[
         int, typer.Option(min=1, metavar="NUMBER", help="Events in a round.")
-    ] = 32_768,
+    ] = 65_536,
 ) -> None:
     """Run plans that follow the stream's statistics.
 

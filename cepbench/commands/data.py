@@ -75,7 +75,9 @@ def make(
     ] = None,
     events: Annotated[
         int | None,
-        typer.Option(min=1, help="Events of a new stock-rates or ten-symbols data set."),
+        typer.Option(
+            min=1, help="Events of a new stock-rates, stock-ticker or ten-symbols data set."
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -271,6 +273,7 @@ def _show(dataset: Dataset, as_json: bool) -> None:
 
 def _show_rates(dataset: Dataset, as_json: bool) -> None:
     from cepbench.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
+    from cepbench.streams.dataset_folder import type_column
 
     files = sorted(dataset.path.glob("**/[!._]*.parquet")) if dataset.path.is_dir() else []
     files = [file for file in files if file.parent.name[0] != "_"]
@@ -278,7 +281,7 @@ def _show_rates(dataset: Dataset, as_json: bool) -> None:
     if files:
         with progress("counting events", len(files), "file") as bar:
             for file in files:
-                parts.append(arrivals_in_file(file))
+                parts.append(arrivals_in_file(file, type_column(dataset.kind)))
                 bar.update()
     else:
         parts.append(arrivals_in(dataset.stream(attributes=[])))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from cepbench.arguments import shown
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
@@ -14,7 +12,7 @@ from cepbench.costs.models import cost_from
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.plans.kinds import indices_of
-from cepbench.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.plans.model import AnyPlan, UnionPlan
 from cepbench.statistics.model import Statistics
 
 
@@ -65,13 +63,19 @@ def log_plan_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
     problems : sequence of CostedProblem
         One per branch, see :func:`branch_problems`.
     """
-    parts: list[Plan] = []
-    for part, problem in zip(plan.parts, problems, strict=True):
-        notes = problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
-        parts.append(replace(part, **{**notes, "log_bound": None}))
-    total = (UnionPlan(parts) if len(parts) > 1 else parts[0]).log_cost
+    shapes = [
+        indices_of(*both) for both in zip(plan.parts, (p.names for p in problems), strict=True)
+    ]
+    if not isinstance(plan, UnionPlan):
+        (problem,), (shape,) = problems, shapes
+        return problem.cost.log_cost(problem, plan.kind, shape)
+    # Latencies of branches do not add up.
+    total = UnionPlan(
+        replace(part, **{**problem.cost.notes(problem, part.kind, shape), "log_bound": None})
+        for part, problem, shape in zip(plan.parts, problems, shapes, strict=True)
+    ).log_cost
     assert total is not None  # every part has one from the notes
-    return float(np.float64(total))
+    return total
 
 
 def _last_by_branch(

@@ -225,13 +225,11 @@ class OperatorTerms:
 
         A set of k variables of a SEQ has k − 1 of them, however it is split into joins.
         """
-        found = np.zeros(len(sets))
-        last = np.full(len(sets), -1)
-        for v in range(sets.shape[1]):
-            here = sets[:, v]
-            found += np.where(here & (last >= 0), self.log_time[last, v], 0.0)
-            last = np.where(here, v, last)
-        return found
+        places = np.where(sets, np.arange(sets.shape[1]), -1)
+        before = np.full_like(places, -1)
+        np.maximum.accumulate(places[:, :-1], axis=1, out=before[:, 1:])
+        is_second = sets & (before >= 0)
+        return np.where(is_second, self.log_time[before, places], 0.0).sum(axis=1)
 
     def log_permutations(self, sets: np.ndarray, structure: Nested | None = None) -> np.ndarray:
         """ln of the share of all orders of independent events that a structure allows, shape (m,).

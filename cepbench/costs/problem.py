@@ -156,7 +156,7 @@ class PlanningProblem:
         Raises
         ------
         UnsupportedPatternError
-            If the pattern has OR, or it nests SEQ and AND under ``time_selectivity="exact"``.
+            If the pattern has OR or the strategy next, or it nests SEQ and AND under ``time_selectivity="exact"``.
         StatisticsError
             If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
             invalid.
@@ -167,6 +167,11 @@ class PlanningProblem:
             raise UnsupportedPatternError(
                 "a pattern with OR has one planning problem per branch; make one from each of "
                 "pattern.branches(), as cep.plan does"
+            )
+        if whole.strategy.name == "next":
+            raise UnsupportedPatternError(
+                "STRATEGY next is run by an automaton, which has no choice of a plan; evaluate the "
+                "pattern without one"
             )
         # Groups are formed from the matches of a plan.
         pattern = whole.without(whole.groups)

@@ -19,13 +19,13 @@ from cepbench.datasets.source_files import read_source
 from cepbench.errors import DatasetError, did_you_mean
 from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
-from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration
+from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration, type_column
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of every event.
+#: Columns of every event of a source file.
 TYPE, TIME = "symbol", "ts"
 
 _SHOWN_TYPES = 8
@@ -199,12 +199,13 @@ class Dataset:
         shown = ", ".join(f"{name} {count:,}" for name, count in counts[:_SHOWN_TYPES].items())
         more = len(counts) - _SHOWN_TYPES
         malformed = len(self.quarantine())
+        named = (type_column(self.kind), TIME)
         facts = {
             "variant": self.variant.about if self.variant else "",
             "events": f"{self.events:,}",
             "types": f"{len(counts)}: {shown}" + (f" and {more} more" if more > 0 else ""),
             "time": " to ".join(self._span()),
-            "attributes": ", ".join(c.name for c in self._columns() if c.name not in (TYPE, TIME)),
+            "attributes": ", ".join(c.name for c in self._columns() if c.name not in named),
             "source": self.entry.source if self.entry else "",
             "licence": self.entry.licence if self.entry else "",
             "quarantine": f"{malformed:,} malformed rows" if malformed else "",
@@ -247,6 +248,7 @@ class Dataset:
         if not self._is_source:
             return EventStream.from_parquet(
                 self.path,
+                type=type_column(self.kind),
                 types=types,
                 attributes=attributes,
                 start=start,

@@ -21,6 +21,7 @@ from cepbench.errors import (
     StreamError,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
+from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
 from cepbench.evaluators.protocol import Evaluator, Given, Task
@@ -77,8 +78,9 @@ class Detector:
         A name in ``cep.EVALUATORS``, in any case; by default the first one for this kind of plan.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
-    output : {"matches", "arrow", "count"}
-        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, or their number.
+    output : {"matches", "arrow", "count", "compressed"}
+        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, their number, or
+        :class:`~cepbench.evaluators.compressed.CompressedMatches`.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error.
     latency : bool
@@ -164,7 +166,7 @@ class Detector:
             task = replace(task, patterns=plain)
         self._run = self._guarded(evaluator.open, task)
         self._recent: RecentEvents | None = None
-        if self.pattern.returns and not (task.whole or output == "count"):
+        if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
             self._recent = RecentEvents(
                 {a.name for column in self.pattern.returns for a in column.attributes()},
                 WINDOWS_KEPT * task.pattern.window.length,
@@ -186,10 +188,10 @@ class Detector:
 
         Returns
         -------
-        DataFrame, pyarrow.Table or int
+        DataFrame, pyarrow.Table, int or CompressedMatches
             One row per match with the positions of its events in the stream, a tuple or list of
-            them for a Kleene variable; or the number of matches, for ``output="count"``. With OR as
-            in ``Result.matches``.
+            them for a Kleene variable; or the number of matches, for ``output="count"``; or a graph
+            of them, for ``output="compressed"``. With OR as in ``Result.matches``.
 
         Raises
         ------
@@ -230,6 +232,15 @@ class Detector:
         self._events += len(batch)
         self._position += len(batch)
         return self._counted(given)
+
+    def adopt(self, old: Detector) -> bool:
+        """Go on where a detector of the same task with another plan is; whether that is possible.
+
+        Only for an evaluator that ``adopts``; see
+        :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
+        """
+        self._last = old._last
+        return bool(self._guarded(self._run.adopt, old._run))
 
     def finish(self) -> Found:
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
@@ -276,6 +287,8 @@ class Detector:
     def _shown(self, found: Found) -> Any:
         if self.output == "count":
             return found.number
+        if self.output == "compressed":
+            return CompressedMatches(self.pattern, found.graphs)
         matches = self.in_branches([found])
         if self._recent is not None:
             table = self._returned(self._recent, matches)

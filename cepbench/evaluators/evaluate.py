@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Result
@@ -44,9 +45,10 @@ def evaluate(
         for tree plans.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
-    output : {"matches", "arrow", "count"}
+    output : {"matches", "arrow", "count", "compressed"}
         Whether to store or only to count matches. Stored ones are available as a sorted DataFrame,
-        ``Result.matches``, and in the order found, ``Result.arrow``.
+        ``Result.matches``, and in the order found, ``Result.arrow``; ``compressed`` stores them as
+        a graph, ``Result.compressed``, from which the others are enumerated on demand.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error. Not enforced
         for user-defined functions.
@@ -98,12 +100,14 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
     check_types(task.pattern, stream)
     detector = Detector.of_task(evaluator, task)
     found = [detector.take(stream), detector.finish()]
+    graphs = [graph for one in found for graph in one.graphs]
     return Result(
         pattern=task.pattern,
         plan=task.plan,
         evaluator=evaluator.name,
         metrics=detector.metrics(),
         node_table=detector.node_table(),
-        found=detector.in_branches(found) if task.output != "count" else None,
+        found=detector.in_branches(found) if task.output == "matches" else None,
+        graph=CompressedMatches(task.pattern, graphs) if task.output == "compressed" else None,
         events=stream if task.pattern.returns else None,
     )

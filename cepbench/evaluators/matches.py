@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.patterns.model import Variable
 
 
@@ -186,11 +187,19 @@ class Found:
     ----------
     number : int
     matches : tuple of (BranchMatches or None)
-        One per branch of the pattern; None if matches are only counted.
+        One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
+    graphs : tuple of (int, RootedGraph)
+        For ``output="compressed"``: the number of a branch, and matches of it.
     """
 
     number: int
     matches: tuple[BranchMatches | None, ...]
+    graphs: tuple[tuple[int, RootedGraph], ...] = ()
+
+    @classmethod
+    def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:
+        """Matches as graphs, which are counted."""
+        return cls(sum(sum(graph.counts) for _, graph in graphs), (), tuple(graphs))
 
 
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:

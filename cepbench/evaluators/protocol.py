@@ -47,6 +47,9 @@ from cepbench.patterns.model import STRATEGIES, Pattern
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
+#: Selection strategies by which a match is known from its events and those between them.
+JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
+
 #: Constructs of patterns: the operators, and nesting of SEQ and AND.
 CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
 
@@ -63,7 +66,7 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     output : str
-        ``matches`` or ``count``.
+        ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
     partial_match_limit : int
@@ -106,8 +109,8 @@ class Run(Protocol):
     """The evaluation of one task.
 
     Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
-    ``snapshots``, see :class:`Resumable`, and ``node_table`` if it declares ``node_times``, see
-    :class:`CountsNodes`.
+    ``snapshots``, see :class:`Resumable`, ``adopt`` if it declares ``adopts``, see :class:`Adopting`,
+    and ``node_table`` if it declares ``node_times``, see :class:`CountsNodes`.
     """
 
     def push(self, batch: EventStream) -> Given:
@@ -120,6 +123,19 @@ class Run(Protocol):
 
     def metrics(self) -> Metrics:
         """Metrics of the run so far; the front end adds seconds, events and matches."""
+        ...
+
+
+class Adopting(Run, Protocol):
+    """A run that can go on where one with another plan is."""
+
+    def adopt(self, old: Run) -> bool:
+        """Take over the state of a run of the same evaluator, for the same task but for the plan.
+
+        Called before the first event, of which ``position`` is that of the next event; ``old`` is not
+        used again. If it returns False, the run has not to be used again, and its successor is
+        pushed the events of the last windows.
+        """
         ...
 
 
@@ -193,7 +209,7 @@ class Evaluator:
     strategies : collection of str
         The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
-        ``matches``, ``count`` or both.
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
@@ -201,6 +217,8 @@ class Evaluator:
         Whether it measures latencies, and rows and times by node of its plan.
     snapshots : bool
         Whether its state can be saved.
+    adopts : bool
+        Whether a run can take over the state of a run with another plan.
     source : str
         Its source in the literature.
     implementation : callable, optional
@@ -214,13 +232,14 @@ class Evaluator:
     check_plan: Callable[[Plan], object] | None = None
     without_plan: bool = False
     constructs: Collection[str] = CONSTRUCTS
-    strategies: Collection[str] = STRATEGIES
+    strategies: Collection[str] = JOIN_STRATEGIES
     outputs: Collection[str] = ("matches", "count")
     options: Mapping[str, Option] = field(default_factory=dict)
     batches: bool = True
     latency: bool = False
     node_times: bool = False
     snapshots: bool = False
+    adopts: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None
 

@@ -12,7 +12,7 @@ from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
 from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
-from cepbench.evaluators.protocol import CONSTRUCTS, Evaluator, Option
+from cepbench.evaluators.protocol import CONSTRUCTS, JOIN_STRATEGIES, Evaluator, Option
 from cepbench.evaluators.stack_nfa.stack_nfa import STACK_NFA
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.evaluators.zstream.zstream import ZSTREAM
@@ -36,7 +36,7 @@ def plan_evaluator(
     kinds: Collection[str] = ("order", "tree"),
     without_plan: bool = False,
     constructs: Collection[str] = CONSTRUCTS,
-    strategies: Collection[str] = STRATEGIES,
+    strategies: Collection[str] = JOIN_STRATEGIES,
     outputs: Collection[str] = ("matches", "count"),
     options: Mapping[str, Option] | None = None,
     latency: bool = False,

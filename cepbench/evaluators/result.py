@@ -15,12 +15,65 @@ import pyarrow as pa
 
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.arrow_matches import arrow_table
+from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
 from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCounts:
+    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6.
+
+    Attributes
+    ----------
+    runs_started : int
+        Runs that an event of the first item started.
+    runs_split : int
+        Copies of runs, made where a run could move in two ways.
+    runs_merged : int
+        Runs that became part of another one.
+    runs_per_step : float
+        Runs that were looked at, averaged over the events.
+    peak_runs : int
+        Maximum number of runs at a time.
+    match_length : float
+        Events of a match, averaged; NaN without matches.
+    output_complexity : int
+        Events in all matches: the sum of their lengths.
+    events_reprocessed : int
+        Events read again after backtracking.
+    seconds_matching, seconds_construction, seconds_buffer : float
+        Time of the moves of runs, of the construction of matches, and of updates of the buffer; NaN
+        if not measured.
+    """
+
+    runs_started: int = 0
+    runs_split: int = 0
+    runs_merged: int = 0
+    runs_per_step: float = nan
+    peak_runs: int = 0
+    match_length: float = nan
+    output_complexity: int = 0
+    events_reprocessed: int = 0
+    seconds_matching: float = nan
+    seconds_construction: float = nan
+    seconds_buffer: float = nan
+
+    @property
+    def merged_percent(self) -> float:
+        """Share of the runs that were merged, in per cent (the paper's Table 3); NaN without runs."""
+        runs = self.runs_started + self.runs_split
+        return 100 * self.runs_merged / runs if runs else nan
+
+    def to_dict(self) -> dict[str, float]:
+        """All by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {
+            "merged_percent": self.merged_percent
+        }
 
 
 @dataclass(frozen=True)
@@ -54,6 +107,8 @@ class Metrics:
         may vary slightly with the size of batches, which affects the time of eviction.
     latency : Latency or None
         Detection latency, if measured.
+    runs : RunCounts or None
+        What the runs of an automaton did, if the evaluator has one.
     details : mapping of str to float
         Further metrics, specific to the evaluator.
 
@@ -73,6 +128,7 @@ class Metrics:
     peak_bytes: int | float = nan
     comparisons: int | float = nan
     latency: Latency | None = None
+    runs: RunCounts | None = None
     details: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,14 +145,16 @@ class Metrics:
 
     def to_dict(self) -> dict[str, float]:
         """All metrics by name, and details; latencies are in seconds, NaN if not measured."""
-        special = ("latency", "details")
+        special = ("latency", "runs", "details")
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in special}
         measured = {
             f"latency_{name}": getattr(self.latency, name) if self.latency else float("nan")
             for name in ("mean", "median", "p95", "p99")
         }
+        runs = self.runs.to_dict() if self.runs else {}
         return {
-            "events_per_second": self.events_per_second, **plain, **measured, **self.details
+            "events_per_second": self.events_per_second, **plain, **measured, **runs,
+            **self.details,
         }  # fmt: skip
 
     def describe(self) -> str:
@@ -145,6 +203,8 @@ class Result:
         The stream, if the pattern returns values of its events.
     places : ndarray of int64 or None
         The positions to show for positions in the stream, see :meth:`in_whole_stream`.
+    graph : CompressedMatches or None
+        The matches as a graph, see :attr:`compressed`.
     """
 
     pattern: Pattern
@@ -155,11 +215,33 @@ class Result:
     found: tuple[BranchMatches, ...] | None = field(repr=False)
     events: EventStream | None = field(default=None, repr=False)
     places: np.ndarray | None = field(default=None, repr=False)
+    graph: CompressedMatches | None = field(default=None, repr=False)
 
     @property
     def latency(self) -> Latency | None:
         """Detection latency; None if not measured."""
         return self.metrics.latency
+
+    @property
+    def runs(self) -> RunCounts | None:
+        """What the runs of an automaton did; None if the evaluator has none."""
+        return self.metrics.runs
+
+    @property
+    def compressed(self) -> CompressedMatches:
+        """The matches as a graph: counted, sampled and enumerated without a list of them.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were not kept as a graph.
+        """
+        if self.graph is None:
+            raise EvaluationError(
+                f"the {self.metrics.matches:,} matches were not kept as a graph; "
+                'evaluate with output="compressed"'
+            )
+        return self.graph if self.places is None else self.graph.moved(self.places)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -192,7 +274,7 @@ class Result:
         """
         if not self.pattern.returns:
             return self.positions
-        parts = [part.taken(part.in_order()) for part in self._found()]
+        parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in parts])
         table = arrow_table(self.pattern, parts).take(pa.array(np.argsort(last, kind="stable")))
         return frame_of(self._returned(table))
@@ -234,7 +316,7 @@ class Result:
             If matches were only counted.
         """
         if self.pattern.returns:
-            return self._returned(arrow_table(self.pattern, self._found()))
+            return self._returned(arrow_table(self.pattern, self._listed))
         return arrow_table(self.pattern, self._shown())
 
     def in_whole_stream(self, stream: EventStream) -> Result:
@@ -250,7 +332,9 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        return self if self.found is None else replace(self, places=stream.whole_positions())
+        if self.found is None and self.graph is None:
+            return self
+        return replace(self, places=stream.whole_positions())
 
     def _returned(self, positions: pa.Table) -> pa.Table:
         assert self.events is not None
@@ -259,10 +343,14 @@ class Result:
     def _shown(self) -> tuple[BranchMatches, ...]:
         """The matches with the positions to show."""
         places = self.places
-        found = self._found()
+        found = self._listed
         return found if places is None else tuple(part.moved(places) for part in found)
 
-    def _found(self) -> tuple[BranchMatches, ...]:
+    @cached_property
+    def _listed(self) -> tuple[BranchMatches, ...]:
+        """The matches, if need be enumerated."""
+        if self.graph is not None:
+            return self.graph.branch_matches()
         if self.found is None:
             raise EvaluationError(
                 f"the {self.metrics.matches:,} matches were only counted; "
@@ -277,6 +365,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         found = ""
+        if self.graph is not None:
+            found = self.compressed._repr_html_()
         if self.found is not None:
             found = self.matches.head().to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"

@@ -24,8 +24,8 @@ from cepbench.plans.model import AnyPlan
 #: Constructs over a variable.
 _CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
 
-#: Outputs: a DataFrame of the matches, an Arrow table, or their number.
-OUTPUTS = ("matches", "arrow", "count")
+#: Outputs: a DataFrame of the matches, an Arrow table, their number, or a graph of them.
+OUTPUTS = ("matches", "arrow", "count", "compressed")
 
 #: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
@@ -71,7 +71,7 @@ def task_for(
     task = Task(
         patterns=(pattern,),
         plan=plan,
-        output="count" if output == "count" else "matches",
+        output="matches" if output == "arrow" else output,
         options=options_of(chosen, options),
         partial_match_limit=whole(
             partial_match_limit, "partial_match_limit", EvaluationError, least=1

@@ -126,7 +126,7 @@ def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[
         if isinstance(column, CodedStrings):
             raise StreamError(f"attribute {wanted!r} is a text; a curve needs a number")
         return wanted, column
-    used = [term.name for clause in pattern.conditions for term in clause.attributes()]
+    used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
         column = stream.attributes.get(name, CodedStrings(np.zeros(0, np.int32), ()))
         if not isinstance(column, CodedStrings):

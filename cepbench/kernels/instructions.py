@@ -25,6 +25,7 @@ LOAD_INTEGER, LOAD_OTHER_INTEGER = 21, 22  # (integer column) of the row, of the
 LOAD_MEMBER_INTEGER = 23  # (integer column, slot)
 BEGIN_SPAN, SPAN_INTEGER, SPAN_SET, END_SPAN = range(24, 28)  # tests that integers are consecutive:
 # (), (integer column), (integer column of the leaf, slot), ()
+MODULO = 28  # with the sign of the dividend; NaN for the divisor 0
 
 # Functions of an aggregate. All but COUNT are missing if any member has no value.
 SUM, AVERAGE, LEAST, GREATEST, COUNT = range(5)
@@ -66,7 +67,7 @@ def calculated(opcode, left, right):
     Parameters
     ----------
     opcode : int
-        ``ADD`` … ``DIVIDE`` or ``EITHER``.
+        ``ADD`` … ``DIVIDE``, ``MODULO`` or ``EITHER``.
     left, right : float
     """
     if opcode == ADD:
@@ -77,4 +78,6 @@ def calculated(opcode, left, right):
         return left * right
     if opcode == DIVIDE:
         return np.divide(left, right)
+    if opcode == MODULO:
+        return np.fmod(left, right)
     return max(left, right)

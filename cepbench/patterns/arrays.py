@@ -28,7 +28,7 @@ TextCode = Callable[[str], float]
 #: Aggregate → its values.
 OverSet = Callable[[Aggregate], np.ndarray]
 
-_ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}
 _COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal,
 }  # fmt: skip
@@ -52,7 +52,7 @@ def expression_values(
     Returns
     -------
     ndarray of float64
-        Division by zero follows IEEE 754.
+        Division by zero follows IEEE 754; modulo zero is NaN.
     """
     match expression:
         case Attribute():

@@ -62,7 +62,7 @@ def check_satisfiable(pattern: Pattern) -> None:
     first: UnsatisfiablePatternError | None = None
     # Sets of variables whose conditions contradict each other in any branch.
     impossible: list[set[str]] = []
-    for branch in pattern.iter_branches():
+    for branch in pattern.expanded.iter_branches():
         error = _too_long(branch)
         if error is None and not any(names.issubset(branch.names) for names in impossible):
             named, needed = _contradiction(branch)

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError, did_you_mean
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import OUTPUTS, STRATEGIES, Pattern
 
 if TYPE_CHECKING:
     from lark import Token
@@ -27,6 +27,7 @@ _WORDS = {
     "WITHIN": "WITHIN",
     "WHERE": "WHERE",
     "STRATEGY": "STRATEGY",
+    "OUTPUT": "OUTPUT",
     "RETURN": "RETURN",
     "AND": "AND",
     "OR": "OR",
@@ -42,7 +43,9 @@ _WORDS = {
     "$END": "the end of the pattern",
 }
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP")
-_KEYWORDS = ("PATTERN", *_OPERATORS, "WHERE", "STRATEGY", "WITHIN", "RETURN")
+_CLAUSES = ("WHERE", "STRATEGY", "OUTPUT", "WITHIN", "RETURN")
+_ORDER = "PATTERN … WHERE … STRATEGY … OUTPUT … WITHIN …"
+_KEYWORDS = ("PATTERN", *_OPERATORS, *_CLAUSES)
 
 #: Clauses of other papers' languages that this one lacks.
 _OTHER_CLAUSES = ("HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
@@ -105,7 +108,7 @@ def _found(text: str, error: UnexpectedInput) -> tuple[Span, str]:
 
 
 def _in_structure(stack: list[str]) -> bool:
-    return not {"WHERE", "STRATEGY", "WITHIN", "RETURN"} & set(stack)
+    return set(_CLAUSES).isdisjoint(stack)
 
 
 def _in_index(stack: list[str]) -> bool:
@@ -123,7 +126,7 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
     if "$END" in accepted:
         return words["$END"]
     if _in_index(stack):
-        return "an index: [i], [i-1], [1], [last] or, in a function, [..i-1]"
+        return "an index: [i], [2..], [i-1], [1], [last] or, in a function, [..i-1]"
     if _in_structure(stack) and len(words) > 1:
         # Infix operators are accepted nearly everywhere, and seldom what is missing.
         for token in ("AND", "OR", "_LPAR"):
@@ -146,7 +149,9 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
         if "WITHIN" in stack:
             parts.append("a time unit (such as seconds, minutes or units)")
         elif stack[-1:] == ["STRATEGY"]:
-            parts.append("a strategy (any, consuming, strict_contiguity, partition_contiguity)")
+            parts.append(f"a strategy ({', '.join(STRATEGIES)})")
+        elif stack[-1:] == ["OUTPUT"]:
+            parts.append(" or ".join(OUTPUTS))
         elif stack[-1:] == ["_DOT"] or stack[-1:] == ["_LSQB"] or "STRATEGY" in stack:
             parts.append("the name of an attribute")
         elif "RETURN" in stack:
@@ -177,11 +182,12 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
         return "; texts take single quotes, names take double quotes"
-    if found.upper() in ("WHERE", "STRATEGY") and {"WITHIN", "STRATEGY"} & set(stack):
-        later = "WITHIN" if "WITHIN" in stack else "STRATEGY"
-        return f"; {found.upper()} comes before {later}: PATTERN … WHERE … STRATEGY … WITHIN …"
+    if found.upper() in _CLAUSES:
+        following = _CLAUSES[_CLAUSES.index(found.upper()) + 1 :]
+        if later := next((clause for clause in following if clause in stack), ""):
+            return f"; {found.upper()} comes before {later}: {_ORDER}"
     if found.upper() == "RETURN" and "WITHIN" in accepted:
-        return "; RETURN comes after WITHIN: PATTERN … WHERE … STRATEGY … WITHIN … RETURN …"
+        return f"; RETURN comes after WITHIN: {_ORDER} RETURN …"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [word for word in _KEYWORDS if word in accepted]
         if hint := did_you_mean(found.upper(), usable):

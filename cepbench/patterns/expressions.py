@@ -14,15 +14,16 @@ from cepbench.errors import PatternError, UnsupportedPatternError
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset(
-    {"PATTERN", "WHERE", "STRATEGY", "WITHIN", "RETURN", "SEQ", "AND", "OR", "NOT", "TRUE"}
+    {"PATTERN", "WHERE", "STRATEGY", "OUTPUT", "WITHIN", "RETURN"}
+    | {"SEQ", "AND", "OR", "NOT", "TRUE"}
 )
 
 #: Limit of nested operators and chained terms, so that the rest of the code may recurse.
 MAXIMUM_DEPTH = 60
-TOO_DEEP = f"nested, or chained by + - * /, more than {MAXIMUM_DEPTH} deep; write it flatter"
+TOO_DEEP = f"nested, or chained by + - * / %, more than {MAXIMUM_DEPTH} deep; write it flatter"
 
 #: Which events of a Kleene set an attribute is read from, and the notation.
-ELEMENTS = {"each": "", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
+ELEMENTS = {"each": "", "rest": "[2..]", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
 
 #: The functions over a Kleene variable's set.
 AGGREGATES = ("sum", "avg", "min", "max", "count")
@@ -42,8 +43,9 @@ class Attribute(_Written):
     """``variable.name``: an attribute of the event bound to a variable.
 
     ``element`` selects events of a Kleene variable's set, ordered by position: ``each`` (``b.x``
-    or ``b[i].x``; a condition must hold for every event), ``previous`` (``b[i-1].x``), ``first``
-    (``b[1].x``) or ``last`` (``b[last].x``, ``b[b.LEN].x``). For other variables it is ``each``.
+    or ``b[i].x``; a condition must hold for every event), ``rest`` (``b[2..].x``: for every event
+    but the first), ``previous`` (``b[i-1].x``), ``first`` (``b[1].x``) or ``last`` (``b[last].x``,
+    ``b[b.LEN].x``). For other variables it is ``each``.
     """
 
     variable: str
@@ -90,7 +92,10 @@ class Negative(_Written):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(_Written):
-    """``left operator right`` with one of ``+ - * /``."""
+    """``left operator right`` with one of ``+ - * / %``.
+
+    ``%`` has the sign of the dividend and is missing for the divisor 0.
+    """
 
     operator: str
     left: Expression
@@ -118,7 +123,7 @@ def depth_of(expression: Expression) -> int:
     return expression.depth if isinstance(expression, Negative | Arithmetic) else 0
 
 
-_TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2}
+_TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 
 def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
@@ -146,6 +151,8 @@ def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
                 if isinstance(part, Arithmetic):
                     looser = _TIGHTNESS[part.operator] < _TIGHTNESS[operator] + place
                     sides[place] = f"({sides[place]})" if looser else sides[place]
+            if operator == "%" and sides[1].startswith("-"):
+                sides[1] = f"({sides[1]})"  # 5% - 3 is a percentage less 3
             return f"{sides[0]} {operator} {sides[1]}"
 
 
@@ -235,8 +242,8 @@ def without_implied(conjuncts: Iterable[Conjunct]) -> tuple[Conjunct, ...]:
 class Clause:
     """One conjunct of the WHERE clause: a disjunction of comparisons over at most two variables.
 
-    With a Kleene variable's ``each`` it must hold for each event of the set; with ``previous`` or
-    an aggregate ``before``, for each i > 1.
+    With a Kleene variable's ``each`` it must hold for each event of the set; with ``rest``,
+    ``previous`` or an aggregate ``before``, for each i > 1.
     """
 
     comparisons: Conjunct
@@ -285,7 +292,7 @@ class Clause:
 
     @property
     def is_running(self) -> bool:
-        """Whether it ranges over i > 1: it has ``b[i-1]`` or an aggregate before ``b[i]``."""
+        """Whether it ranges over i > 1: it has ``b[2..]``, ``b[i-1]`` or ``b[..i-1]``."""
         return bool(self.running_variables())
 
     def running_variables(self) -> set[str]:
@@ -294,7 +301,7 @@ class Clause:
         for term in self.terms():
             if isinstance(term, Aggregate) and term.before:
                 found.add(term.attribute.variable)
-            elif isinstance(term, Attribute) and term.element == "previous":
+            elif isinstance(term, Attribute) and term.element in ("rest", "previous"):
                 found.add(term.variable)
         return found
 

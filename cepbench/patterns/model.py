@@ -14,6 +14,7 @@ from functools import cached_property
 
 from cepbench.arguments import choice, number
 from cepbench.errors import PatternError
+from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
     Aggregate,
     Arithmetic,
@@ -31,11 +32,18 @@ from cepbench.patterns.expressions import (
     without_implied,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
-from cepbench.patterns.validity import check_clause, check_groups, check_returns, check_structures
+from cepbench.patterns.validity import (
+    check_clause,
+    check_groups,
+    check_next,
+    check_returns,
+    check_structures,
+)
 
 __all__ = [
     "ANY",
     "NANOSECONDS",
+    "OUTPUTS",
     "STRATEGIES",
     "Aggregate",
     "Arithmetic",
@@ -72,8 +80,12 @@ NANOSECONDS = {
 #: The longest window in nanoseconds or ticks, so that timestamp arithmetic fits 64 bits.
 _LONGEST = 2**61
 
-#: Names of the event selection strategies [kolchinsky2018]_, section 5.2.
-STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity")
+#: Names of the event selection strategies, [kolchinsky2018]_, section 5.2, and [agrawal2008]_,
+#: section 2.
+STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity", "next")
+
+#: Output formats [agrawal2008]_, section 2.
+OUTPUTS = ("all", "non_overlap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,8 @@ class Strategy:
     the position of their last event, then of the tuple of their positions.
     ``strict_contiguity``: the events of a match are adjacent in the stream;
     ``partition_contiguity``: adjacent among the events that share the value of ``attribute``.
+    ``next``: each run of the automaton takes the next event that fits, which [agrawal2008]_ calls
+    skip-till-next-match.
     """
 
     name: str = "any"
@@ -154,15 +168,15 @@ class Window:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN … WHERE … STRATEGY … WITHIN … RETURN …``.
+    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … WITHIN … RETURN …``.
 
     Attributes
     ----------
     structure : Structure
         SEQ, AND and OR over variables, nested to any depth.
     conditions : tuple of Clause
-        The WHERE clause in conjunctive normal form, without implied conjuncts; empty if there is
-        none.
+        The WHERE clause in conjunctive normal form, without implied conjuncts and without
+        ``equivalences``; empty if there is none.
     window : Window
         The WITHIN clause.
     strategy : Strategy, default ANY
@@ -170,6 +184,12 @@ class Pattern:
     returns : tuple of Returned, default ()
         The columns of the RETURN clause; without it the positive variables. They do not change
         which matches there are.
+    equivalences : tuple of str, default ()
+        The attributes of ``[attr]``, equal all over a match; :attr:`expanded` has them as
+        comparisons.
+    output : {"all", "non_overlap"}
+        The OUTPUT clause: all matches, or of those that overlap in time within one partition the
+        first one [agrawal2008]_, section 2.
 
     Raises
     ------
@@ -182,10 +202,17 @@ class Pattern:
     window: Window
     strategy: Strategy = ANY
     returns: tuple[Returned, ...] = ()
+    equivalences: tuple[str, ...] = ()
+    output: str = "all"
 
     def __post_init__(self) -> None:
-        scopes = check_structures(self.structure.alternatives())
-        check_groups(self.structure.alternatives(), self.strategy.name)
+        choice(self.output, "the output", OUTPUTS, PatternError)
+        branches = self.structure.alternatives()
+        scopes = check_structures(branches)
+        check_groups(branches, self.strategy.name)
+        if self.strategy.name == "next":
+            check_next(branches)
+        object.__setattr__(self, "equivalences", tuple(dict.fromkeys(self.equivalences)))
         variables = {variable.name: variable for variable in self.structure.variables()}
         clauses = {clause.comparisons: clause for clause in self.conditions}
         kept = tuple(clauses[conjunct] for conjunct in without_implied(clauses))
@@ -254,7 +281,17 @@ class Pattern:
         read = [a for clause in self.conditions for a in clause.attributes()]
         read += [a for column in self.returns for a in column.attributes()]
         shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
-        return tuple(dict.fromkeys([*(attribute.name for attribute in read), *shared]))
+        names = (*self.equivalences, *(attribute.name for attribute in read), *shared)
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def expanded(self) -> Pattern:
+        """The pattern with ``[attr]`` as comparisons among its conditions."""
+        if not self.equivalences:
+            return self
+        equal = comparisons_of(self.equivalences, self.structure.alternatives())
+        conditions = (*(Clause((comparison,)) for comparison in equal), *self.conditions)
+        return replace(self, conditions=conditions, equivalences=())
 
     @property
     def operator(self) -> Operator:
@@ -265,14 +302,13 @@ class Pattern:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
         Each has this pattern's window and strategy, the conditions all of whose variables it has,
-        and no RETURN; ``(self,)`` if there is no OR [kolchinsky2018]_, section 4.
+        ``[attr]`` as comparisons, and no RETURN; ``(self.expanded,)`` if there is no OR
+        [kolchinsky2018]_, section 4.
         """
-        found = tuple(self.iter_branches())
-        # To compare patterns, all of one is hashed, which a single branch need not be.
-        return found if len(found) == 1 else tuple(dict.fromkeys(found))
+        return tuple(self.expanded.iter_branches())
 
     def iter_branches(self) -> Iterator[Pattern]:
-        """The branches lazily; equal ones are repeated."""
+        """The branches lazily, with ``[attr]`` as it is."""
         structures = self.structure.alternatives()
         if structures == (self.structure,):
             yield self
@@ -287,6 +323,8 @@ class Pattern:
                 window=self.window,
                 strategy=self.strategy,
                 returns=(),
+                equivalences=self.equivalences,
+                output=self.output,
             )
             yield branch
 
@@ -322,25 +360,35 @@ class Pattern:
 
     def __str__(self) -> str:
         # AND binds tighter than OR, as in SQL.
-        several = len(self.conditions) > 1
-        parts = [clause.bracketed() if several else f"{clause}" for clause in self.conditions]
+        parts = self._conjuncts()
+        if len(parts) == 1 and self.conditions:
+            parts = [str(self.conditions[0])]
         where = f" WHERE {' AND '.join(parts)}" if parts else ""
-        strategy = f" STRATEGY {self.strategy}" if self.strategy != ANY else ""
-        returns = f" {self._returned()}" if self.returns else ""
-        return f"PATTERN {self.structure}{where}{strategy} WITHIN {self.window}{returns}"
+        return " ".join(
+            [f"PATTERN {self.structure}{where}", *self._clauses(f"WITHIN {self.window}")]
+        )
 
-    def _returned(self) -> str:
-        return f"RETURN {', '.join(map(str, self.returns))}"
+    def _conjuncts(self) -> list[str]:
+        """The text of each conjunct of the WHERE clause."""
+        shared = [f"[{', '.join(map(quoted_unless_plain, self.equivalences))}]"]
+        return [*(shared if self.equivalences else []), *(c.bracketed() for c in self.conditions)]
+
+    def _clauses(self, within: str) -> Iterator[str]:
+        """The text of each clause after WHERE."""
+        if self.strategy != ANY:
+            yield f"STRATEGY {self.strategy}"
+        if self.output != "all":
+            yield f"OUTPUT {self.output}"
+        yield within
+        if self.returns:
+            yield f"RETURN {', '.join(map(str, self.returns))}"
 
     def describe(self) -> str:
         """The pattern over several lines, one per conjunct."""
         lines = [f"PATTERN {self.structure}"]
-        for place, clause in enumerate(self.conditions):
-            lines.append(f"{'   AND ' if place else 'WHERE  '} {clause.bracketed()}")
-        if self.strategy != ANY:
-            lines.append(f"STRATEGY {self.strategy}")
-        lines.append(f"WITHIN  {self.window}")
-        return "\n".join([*lines, self._returned()] if self.returns else lines)
+        for place, conjunct in enumerate(self._conjuncts()):
+            lines.append(f"{'   AND ' if place else 'WHERE  '} {conjunct}")
+        return "\n".join([*lines, *self._clauses(f"WITHIN  {self.window}")])
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(self.describe())}</pre>'

@@ -31,6 +31,7 @@ from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
+    OUTPUTS,
     STRATEGIES,
     Clause,
     Kind,
@@ -245,6 +246,7 @@ class _Reader:
         closure = Kind.GROUP if self._is_zstream else Kind.KLEENE
         self._structures = StructureReader(source, closure, classes)
         self._clauses: dict[Clause, Node] = {}
+        self._equivalences: dict[str, Node] = {}
         self._returned: dict[Returned, Node] = {}
         self._root: Node | None = None
 
@@ -257,12 +259,12 @@ class _Reader:
             structure = self._structures.read(root)
             check_structures(structure.alternatives())
             reader = ConditionReader(self._source, structure, closes=self._is_zstream)
-        strategy = None
+        strategy, output = None, "all"
         conditions: tuple[Clause, ...] = ()
         if "selecting" in parts:
-            strategy = self._selecting(parts["selecting"])
             braced = nodes_of(parts["selecting"])[-1]
             conditions = self._conditions(nodes_of(braced), reader)
+            strategy = self._selecting(parts["selecting"])
         elif "where" in parts:
             conditions = self._conditions(nodes_of(parts["where"]), reader)
         if "strategy" in parts:
@@ -273,11 +275,21 @@ class _Reader:
                     parts["strategy"],
                 )
             strategy = self._strategy(parts["strategy"])
+        if "output" in parts:
+            output = self._output(names_in(parts["output"])[0])
         window = self._window(parts["within"])
         returns = self._returns(parts["returning"], reader) if "returning" in parts else ()
         self._source.check_parameters_used()
         with self.errors_with_places():
-            return Pattern(structure, conditions, window, strategy or ANY, returns)
+            return Pattern(
+                structure,
+                conditions,
+                window,
+                strategy or ANY,
+                returns,
+                tuple(self._equivalences),
+                output,
+            )
 
     @contextlib.contextmanager
     def errors_with_places(self) -> Iterator[None]:
@@ -290,7 +302,7 @@ class _Reader:
             assert self._root is not None
             place = self._root
             if isinstance(error.culprit, Clause):
-                place = self._clauses[error.culprit]
+                place = self._clauses.get(error.culprit) or self._equivalence(error.culprit)
             elif isinstance(error.culprit, Returned):
                 place = self._returned[error.culprit]
             elif isinstance(error.culprit, Variable):
@@ -301,9 +313,17 @@ class _Reader:
 
     # -- conditions -----------------------------------------------------------------------------
 
+    def _equivalence(self, clause: Clause) -> Node:
+        """The ``[attr]`` that a clause is from."""
+        return self._equivalences[next(clause.attributes()).name]
+
     def _conditions(self, trees: list[Node], reader: ConditionReader) -> tuple[Clause, ...]:
         for tree in trees:
             for part in conjoined(tree):
+                if part.data in ("equality", "same"):
+                    for name in reader.equivalences(part):
+                        self._equivalences.setdefault(name, part)
+                    continue
                 try:
                     conjuncts = conjunctive_normal_form(reader.read(part))
                 except UnsupportedPatternError as error:
@@ -347,19 +367,13 @@ class _Reader:
     def _selecting(self, tree: Node) -> Strategy:
         """The strategy of ``WHERE strategy(variables) { conditions }``."""
         name = names_in(tree)[0]
-        *listed, braced = nodes_of(tree)
+        *listed, _ = nodes_of(tree)
         if listed:
             self._check_listed(listed[0])
-        attributes = [
-            name_of(token)
-            for condition in nodes_of(braced)
-            for part in conjoined(condition)
-            if part.data == "equality"
-            for token in names_in(part)
-        ]
+        attributes = self._equivalences
         if name.lower() != "partition_contiguity":
             return self._named_strategy(name, None, name)
-        if len(set(attributes)) != 1:
+        if len(attributes) != 1:
             found = f"found {', '.join(attributes)}" if attributes else "found none"
             self._source.fail(
                 PatternError,
@@ -367,17 +381,16 @@ class _Reader:
                 f"{found}; write STRATEGY partition_contiguity(symbol) after the conditions",
                 name,
             )
-        return self._named_strategy(name, attributes[0], name)
+        return self._named_strategy(name, next(iter(attributes)), name)
 
     def _named_strategy(self, name: Token, attribute: str | None, place: Node | Token) -> Strategy:
         known = _STRATEGY_NAMES.get(name.lower())
         if name.lower() == _AMBIGUOUS_STRATEGY:
             self._source.fail(
                 PatternNameError,
-                f"{_AMBIGUOUS_STRATEGY} has two meanings: `consuming` (Kolchinsky & Schuster), an "
-                "event is in at most one match; `next` (SASE+), each run of the automaton takes "
-                "the next event that fits, which no engine here supports yet. For the former, "
-                "write STRATEGY consuming",
+                f"{_AMBIGUOUS_STRATEGY} has two meanings: `next` (SASE+), each run of the automaton "
+                "takes the next event that fits; `consuming` (Kolchinsky & Schuster), an event is "
+                "in at most one match. Write STRATEGY next or STRATEGY consuming",
                 name,
             )
         if known is None:
@@ -391,6 +404,17 @@ class _Reader:
             return Strategy(known, attribute)
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
+
+    def _output(self, name: Token) -> str:
+        known = name.lower()
+        if known not in OUTPUTS:
+            self._source.fail(
+                PatternNameError,
+                f"unknown output {str(name)!r}; use one of {', '.join(OUTPUTS)}"
+                f"{did_you_mean(known, OUTPUTS)}",
+                name,
+            )
+        return known
 
     def _check_listed(self, tree: Node) -> None:
         variables = self._structures.variables

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cepbench.errors import (
@@ -13,7 +12,9 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
+from cepbench.patterns.equivalences import comparisons_of, equalities
 from cepbench.patterns.expressions import (
+    ELEMENTS,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -32,7 +33,7 @@ from cepbench.patterns.pattern_text import (
     tokens_of,
     without_brackets,
 )
-from cepbench.patterns.structure import Kind, Structure, Variable
+from cepbench.patterns.structure import Structure
 
 if TYPE_CHECKING:
     from lark import Token
@@ -59,8 +60,13 @@ class ConditionReader:
     def __init__(self, source: PatternText, structure: Structure, *, closes: bool = False) -> None:
         self._source = source
         self._closes = closes
-        self._branches = [list(branch.variables()) for branch in structure.alternatives()]
+        self._branches = structure.alternatives()
         self._kinds = {v.name: v.kind for v in structure.variables()}
+
+    @cached_property
+    def _equalities(self) -> int:
+        """How many comparisons make one attribute equal everywhere."""
+        return len(equalities(self._branches))
 
     def read(self, tree: Node) -> Condition:
         """The condition of a parse tree."""
@@ -98,41 +104,41 @@ class ConditionReader:
         match tree.data:
             case "comparison":
                 return self._comparison(tree)
-            case "equality":
-                names = list(map(name_of, names_in(tree)))
-                return Conjunction(self._equal_everywhere(names, tree))
-            case "same":
-                first, *words = names_in(tree)
-                if first.lower() != "same":
-                    self._source.fail(
-                        PatternSyntaxError,
-                        f"unexpected {str(words[0])!r}; expected a comparison, or same and the name "
-                        "of an attribute",
-                        words[0],
-                    )
-                return Conjunction(self._equal_everywhere([" ".join(words)], tree))
+            case "equality" | "same":
+                return Conjunction(tuple(comparisons_of(self.equivalences(tree), self._branches)))
             case "truth":
                 return Conjunction(())
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
-    def _equal_everywhere(self, given: Sequence[str], tree: Node) -> tuple[Comparison, ...]:
-        """The expansion of ``[x, y]``, without duplicates over branches."""
-        names = dict.fromkeys(given)
-        tied = dict.fromkeys(itertools.chain.from_iterable(map(equalities, self._branches)))
-        if len(names) * len(tied) > MAXIMUM_EQUALITIES:
+    def equivalences(self, tree: Node) -> tuple[str, ...]:
+        """The attributes that ``[x, y]``, or ZStream's ``same x``, makes equal everywhere.
+
+        Raises
+        ------
+        UnsupportedPatternError
+            If they would take more than :data:`MAXIMUM_EQUALITIES` comparisons.
+        """
+        names = list(dict.fromkeys(map(name_of, names_in(tree))))
+        if tree.data == "same":
+            first, *words = names
+            if first.lower() != "same":
+                self._source.fail(
+                    PatternSyntaxError,
+                    f"unexpected {words[0]!r}; expected a comparison, or same and the name of an "
+                    "attribute",
+                    names_in(tree)[1],
+                )
+            names = [" ".join(words)]
+        number = len(names) * self._equalities
+        if number > MAXIMUM_EQUALITIES:
             self._source.fail(
                 UnsupportedPatternError,
-                f"equality of {len(names)} attributes expands to {len(names) * len(tied)} "
-                f"comparisons, and the limit is {MAXIMUM_EQUALITIES}; use fewer attributes, or "
-                "split the pattern",
+                f"equality of {len(names)} attributes expands to {number} comparisons, and the "
+                f"limit is {MAXIMUM_EQUALITIES}; use fewer attributes, or split the pattern",
                 tree,
             )
-        return tuple(
-            Comparison("=", Attribute(first, name), Attribute(second, name, element))
-            for name in names
-            for first, second, element in tied
-        )
+        return tuple(names)
 
     def _comparison(self, tree: Node) -> Condition:
         sides = nodes_of(tree)
@@ -228,7 +234,7 @@ class ConditionReader:
         written = "".join(str(token) for token in tokens_of(tree)[1:-1]).lower()
         if tokens_of(tree)[0].type == "EMPTY":
             return "each"
-        known = {"i": "each", "i-1": "previous", "1": "first", "last": "last", "..i-1": "before"}
+        known = {"..i-1": "before"} | {text[1:-1] or "i": which for which, text in ELEMENTS.items()}
         length = [name_of(token) for token in names_in(tree)]
         if len(length) == 2 and length[0] == variable and length[1].upper() == "LEN":
             return "last"
@@ -236,8 +242,8 @@ class ConditionReader:
             self._source.fail(
                 PatternSyntaxError,
                 f"unknown index; an event of {variable} is {variable}[i], {variable}[i-1], "
-                f"{variable}[1], {variable}[last] or {variable}[{variable}.LEN], and all before "
-                f"it are {variable}[..i-1]",
+                f"{variable}[1], {variable}[last] or {variable}[{variable}.LEN], all but the first "
+                f"are {variable}[2..], and all before b[i] are {variable}[..i-1]",
                 tree,
             )
         return known[written]
@@ -253,30 +259,6 @@ def conjoined(tree: Node) -> list[Node]:
         else:
             found.append(part)
     return found
-
-
-def equalities(variables: Sequence[Variable]) -> Iterator[tuple[str, str, str]]:
-    """The pairs of variables whose equality makes an attribute equal all over a branch.
-
-    Yields a variable, another one, and which of the latter's events are compared. The plain
-    variables form a chain, in order of appearance. Kleene and negated ones are compared with the
-    nearest plain one before them, because plans join plain ones early and those late; without a
-    plain one, Kleene variables form the chain, and a single one is compared with itself, event by
-    event. This is the equivalence test of [agrawal2008]_, section 2.
-    """
-    plain = [v.name for v in variables if v.kind is Kind.PLAIN]
-    kleene = [v.name for v in variables if v.kind is Kind.KLEENE]
-    chain = plain or kleene
-    for first, second in itertools.pairwise(chain):
-        yield first, second, "each"
-    if len(kleene) == 1 and not plain:
-        yield kleene[0], kleene[0], "previous"
-    nearest_before, chained = chain[0], set(chain)
-    for variable in variables:
-        if variable.name in chained:
-            nearest_before = variable.name
-        else:
-            yield nearest_before, variable.name, "each"
 
 
 def _is_text(expression: Expression) -> bool:

@@ -149,6 +149,11 @@ class Structure:
                 yield from itertools.product(earlier, here)
             earlier += here
 
+    def has_and(self) -> bool:
+        """Whether it contains AND."""
+        inner = (item for item in self.items if isinstance(item, Structure))
+        return self.operator is Operator.AND or any(item.has_and() for item in inner)
+
     def alternatives(self) -> tuple[Structure, ...]:
         """The disjunctive normal form: structures without OR, in order of appearance.
 

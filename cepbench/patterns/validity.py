@@ -99,6 +99,30 @@ def check_groups(branches: Sequence[Structure], strategy: str) -> None:
             _check_groups(branch, variables, groups, strategy)
 
 
+def check_next(branches: Sequence[Structure]) -> None:
+    """Check that runs of an automaton can bind the items of each branch one after the other.
+
+    Parameters
+    ----------
+    branches : sequence of Structure
+        Without OR.
+
+    Raises
+    ------
+    PatternOperatorError
+        For AND and groups.
+    """
+    for branch in branches:
+        variables = list(branch.variables())
+        group = next((v for v in variables if v.kind is Kind.GROUP), None)
+        if group is not None or branch.has_and():
+            raise PatternOperatorError(
+                f"{'AND' if group is None else group} under next, whose runs bind the items of a "
+                "SEQ one by one; write SEQ and KL, or use another strategy",
+                culprit=group or variables[0],
+            )
+
+
 def _check_groups(
     branch: Structure, variables: Sequence[Variable], groups: Sequence[Variable], strategy: str
 ) -> None:
@@ -209,7 +233,7 @@ def check_clause(
     if clause.is_running and len(kleene) > 1:
         raise PatternOperatorError(
             f"in condition {clause} the index i would range over two Kleene variables, "
-            f"{kleene[0]} and {kleene[1]}; a condition with [i-1] or [..i-1] may mention only one",
+            f"{kleene[0]} and {kleene[1]}; a condition with [2..], [i-1] or [..i-1] may mention only one",
             culprit=clause,
         )
     if all(variables[name].kind is Kind.NEGATED for name in names) and len(names) > 1:
@@ -287,11 +311,12 @@ def _check_returned(column: Returned, value: Expression, variables: Mapping[str,
     for term in terms_of(value):
         _check_term(term, column, variables)
         name = next(attributes_of(term)).variable
-        is_running = term.before if isinstance(term, Aggregate) else term.element == "previous"
+        is_running = (
+            term.before if isinstance(term, Aggregate) else term.element in ("rest", "previous")
+        )
         if is_running:
             raise PatternOperatorError(
-                f"RETURN of {term}, which has a value for each event of {name} and its "
-                f"predecessors; return {name}[1], {name}[last], all values or an aggregate",
+                f"RETURN of {term}, which has a value for each event of {name} but the first; return {name}[1], {name}[last], all values or an aggregate",
                 culprit=column,
             )
         is_list = isinstance(term, Attribute) and term.element == "each"
@@ -310,6 +335,12 @@ def _check_term(
     error = partial(PatternError, culprit=clause)
     if isinstance(term, Aggregate):
         choice(term.function, "the function of an aggregate", AGGREGATES, error)
+        if attribute.element == "rest":
+            raise PatternOperatorError(
+                f"{term.function}({attribute}) is over all events but the first, which no function "
+                "is over; write all, or those before b[i] as in avg(b[..i-1].x)",
+                culprit=clause,
+            )
         if attribute.element != "each":
             raise PatternOperatorError(
                 f"{term.function}({attribute}) is over a single event; write {attribute}",

@@ -92,10 +92,27 @@ def plan(
         If the statistics are insufficient for the pattern, or ``alpha`` or ``last`` is invalid.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
+    its_budget = budget_from(budget)
+    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
+    return plan_branches(pattern, problems, generator, seed=seed, budget=its_budget)
+
+
+def plan_branches(
+    pattern: Pattern,
+    problems: Sequence[CostedProblem],
+    generator: str | PlanGenerator,
+    *,
+    seed: int = 0,
+    budget: Budget | float | None = None,
+) -> AnyPlan:
+    """Find a plan for the planning problems of a pattern's branches.
+
+    Parameters and errors are those of :func:`plan`; the problems are those of
+    :func:`cepbench.costs.branches.branch_problems`.
+    """
     branches = pattern.branches()
     its_budget = budget_from(budget).share(len(branches))
     plans = []
-    problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     for branch, problem in zip(branches, problems, strict=True):
         found = plan_problem(problem, generator, seed=seed, budget=its_budget)
         remarks = _remarks(branch, found)

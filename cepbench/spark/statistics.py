@@ -17,7 +17,7 @@ from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
 from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
-from cepbench.streams.dataset_folder import MONTH, read_declaration
+from cepbench.streams.dataset_folder import MONTH, read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
 
 #: Patterns measured in one scan of the data.
@@ -116,7 +116,7 @@ def arrival_rates(
         raise DatasetError(f"there is no Parquet file below {path}")
     counted = run_job(
         spark,
-        arrivals_in_file,
+        partial(arrivals_in_file, type=type_column(declaration.kind if declaration else "")),
         files,
         name="arrival rates",
         partitions=partitions,
@@ -151,7 +151,8 @@ def attribute_quantiles(
         If the data has no such column, or it is not numeric.
     """
     path = Path(data_path).resolve()
-    read_declaration(path)
+    declaration = read_declaration(path)
+    type = type_column(declaration.kind if declaration else "")
     data = spark.read.parquet(str(path))
     columns = dict(data.dtypes)
     if attribute not in columns or columns[attribute] in ("string", "boolean", "timestamp"):
@@ -162,11 +163,11 @@ def attribute_quantiles(
     shares = [(k + 0.5) / quantiles for k in range(quantiles)]
     rows = (
         data.where(value.isNotNull() & ~functions.isnan(value))
-        .groupBy("symbol")
+        .groupBy(type)
         .agg(functions.percentile_approx(value, shares, 10_000).alias("found"))
         .collect()
     )
-    return {str(row["symbol"]): list(row["found"]) for row in rows}
+    return {str(row[type]): list(row["found"]) for row in rows}
 
 
 def _months(path: Path) -> list[str | None]:

@@ -108,6 +108,9 @@ class ConditionWriter:
                 return f"(-{self.number(operand, place)})"
             case Arithmetic("/", left, right):
                 return self._dialect.quotient(self.number(left, place), self.number(right, place))
+            case Arithmetic("%", left, right):
+                divisor = f"nullif({self.number(right, place)}, 0e0)"
+                return f"({self.number(left, place)} % {divisor})"
             case Arithmetic(operator, left, right):
                 return f"({self.number(left, place)} {operator} {self.number(right, place)})"
         raise AssertionError(f"{expression} is over a Kleene set")

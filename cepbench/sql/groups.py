@@ -303,7 +303,7 @@ class GroupWriter:
                     else frame
                 )
                 return self._aggregate(term.function, value, f" OVER ({over})")
-            if term.element == "each":
+            if term.element in ("each", "rest"):
                 return value
             if term.element == "previous":
                 return f"lag({value}) OVER ({order})"

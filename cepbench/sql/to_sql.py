@@ -127,10 +127,13 @@ def _check_pattern(pattern: Pattern) -> None:
                 "positions; use an evaluator",
                 culprit=column,
             )
-    if pattern.strategy.name == "consuming":
+    if pattern.output != "all" or pattern.strategy.name in ("consuming", "next"):
+        chosen = f"STRATEGY {pattern.strategy}"
+        if pattern.output != "all":
+            chosen = f"OUTPUT {pattern.output}"
         raise UnsupportedPatternError(
-            "STRATEGY consuming depends on the matches reported before, which a join cannot "
-            "express; use an evaluator, or another strategy"
+            f"{chosen} depends on what was matched before, which a join cannot express; use an "
+            "evaluator, or leave it out"
         )
     taken = {"branch": "the column of branches"} if len(pattern.branches()) > 1 else {}
     for name in pattern.names:
@@ -163,7 +166,7 @@ class _Query:
         self._position = columns.position
         self._free = Names([*pattern.names, table.split(".")[-1]])
         self._steps: list[tuple[str, str]] = []
-        self._conditions = conditions = ConditionWriter(pattern, dialect)
+        self._conditions = conditions = ConditionWriter(pattern.expanded, dialect)
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
         self._writers = [

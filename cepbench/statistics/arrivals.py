@@ -39,13 +39,13 @@ class Arrivals:
     is_datetime: bool = True
 
 
-def arrivals_in_file(file: Path) -> Arrivals:
-    """Count the events of a Parquet file with columns ``symbol`` and ``ts``, batch by batch."""
+def arrivals_in_file(file: Path, type: str = "symbol") -> Arrivals:
+    """Count the events of a Parquet file with types in a column and times in ``ts``, batch by batch."""
     counts: Counter[str] = Counter()
-    parquet = pq.ParquetFile(file, read_dictionary=["symbol"])
+    parquet = pq.ParquetFile(file, read_dictionary=[type])
     found = Arrivals(is_datetime=pa.types.is_timestamp(parquet.schema_arrow.field("ts").type))
-    for batch in parquet.iter_batches(columns=["symbol", "ts"]):
-        for entry in pc.value_counts(batch.column("symbol").cast(pa.string())).to_pylist():
+    for batch in parquet.iter_batches(columns=[type, "ts"]):
+        for entry in pc.value_counts(batch.column(type).cast(pa.string())).to_pylist():
             counts[entry["values"]] += entry["counts"]
         times = batch.column("ts")
         if found.is_datetime:

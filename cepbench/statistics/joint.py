@@ -91,7 +91,7 @@ def measure_joint(
     check_types(pattern, stream)
     groups: dict[frozenset[str], list[Clause]] = {}
     plain = {variable.name for variable in pattern.variables if variable.kind is Kind.PLAIN}
-    for clause in pattern.conditions:
+    for clause in pattern.expanded.conditions:
         if clause.is_elementwise and plain.issuperset(clause.variables):
             groups.setdefault(frozenset(clause.variables), []).append(clause)
     rng = np.random.default_rng(seed)

@@ -14,8 +14,10 @@ from cepbench.seeds import rng_for
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Combinations of elements of a Kleene set in one condition that can be measured.
-_MEASURED = ({"each"}, {"first"}, {"last"}, {"previous"}, {"each", "previous"})
+#: Combinations of elements of a Kleene set in one condition that can be measured: a single one, or
+#: an event and its predecessor.
+_MEASURED = ({"first"}, {"last"})
+_STEP = {"each", "rest", "previous"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,58 @@ class PairSample:
     variance: float
 
 
+def conditions_by_pair(pattern: Pattern) -> dict[tuple[str, str], list[Clause]]:
+    """The conditions on single events, by pairs of names; (name, name) for filters."""
+    found: dict[tuple[str, str], list[Clause]] = {}
+    for clause in (*pattern.conditions, *_partition_clauses(pattern)):
+        if clause.is_elementwise:
+            found.setdefault(_pair_of(clause, pattern), []).append(clause)
+    return found
+
+
+def conditions_by_set(pattern: Pattern) -> dict[tuple[str, str, str], list[Clause]]:
+    """The measurable conditions on elements of a Kleene set, by pair and element."""
+    found: dict[tuple[str, str, str], list[Clause]] = {}
+    for clause in pattern.conditions:
+        if clause.is_elementwise or any(isinstance(term, Aggregate) for term in clause.terms()):
+            continue
+        mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
+        for attribute in clause.attributes():
+            mentioned[attribute.variable].add(attribute.element)
+        if all(elements in _MEASURED or elements <= _STEP for elements in mentioned.values()):
+            which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
+            found.setdefault((*_pair_of(clause, pattern), which), []).append(clause)
+    return found
+
+
+def _partition_clauses(pattern: Pattern) -> list[Clause]:
+    attribute = pattern.strategy.attribute
+    if attribute is None:
+        return []
+    found = {
+        pair: Clause((Comparison("=", *(Attribute(name, attribute) for name in pair)),))
+        for branch in pattern.branches()
+        for pair in combinations(branch.positive_names, 2)
+    }
+    return list(found.values())
+
+
+def _pair_of(clause: Clause, pattern: Pattern) -> tuple[str, str]:
+    names = sorted(clause.variables, key=pattern.names.index)
+    return names[0], names[-1]
+
+
+def pairs_of_a_partition(values: np.ndarray) -> PairSample:
+    """All pairs of events, and those with equal values of the partition attribute."""
+    present = values[~np.isnan(values)]
+    _, sizes = np.unique(present, return_counts=True)
+    # A missing value equals no other.
+    alone = len(values) - len(present)
+    return PairSample(
+        float(len(values)) ** 2, float((sizes.astype(np.float64) ** 2).sum()) + alone, 0.0
+    )
+
+
 class Sampler:
     """Samples candidates of each pair of variables and evaluates the conditions on them.
 
@@ -50,42 +104,30 @@ class Sampler:
     """
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
-        self.pattern = pattern
+        self.pattern = pattern.expanded
         self.stream = stream
         self.seed = seed
         self.most = most
-        self.before = _order_in_all_branches(pattern)
+        self.before = order_in_all_branches(pattern)
         self.reader = NumericReader()
         self.rows = {variable.name: stream.rows_of(variable.type) for variable in pattern.variables}
         self.columns: dict[tuple[str, str], np.ndarray] = {}
 
     def pairs(self) -> dict[tuple[str, str], PairSample]:
         """The samples of conditions on single events, by pairs of names; (name, name) for filters."""
-        clauses: dict[tuple[str, str], list[Clause]] = {}
-        for clause in (*self.pattern.conditions, *self._partition_clauses()):
-            if clause.is_elementwise:
-                clauses.setdefault(self._pair_of(clause), []).append(clause)
-        return {pair: self._sample(*pair, of_pair) for pair, of_pair in clauses.items()}
+        return {
+            pair: self._sample(*pair, clauses)
+            for pair, clauses in conditions_by_pair(self.pattern).items()
+        }
 
     def sets(self) -> dict[tuple[str, str, str], PairSample]:
         """The samples of conditions on elements of a Kleene set, by pair and element.
 
         Elements are sampled separately: a single event cannot be the first and the last of a set.
         """
-        clauses: dict[tuple[str, str, str], list[Clause]] = {}
-        for clause in self.pattern.conditions:
-            terms = list(clause.terms())
-            if clause.is_elementwise or any(isinstance(term, Aggregate) for term in terms):
-                continue
-            mentioned: dict[str, set[str]] = {name: set() for name in clause.variables}
-            for attribute in clause.attributes():
-                mentioned[attribute.variable].add(attribute.element)
-            if all(elements in _MEASURED for elements in mentioned.values()):
-                which = " ".join(sorted({attribute.element for attribute in clause.attributes()}))
-                clauses.setdefault((*self._pair_of(clause), which), []).append(clause)
         return {
             (first, second, which): self._sample(first, second, of_pair)
-            for (first, second, which), of_pair in clauses.items()
+            for (first, second, which), of_pair in conditions_by_set(self.pattern).items()
         }
 
     def partition(self) -> PairSample | None:
@@ -94,28 +136,7 @@ class Sampler:
         if attribute is None:
             return None
         values = self.reader.read(self.stream, attribute, slice(None))
-        present = values[~np.isnan(values)]
-        _, sizes = np.unique(present, return_counts=True)
-        # A missing value equals no other.
-        alone = len(values) - len(present)
-        return PairSample(
-            float(len(values)) ** 2, float((sizes.astype(np.float64) ** 2).sum()) + alone, 0.0
-        )
-
-    def _partition_clauses(self) -> list[Clause]:
-        attribute = self.pattern.strategy.attribute
-        if attribute is None:
-            return []
-        found = {
-            pair: Clause((Comparison("=", *(Attribute(name, attribute) for name in pair)),))
-            for branch in self.pattern.branches()
-            for pair in combinations(branch.positive_names, 2)
-        }
-        return list(found.values())
-
-    def _pair_of(self, clause: Clause) -> tuple[str, str]:
-        names = sorted(clause.variables, key=self.pattern.names.index)
-        return names[0], names[-1]
+        return pairs_of_a_partition(values)
 
     def _sample(self, first: str, second: str, clauses: list[Clause]) -> PairSample:
         if first == second:
@@ -195,7 +216,7 @@ class Sampler:
         return held
 
 
-def _order_in_all_branches(pattern: Pattern) -> set[tuple[str, str]]:
+def order_in_all_branches(pattern: Pattern) -> set[tuple[str, str]]:
     """Pairs of names with the same order in time in all branches that have both."""
     ordered: set[tuple[str, str]] = set()
     unordered: set[tuple[str, str]] = set()

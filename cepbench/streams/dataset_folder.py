@@ -33,6 +33,14 @@ MONTH = "month"
 
 _FORMAT = 1
 
+#: Kinds of data whose events have an attribute ``symbol``, so that their types are in ``type``.
+_WITH_SYMBOLS = frozenset({"stock-ticker"})
+
+
+def type_column(kind: str) -> str:
+    """The column with the types of events in data of a kind."""
+    return "type" if kind in _WITH_SYMBOLS else "symbol"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:

@@ -225,7 +225,7 @@ class EventStream:
         cls,
         path: str | Path,
         *,
-        type: str = "symbol",
+        type: str | None = None,
         time: str = "ts",
         attributes: Iterable[str] | None = None,
         types: Iterable[str] | None = None,

@@ -43,7 +43,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
             stream.column(pattern.strategy.attribute)
         except StreamError as error:
             raise StreamError(f"STRATEGY {pattern.strategy}: {error}") from None
-    for clause in pattern.conditions:
+    for clause in pattern.expanded.conditions:
         for comparison in clause.comparisons:
             _check_comparison(comparison, clause, stream)
     for column in pattern.returns:

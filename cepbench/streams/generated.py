@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from cepbench.arguments import choice
 from cepbench.errors import DatasetError, did_you_mean
-from cepbench.streams.dataset_folder import Declaration
+from cepbench.streams.dataset_folder import Declaration, type_column
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import TenSymbols
 from cepbench.streams.web_log import WebLog
 
@@ -58,12 +59,12 @@ class GeneratedStream(Protocol):
         """Path of each file below the folder of the data set -> its arguments of :meth:`table`."""
 
     def table(self, *part: Any) -> pa.Table:
-        """The events of a part, with columns ``symbol`` (a dictionary of all types) and ``ts``."""
+        """The events of a part, with a dictionary of all types in :func:`type_column`, and ``ts``."""
 
 
 #: Kind of data set -> the stream that it is generated from.
 GENERATED: Mapping[str, type[GeneratedStream]] = {
-    stream.kind: stream for stream in (NasdaqStyle, StockRates, TenSymbols, WebLog)
+    stream.kind: stream for stream in (NasdaqStyle, StockRates, StockTicker, TenSymbols, WebLog)
 }
 
 
@@ -114,9 +115,9 @@ def write_file(
     name, part = file
     table = stream.table(*part)
     write_table(table, path / name)
-    symbols = table.column("symbol").combine_chunks()
-    counts = np.bincount(symbols.indices, minlength=len(symbols.dictionary))
-    return dict(zip(symbols.dictionary.to_pylist(), counts.tolist(), strict=True)), table.schema
+    types = table.column(type_column(stream.kind)).combine_chunks()
+    counts = np.bincount(types.indices, minlength=len(types.dictionary))
+    return dict(zip(types.dictionary.to_pylist(), counts.tolist(), strict=True)), table.schema
 
 
 def declaration_of(

@@ -20,7 +20,7 @@ from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
-from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration
+from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration, type_column
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -29,7 +29,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 def columns_of_parquet(
     path: str | Path,
     *,
-    type: str = "symbol",
+    type: str | None = None,
     time: str = "ts",
     attributes: Iterable[str] | None = None,
     types: Iterable[str] | None = None,
@@ -45,7 +45,8 @@ def columns_of_parquet(
     path : path
         A data set that cepbench generated or ingested, or any Parquet file or folder of them.
     type, time : str
-        Columns of each event's type and timestamp.
+        Columns of each event's type and timestamp. By default the type is in ``symbol``, or where
+        the kind of a cepbench data set has it.
     attributes : iterable of str, optional
         Columns to read as attributes; by default all others.
     types : iterable of str, optional
@@ -75,11 +76,14 @@ def columns_of_parquet(
     """
     if not isinstance(path, str | os.PathLike):
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
-    text(type, "type", StreamError)
+    if type is not None:
+        text(type, "type", StreamError)
     text(time, "time", StreamError)
     if attributes is not None:
         attributes = texts(attributes, "attributes", StreamError)
     declaration = read_declaration(path)
+    if type is None:
+        type = type_column(declaration.kind if declaration else "")
     wanted = None if types is None else texts(types, "types", StreamError)
     keep = wanted
     if declaration is not None:

@@ -14,12 +14,14 @@ def test_the_benchmark_runs_and_writes(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.syspath_prepend(FOLDER)
     bench = importlib.import_module("bench_adaptation")
     out = tmp_path / "deeper" / "rows.parquet"
-    bench.main(["--rounds", "2", "--batch-size", "4096", "--repetitions", "1", "--out", str(out)])
+    short = ["--rounds", "2", "--batch-size", "4096", "--repetitions", "1", "--windows", "50"]
+    bench.main([*short, "--out", str(out)])
     shown = capsys.readouterr().out
     rows = pd.read_parquet(out)
     plans = ["adaptive", *bench.PLANS]
     assert len(rows) == 2 * len(plans) * len(bench.SEGMENTS)
     assert (rows["seconds"] > 0).all()
     assert shown.count("x the best plan over the whole stream") == 2
+    assert shown.count("window 50: a switch takes ") == 1
     # One for each change of the stream.
     assert shown.count("\n  2 switches, of ") == 2

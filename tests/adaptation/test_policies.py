@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.adaptation.averages import EVENTS, SPAN, Averages
 from cepbench.adaptation.policies import ADAPTATION_POLICIES, Situation
 from cepbench.errors import (
     AdaptationError,
@@ -187,28 +186,6 @@ def test_what_cannot_adapt_is_refused() -> None:
         cep.adapt("PATTERN AND(A a, B b) WITHIN 0 units", DRIFT)
     with pytest.raises(StreamError, match="no event of type 'D'"):
         cep.adapt("PATTERN SEQ(A a, D d) WITHIN 1 units", DRIFT)
-
-
-def test_averages_are_bounded_and_never_zero() -> None:
-    """All events if they are few, the last ones otherwise; what never came counts as half."""
-    averages = Averages(PATTERN, 0, EVENTS)
-    assert averages.current() is None
-    averages.add(DRIFT[:EVENTS])
-    exact = cep.measure_statistics(PATTERN, DRIFT[:EVENTS], pairs=10**6)
-    found = averages.current()
-    assert found.rates == exact.rates
-    assert found.selectivity("a", "c") == pytest.approx(exact.selectivity("a", "c"), abs=0.1)
-    again = Averages(PATTERN, 0, EVENTS)
-    again.restore(averages.packed())
-    assert again.current() == found
-    for _ in range(SPAN // EVENTS):
-        averages.add(DRIFT[SEGMENT:])
-    assert averages.current().rates == averages.of(DRIFT[-EVENTS:]).rates
-    only = stream_of(pd.DataFrame({"type": ["A", "C"] * 9, "time": range(18), "x": range(18)}))
-    rare = Averages(cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x > c.x WITHIN 9 units"), 0, 9)
-    found = rare.of(only)
-    assert found.rates["b"] == pytest.approx(0.5 / 17)
-    assert 0 < found.selectivity("a", "c") < 0.02
 
 
 def test_returned_columns() -> None:

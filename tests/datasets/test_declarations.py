@@ -24,9 +24,10 @@ from tests.conftest import CATALOGUE
 NAMES = sorted(file.parent.name for file in CATALOGUE.glob("*/dataset.toml"))
 
 
-def test_the_six_data_sets_are_there() -> None:
+def test_the_seven_data_sets_are_there() -> None:
     assert NAMES == [
-        "lobster", "minute-bars", "nasdaq-style", "stock-rates", "ten-symbols", "web-log",
+        "lobster", "minute-bars", "nasdaq-style", "stock-rates", "stock-ticker", "ten-symbols",
+        "web-log",
     ]  # fmt: skip
 
 

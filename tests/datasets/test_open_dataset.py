@@ -49,7 +49,8 @@ def test_the_list_names_every_variant_and_how_to_get_it(catalogue: Path) -> None
         "nasdaq-style/sample", "nasdaq-style/quick", "nasdaq-style/full", "ten-symbols/sample",
         "ten-symbols/quick", "minute-bars/sample", "lobster/sample", "stock-rates/sample",
         "stock-rates/quick", "stock-rates/full", "stock-rates/segments", "web-log/sample",
-        "web-log/quick", "web-log/full",
+        "web-log/quick", "web-log/full", "stock-ticker/sample", "stock-ticker/quick",
+        "stock-ticker/full",
     }  # fmt: skip
     at_hand = listed["at hand"]
     assert at_hand["lobster/sample"] == "here"

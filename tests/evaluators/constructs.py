@@ -90,7 +90,7 @@ _GROUPS = tuple(
 )
 _CONTIGUOUS = ("strict_contiguity", "partition_contiguity")
 
-_ELEMENTS = ("each", "first", "last", "whole", "previous", "before")
+_ELEMENTS = ("each", "first", "last", "whole", "previous", "before", "rest")
 
 #: One for each construct, and all of them together.
 FAMILIES = {
@@ -186,6 +186,7 @@ def construct_cases(
             "seconds" if is_datetime else "units",
         ),
         draw(_strategies(family)),
+        equivalences=draw(st.sampled_from([(), (), (), ("y",), ("s",), ("x", "y")])),
     )
     branches = pattern.branches()
     if (
@@ -351,7 +352,7 @@ def _clauses(draw: st.DrawFn, groups: list[dict[str, Kind]], *, division: bool) 
 def _set_comparisons(draw: st.DrawFn, names: Sequence[str], sets: Sequence[str]) -> Comparison:
     """A comparison of something of a set with something of the same or another variable."""
     # An index that runs over the elements of two sets is refused.
-    elements = _ELEMENTS if len(sets) == 1 else _ELEMENTS[:-2]
+    elements = _ELEMENTS if len(sets) == 1 else _ELEMENTS[:-3]
     left = draw(_of_set(sets[0], elements))
     other = names[-1] if names[-1] != sets[0] else names[0]
     right = draw(

@@ -195,7 +195,7 @@ def comparisons(draw: st.DrawFn, names: list[str], *, division: bool) -> Compari
         )
         return Comparison(draw(st.sampled_from(["=", "!="])), Attribute(names[0], "s"), draw(other))
     constants = st.integers(-2, 3).map(lambda value: Constant(float(value)))
-    signs = st.sampled_from("+-*/" if division else "+-*")
+    signs = st.sampled_from("+-*/%" if division else "+-*")
     expressions: st.SearchStrategy[Expression] = st.recursive(
         attributes | constants,
         lambda part: st.builds(Negative, part) | st.builds(Arithmetic, signs, part, part),

@@ -14,6 +14,7 @@ from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.zstream.assembly import Assembly
 from cepbench.evaluators.zstream.stars import Stars
+from cepbench.evaluators.zstream.zstream import warm_up
 from cepbench.kernels.zstream import bounds
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -84,6 +85,7 @@ def test_no_record_of_query_6_is_made(tree: Any, monkeypatch: pytest.MonkeyPatch
     within = np.subtract.outer(g, i) <= window
     expected = int((((i[:, None] < s) @ before.astype(int)) * (after @ within.astype(int)).T).sum())
     events = pd.DataFrame({"type": kinds, "time": range(400), "x": x})
+    warm_up()
     monkeypatch.delattr(Assembly, "_evaluate")
     found = evaluate(
         "PATTERN SEQ(I i, S s, O o, G g) WHERE o.x > s.x AND o.x > g.x WITHIN 300 units",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cepbench.patterns.model import Pattern, Variable
-from tests.naive.values import Event, clause_true
+from tests.naive.values import Event, clause_true, share
 
 
 def with_groups(
@@ -67,5 +67,6 @@ def _fitting(
         and position not in binding.values()
         and in_order({**binding, group.name: position})
         and max(*times, row["time"]) - min(*times, row["time"]) <= pattern.window.length
+        and share([*bound.values(), row], pattern.equivalences)
         and all(clause_true(clause, {**bound, group.name: [row]}) for clause in choosing)
     ]

@@ -16,7 +16,7 @@ import pandas as pd
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
 from tests.naive.groups import with_groups
 from tests.naive.selection import selected
-from tests.naive.values import Bound, Event, clause_true
+from tests.naive.values import Bound, Event, clause_true, share
 
 #: Positions of a match by variable: a number, or for Kleene variables and groups a tuple of them.
 Binding = dict[str, int | tuple[int, ...]]
@@ -185,6 +185,7 @@ def _fits(
     return (
         max(times) - min(times) <= pattern.window.length
         and _in_order(part, binding, rows)
+        and share([rows[position] for position in _positions(binding)], pattern.equivalences)
         and all(
             clause_true(clause, bound)
             for clause in pattern.conditions

@@ -56,7 +56,7 @@ def _elements_looked_at(expression):
     match expression:
         case Attribute(variable, _, "each"):
             return [(variable, 0)]
-        case Attribute(variable, _, "previous"):
+        case Attribute(variable, _, "previous" | "rest"):
             return [(variable, 1)]
         case Aggregate(_, attribute, True):
             return [(attribute.variable, 1)]
@@ -81,7 +81,7 @@ def value_of(expression, bound: Bound, at: dict[str, int]):
             events = bound[variable]
             if not isinstance(events, list):
                 return _plain(events[name])
-            if element == "each":
+            if element in ("each", "rest"):
                 return _plain(events[at[variable]][name])
             if element == "previous":
                 return _plain(events[at[variable] - 1][name])
@@ -99,6 +99,8 @@ def value_of(expression, bound: Bound, at: dict[str, int]):
             return -value_of(operand, bound, at)
         case Arithmetic("/", left, right):
             return _divide(value_of(left, bound, at), value_of(right, bound, at))
+        case Arithmetic("%", left, right):
+            return _remainder(value_of(left, bound, at), value_of(right, bound, at))
         case Arithmetic(sign, left, right):
             return _ARITHMETIC[sign](value_of(left, bound, at), value_of(right, bound, at))
     raise AssertionError(expression)
@@ -126,6 +128,24 @@ def _divide(left: float, right: float) -> float:
     if left == 0 or math.isnan(left):
         return math.nan
     return math.inf * math.copysign(1, left) * math.copysign(1, right)
+
+
+def _remainder(left: float, right: float) -> float:
+    return (
+        math.nan
+        if missing(left) or missing(right) or math.isinf(left) or not right
+        else (math.fmod(left, right))
+    )
+
+
+def share(events: list[Event], attributes: tuple[str, ...]) -> bool:
+    """Whether the events have one value of each attribute; a single event need have none."""
+    first, *others = events
+    return all(
+        not missing(first[name]) and event[name] == first[name]
+        for event in others
+        for name in attributes
+    )
 
 
 def missing(value) -> bool:

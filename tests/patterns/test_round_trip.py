@@ -19,6 +19,7 @@ from cepbench.patterns.expressions import AGGREGATES, ELEMENTS
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
+    OUTPUTS,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -86,7 +87,7 @@ expressions: st.SearchStrategy[Expression] = st.recursive(
     st.one_of(attributes, attributes, aggregates, numbers.map(Constant)),
     lambda inner: st.one_of(
         st.builds(Negative, inner),
-        st.builds(Arithmetic, st.sampled_from("+-*/"), inner, inner),
+        st.builds(Arithmetic, st.sampled_from("+-*/%"), inner, inner),
     ),
     max_leaves=5,
 )
@@ -134,6 +135,7 @@ windows = st.builds(
 )
 strategies = st.one_of(
     st.just(ANY),
+    st.just(Strategy("next")),
     st.builds(Strategy, st.sampled_from(["consuming", "strict_contiguity"])),
     st.builds(Strategy, st.just("partition_contiguity"), names),
 )
@@ -167,10 +169,12 @@ def patterns(draw: st.DrawFn) -> Pattern:
     structure = draw(structures(variables))
     window, strategy = draw(windows), draw(strategies)
     try:
-        Pattern(structure, (), window, strategy)
+        Pattern(structure, (), window)
     except PatternOperatorError:  # some branch has negated variables only
         variables = [dataclasses.replace(v, kind=Kind.PLAIN) for v in variables]
         structure = draw(structures(variables))
+    if strategy.name == "next" and structure.has_and():
+        strategy = ANY
     clauses, seen = [], set()
     for disjunction in draw(disjunctions):
         first, second = (variables[place % len(variables)] for place in draw(pairs))
@@ -189,7 +193,9 @@ def patterns(draw: st.DrawFn) -> Pattern:
         value = first.name if value is None else renamed(value, {"first": first, "second": second})
         if is_allowed(structure, (), (*returns, Returned(value, alias))):
             returns += (Returned(value, alias),)
-    return Pattern(structure, tuple(clauses), window, strategy, returns)
+    equivalences = tuple(draw(st.lists(names, max_size=2)))
+    output = draw(st.sampled_from(OUTPUTS))
+    return Pattern(structure, tuple(clauses), window, strategy, returns, equivalences, output)
 
 
 def is_allowed(
@@ -223,12 +229,14 @@ def test_text_of_a_pattern_parses_back_to_it(pattern: Pattern, over_lines: bool)
 def test_branches_share_everything_but_the_alternatives(pattern: Pattern) -> None:
     branches = pattern.branches()
     if Operator.OR not in operators_of(pattern.structure):
-        assert branches == (pattern,)
+        assert branches == (pattern.expanded,)
     assert {name for branch in branches for name in branch.names} == set(pattern.names)
-    assert {clause for b in branches for clause in b.conditions} == set(pattern.conditions)
+    conditions = set(pattern.expanded.conditions)
+    assert {clause for b in branches for clause in b.conditions} == conditions
     for branch in branches:
         assert Operator.OR not in operators_of(branch.structure)
         assert (branch.window, branch.strategy) == (pattern.window, pattern.strategy)
+        assert branch.output == pattern.output
         assert branch.positive
         assert reread(str(branch)) == branch
 
@@ -267,6 +275,7 @@ WHOLE = [
     "PATTERN OR(SEQ(A a, NOT(C c), KL(B b)), B b+) WHERE a.x < 3 STRATEGY consuming WITHIN 5 s",
     "PATTERN A; !B & (C+ b[] | D) WHERE any_match(A) { [x] ; b[i].x < avg(b[..i-1].y) } WITHIN 5 s",
     "PATTERN SEQ(B+ b) WHERE b[1].x<b[b.LEN].y STRATEGY partition_contiguity(x) WITHIN 5 s",
+    "PATTERN B+; C WHERE [y] AND B[2..].x % 5 = 0 STRATEGY next OUTPUT non_overlap WITHIN 5 s",
 ]
 
 

@@ -269,7 +269,8 @@ def test_conditions_by_hand_are_checked_too(left: object, words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "attribute", "words"),
     [
-        ("next", None, "the strategy is one of any, consuming, .*, not 'next'"),
+        ("first", None, "the strategy is one of any, consuming, .*, next, not 'first'"),
+        ("next", "x", "takes no attribute"),
         ("partition_contiguity", None, "needs the attribute"),
         ("consuming", "x", "takes no attribute; leave out 'x'"),
     ],
@@ -343,3 +344,23 @@ def test_zstream_s_notation_of_groups(written: str) -> None:
         UnsupportedPatternError, match=r"write GROUP\(B b, .\), or parse with dialect"
     ):
         pattern_of(f"A; {written}; C")
+
+
+@pytest.mark.parametrize(
+    ("items", "column", "words"),
+    [
+        ("AND(A a, B b)", 13, "AND under next, whose runs bind the items of a SEQ one by one"),
+        ("SEQ(A a, OR(B b, AND(C c, D d)))", 13, "AND under next"),
+        ("SEQ(A a, GROUP(B b, +))", 24, r"GROUP\(B b, \+\) under next"),
+    ],
+)
+def test_what_runs_of_an_automaton_cannot_bind(items: str, column: int, words: str) -> None:
+    with pytest.raises(PatternOperatorError, match=words) as refused:
+        parse(f"PATTERN {items} STRATEGY next WITHIN 9 s")
+    assert refused.value.column == column
+
+
+def test_outputs_by_hand_are_checked_too() -> None:
+    structure = Structure(Operator.SEQ, (A,))
+    with pytest.raises(PatternError, match="the output is one of all, non_overlap, not 'some'"):
+        Pattern(structure, (), Window(9, "units"), output="some")

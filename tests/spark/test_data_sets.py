@@ -20,6 +20,7 @@ from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
+from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.web_log import WebLog
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def digests(path: Path) -> dict[str, str]:
     [
         NasdaqStyle(identifiers=25, days=22, seed=9),
         StockRates(900_000, 9, segments=[{"rates": {"IBM": 9.0}}, {}]),
+        StockTicker(900_000, 9),
         WebLog(days=2, seed=9),
     ],
     ids=lambda stream: stream.kind,

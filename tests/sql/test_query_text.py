@@ -196,7 +196,17 @@ REFUSED: dict[str, tuple[Callable[[], str], type[cep.CepbenchError], str]] = {
     "consuming": (
         lambda: cep.to_sql(pattern("SEQ(A a, B b) STRATEGY consuming")),
         UnsupportedPatternError,
-        "consuming depends on the matches reported before",
+        "STRATEGY consuming depends on what was matched before",
+    ),
+    "next": (
+        lambda: cep.to_sql(pattern("SEQ(A a, B b) STRATEGY next")),
+        UnsupportedPatternError,
+        "STRATEGY next depends on what was matched before",
+    ),
+    "non-overlap": (
+        lambda: cep.to_sql(pattern("SEQ(A a, B b) OUTPUT non_overlap")),
+        UnsupportedPatternError,
+        "OUTPUT non_overlap depends on what was matched before",
     ),
     "case": (
         lambda: cep.to_sql(pattern("SEQ(A a, B A)")),

@@ -585,7 +585,7 @@ class Events:
                 return values[negated[entry] - self.first]
             if not isinstance(column, SetColumn):
                 return values[column[row[entry]] - self.first]
-            if attribute.element in ("each", "previous"):
+            if attribute.element in ("each", "rest", "previous"):
                 places = element - (attribute.element == "previous")
                 return values[column.positions[places] - self.first]
             ends = column.first() if attribute.element == "first" else column.last()

@@ -46,6 +46,7 @@ ARITHMETIC = {
     "-": instructions.SUBTRACT,
     "*": instructions.MULTIPLY,
     "/": instructions.DIVIDE,
+    "%": instructions.MODULO,
 }
 _FUNCTIONS = {
     "sum": instructions.SUM,
@@ -56,6 +57,7 @@ _FUNCTIONS = {
 }
 _MEMBERS = {
     "each": instructions.LOAD_MEMBER,
+    "rest": instructions.LOAD_MEMBER,
     "previous": instructions.LOAD_PREVIOUS,
     "first": instructions.LOAD_FIRST,
     "last": instructions.LOAD_LAST,

@@ -193,6 +193,11 @@ class Assembly:
                 tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
         return made
 
+    def make(self, number: int) -> None:
+        """Make the records of one operator, from those that are in the buffers below it."""
+        made = self._evaluate(number, self._operators.joins[number])
+        self.tallies[len(self._leaves) + number, counts.CREATED] = made
+
     def _span(self, number: int, join: Join) -> int:
         """The sum of the times that an operator's new records extend over."""
         rows = self.buffers[number].new

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.evaluators.zstream.buffers import Leaf
-from cepbench.evaluators.zstream.operators import Negation, operators_of
+from cepbench.evaluators.zstream.operators import Join, Negation, operators_of
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.zstream.reading import read_events, read_times
@@ -37,6 +38,11 @@ FEWEST_EVENTS = 64
 SAMPLE = 1024
 
 _NO_MEMBERS = np.empty(0, np.int64)
+
+
+def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """Records with these leaves as columns, as those of a join."""
+    return rows[[columns.index(leaf) for leaf in join.columns]]
 
 
 class ZStreamEngine(PlanEngine):
@@ -349,6 +355,70 @@ class ZStreamEngine(PlanEngine):
     def _too_many(self) -> PartialMatchLimitError:
         stored = self._counts[len(self._leaves) :, counts.PEAK]
         return self.too_many(self.layout.nodes[len(self._leaves) + int(stored.argmax())])
+
+    def adopt(self, old: ZStreamEngine) -> bool:
+        """Go on where another plan for the same branch is, with its buffers; whether that is possible.
+
+        Leaf buffers are taken over, and so are those of joins of the same variables and negations.
+        Other records that later rounds read are made from them. It is not possible if conditions
+        read values that the other plan's do not, if there are alternatives to choose from, or if
+        there were too many records for a round.
+
+        Notes
+        -----
+        Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
+        """
+        operators, given = self._operators, old._operators
+        if len(self._alternatives) > 1 or operators.looks_back != given.looks_back:
+            return False
+        leaves = []
+        for leaf, values, stored in zip(old._leaves, operators.values, given.values, strict=True):
+            if not values.keys() <= stored.keys():
+                return False
+            columns = [stored[expression] for expression in values]
+            # All that an assembly round has seen is new to the joins that have to be evaluated.
+            leaves.append(
+                replace(leaf, values=leaf.values[columns], fresh=leaf.base, stop=leaf.fresh)
+            )
+        held = {
+            join.made_of: (join.columns, rows)
+            for join, rows in zip(given.made, old._records, strict=False)
+            if join.is_kept
+        }
+        assembly = Assembly(
+            operators,
+            leaves,
+            self._records,
+            most=MOST_RECORDS,
+            cuts=True,
+            reports=False,
+            code=self.task.reader.code,
+        )
+        read: set[int] = set()
+        to_make = []
+        for number, join in reversed([*enumerate(operators.made)]):
+            if not join.is_kept and number + len(leaves) not in read:
+                continue
+            if join.made_of in held:
+                assembly.buffers[number].new = _with_columns(join, *held[join.made_of])
+            else:
+                read |= {join.outer, join.inner}
+                to_make.append(number)
+        try:
+            for number in reversed(to_make):
+                assembly.make(number)
+        except TooManyRecords:
+            return False
+        for leaf, its in zip(leaves, old._leaves, strict=True):
+            leaf.fresh, leaf.stop = its.fresh, its.stop
+        self._leaves = leaves
+        for number, join in enumerate(operators.made):
+            if join.is_kept:
+                self._records[number] = assembly.buffers[number].new
+        self._pending = _with_columns(operators.joins[-1], given.joins[-1].columns, old._pending)
+        self._is_new = False
+        self._count(assembly, 0)
+        return True
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""

@@ -109,6 +109,8 @@ class Join:
         Columns that can hold the first, the last event of a record.
     is_kept : bool
         Whether later rounds read its records.
+    applied : frozenset of str
+        The negated variables that its records are checked against.
     """
 
     outer: int
@@ -133,6 +135,12 @@ class Join:
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     is_kept: bool = False
+    applied: frozenset[str] = frozenset()
+
+    @property
+    def made_of(self) -> tuple[frozenset[int], frozenset[str]]:
+        """Leaves and negations, by which the records of all plans are the same."""
+        return frozenset(self.columns), self.applied
 
     @property
     def is_range(self) -> bool:
@@ -307,6 +315,11 @@ class Operators:
         """The number of a bound of a star."""
         return self._numbers[bound]
 
+    @property
+    def made(self) -> list[Join]:
+        """The joins whose records are made, but for the root."""
+        return [] if self.stars else self.joins[: -2 if self.counts_last else -1]
+
     def _can_count_last(self) -> bool:
         leaves, root = len(self.leaves), self.joins[-1]
         if root.outer < leaves or root.inner >= leaves or not root.is_range:
@@ -368,6 +381,14 @@ class Operators:
         pushed = self._push_negations(join, node.checks)
         self._add_conditions(join, node)
         self._add_negations(join, [check for check in node.checks if check not in pushed])
+        below = [
+            self.joins[side - len(self.leaves)]
+            for side in (outer, inner)
+            if side >= len(self.leaves)
+        ]
+        join.applied = frozenset(check.name for check in node.checks).union(
+            *(child.applied for child in below)
+        )
         return join
 
     def _is_swapped(self, number: int, node: Node) -> bool:

@@ -27,7 +27,7 @@ import pandas as pd
 from cepbench.arguments import flag, whole
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.plan_runs.run import PlanRun
-from cepbench.evaluators.protocol import Evaluator, Option, Task
+from cepbench.evaluators.protocol import Evaluator, Option, Run, Task
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.zstream.engine import ZStreamEngine
 from cepbench.patterns.parse import parse
@@ -40,6 +40,7 @@ _WARM_UP = (
     ("SEQ(A a, B b, C c) WHERE a.x < b.x", (("a", "b"), "c"), True),
     ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), True),
     ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), False),
+    ("SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x", (("a", "b"), ("c", "d")), False),
     ("SEQ(A a, NOT(B b), C c) WHERE b.x < c.x", ("a", "c"), True),
     ("SEQ(A a, NOT(B b), C c) WHERE b.x < c.x AND a.x < b.x", ("a", "c"), False),
 )
@@ -81,6 +82,19 @@ class ZStreamRun(PlanRun):
         super().__init__(task, [part.tree for part in task.plan.parts], opened)
         self._opened = engines
 
+    def adopt(self, old: Run) -> bool:
+        """See :meth:`cepbench.evaluators.protocol.Adopting.adopt`."""
+        assert isinstance(old, ZStreamRun)
+        for text in old._reader.texts:
+            self._reader.code(text)
+        self._first, self._last, self._union = old._first, old._last, old._union
+        # An engine of groups has a state of its own.
+        return (
+            not any(branch.groups for branch in self._task.pattern.branches())
+            and self._reader.texts == old._reader.texts
+            and all(map(ZStreamEngine.adopt, self._opened, old._opened))
+        )
+
     def metrics(self) -> Metrics:
         """Metrics of the run so far, with the rounds of all branches."""
         idle, assembly = np.sum([engine.rounds for engine in self._opened], axis=0).tolist()
@@ -101,5 +115,6 @@ ZSTREAM = Evaluator(
     latency=True,
     node_times=True,
     snapshots=True,
+    adopts=True,
     source="[mei2009]_, section 4",
 )

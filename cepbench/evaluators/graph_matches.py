@@ -1,0 +1,66 @@
+"""The matches of a graph as columns of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cepbench.evaluators.matches import Column, SetColumn
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
+from cepbench.kernels.match_graph import enumeration
+from cepbench.kernels.match_graph.graph import MatchGraph
+from cepbench.patterns.model import Variable
+
+#: Members of sets for which a chunk has room, per match.
+_MEMBERS = 16
+
+
+def graph_chunks(
+    graph: MatchGraph,
+    roots: np.ndarray,
+    earliest: np.ndarray,
+    variables: Sequence[Variable],
+    first_chunk: int = FIRST_CHUNK,
+) -> Iterator[list[Column]]:
+    """The matches that end in some nodes, in chunks as :class:`BranchMatches` has them.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+        Unchanged until the last chunk.
+    roots, earliest : ndarray of int64, shape (n,)
+        The last events of matches, and for each the position of the first event in its window.
+    variables : sequence of Variable
+        The positive ones, in written order; items of the graph are their numbers.
+    first_chunk : int
+        Matches in the first chunk; later ones are larger.
+
+    Yields
+    ------
+    list of Column
+        A column for each variable. Matches are in the order of ``roots``.
+    """
+    is_set = np.array([variable.is_set for variable in variables])
+    sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
+    search, rows, status = enumeration.new_search(len(variables)), first_chunk, enumeration.FULL
+    while status != enumeration.ENDED:
+        members = max(_MEMBERS * rows, int(search.progress[enumeration.LENGTH]))
+        # Of a larger chunk than needed, the rest is never touched and takes no memory.
+        chunk = enumeration.Chunk(
+            np.zeros((len(variables), 1 + rows), np.int64),
+            np.empty((int(is_set.sum()), members), np.int64),
+        )
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.enumerate_matches(graph, roots, earliest, sets, search, chunk)
+        while status == enumeration.CRAMPED:
+            search = enumeration.roomier(search)
+            status = enumeration.enumerate_matches(graph, roots, earliest, sets, search, chunk)
+        written = search.progress[enumeration.WRITTEN]
+        columns: list[Column] = []
+        for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
+            its = ends[1:] if place < 0 else SetColumn(ends, chunk.members[place, : ends[-1]])
+            columns.append(its)
+        if written:
+            yield columns
+        rows = min(2 * rows, LARGEST_CHUNK)

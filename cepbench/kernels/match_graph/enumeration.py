@@ -1,0 +1,168 @@
+"""Enumeration of the matches of a graph, depth first, into columns that Arrow takes as they are.
+
+From an event the search goes to its predecessor, from a union to each of its histories that begin
+within the window. Every union visited has such a history at its head, so the delay between two
+matches is linear in their lengths.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.match_graph.graph import (
+    HEAD,
+    ITEM,
+    LEFT,
+    NONE,
+    POSITION,
+    PREDECESSOR,
+    RIGHT,
+    UNION,
+    is_live,
+)
+
+# What PROGRESS holds: roots begun, nodes pending, matches written, events of the last match.
+ROOTS, PENDING, WRITTEN, LENGTH, PROGRESS = 0, 1, 2, 3, 4
+
+# Why the search returns: it has ended, the chunk is full, or the search needs more room itself.
+ENDED, FULL, CRAMPED = 0, 1, 2
+
+
+class Search(NamedTuple):
+    """A depth-first search where it paused."""
+
+    pending: np.ndarray  #: int64 (2, room): nodes not yet visited, and events chosen before them
+    path: np.ndarray  #: int64 (2, room): positions and items of the events chosen, last one first
+    begins: np.ndarray  #: int64 (items + 1,): where the events of each item begin in the path
+    progress: np.ndarray  #: int64 (PROGRESS,)
+
+
+class Chunk(NamedTuple):
+    """Matches written."""
+
+    ends: np.ndarray  #: int64 (items, 1 + rows): from 1 on, positions, or the ends of sets
+    members: np.ndarray  #: int64 (sets, members): positions in the sets of each item that has them
+
+
+def new_search(items: int) -> Search:
+    """A search that has not begun.
+
+    Parameters
+    ----------
+    items : int
+        Positive items of the pattern.
+    """
+    room = 64
+    return Search(
+        np.empty((2, room), np.int64),
+        np.empty((2, room), np.int64),
+        np.empty(items + 1, np.int64),
+        np.zeros(PROGRESS, np.int64),
+    )
+
+
+def roomier(search: Search) -> Search:
+    """The search with twice the room, after it returned ``CRAMPED``.
+
+    Parameters
+    ----------
+    search : Search
+    """
+    return search._replace(
+        pending=np.concatenate((search.pending, np.empty_like(search.pending)), axis=1),
+        path=np.concatenate((search.path, np.empty_like(search.path)), axis=1),
+    )
+
+
+@njit_in_place
+def enumerate_matches(graph, roots, earliest, sets, search, chunk):
+    """Write matches until all are written or the chunk is full.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest : int64 arrays, shape (n,)
+        The last events of matches, and the position of the earliest event in the window of each.
+    sets : int64 array, shape (items,)
+        For each item the row of ``chunk.members`` that it is written to; -1 if it has one event.
+    search : Search
+        For a new chunk ``WRITTEN`` is 0.
+    chunk : Chunk
+        ``ends[:, 0]`` is 0.
+
+    Returns
+    -------
+    int
+        ``ENDED``, ``FULL`` or ``CRAMPED``.
+    """
+    nodes, mask = graph.nodes, len(graph.nodes) - 1
+    pending, path, progress = search.pending, search.path, search.progress
+    room = path.shape[1]
+    last = len(sets) - 1
+    while True:
+        if progress[PENDING] == 0:
+            if progress[ROOTS] == len(roots):
+                return ENDED
+            root = progress[ROOTS]
+            progress[ROOTS] += 1
+            if not is_live(graph, roots[root], earliest[root]):
+                continue
+            pending[0, 0], pending[1, 0] = roots[root], 0
+            progress[PENDING] = 1
+        bound = earliest[progress[ROOTS] - 1]
+        progress[PENDING] -= 1
+        node, depth = pending[0, progress[PENDING]], pending[1, progress[PENDING]]
+        while node != NONE:
+            if progress[PENDING] + 3 > room or depth == room:
+                pending[0, progress[PENDING]], pending[1, progress[PENDING]] = node, depth
+                progress[PENDING] += 1
+                return CRAMPED
+            row = node & mask
+            item = nodes[row, ITEM]
+            if item == UNION:
+                for side in (RIGHT, LEFT):
+                    if is_live(graph, nodes[row, side], bound):
+                        pending[0, progress[PENDING]] = nodes[row, side]
+                        pending[1, progress[PENDING]] = depth
+                        progress[PENDING] += 1
+                node = nodes[row, HEAD]
+                continue
+            path[0, depth], path[1, depth] = nodes[row, POSITION], item
+            if depth == 0 or path[1, depth - 1] != item:
+                search.begins[item + 1] = depth
+            depth += 1
+            if nodes[row, PREDECESSOR] == NONE:
+                search.begins[0] = progress[LENGTH] = depth
+                if not _write(last, sets, search, chunk):
+                    pending[0, progress[PENDING]], pending[1, progress[PENDING]] = node, depth - 1
+                    progress[PENDING] += 1
+                    return FULL
+            node = nodes[row, PREDECESSOR]
+
+
+@njit_in_place
+def _write(last, sets, search, chunk):
+    """Write the path as a match; false if the chunk is full."""
+    progress, begins, ends = search.progress, search.begins, chunk.ends
+    row = progress[WRITTEN]
+    if row + 1 == ends.shape[1]:
+        return False
+    for item in range(last + 1):
+        size = begins[item] - begins[item + 1]
+        if sets[item] >= 0 and ends[item, row] + size > chunk.members.shape[1]:
+            return False
+    for item in range(last + 1):
+        # The events of an item are in the path before those of the item before it.
+        begin, end = begins[item + 1], begins[item]
+        if sets[item] < 0:
+            ends[item, row + 1] = search.path[0, begin]
+            continue
+        place = ends[item, row] + end - 1
+        for k in range(begin, end):
+            chunk.members[sets[item], place - k] = search.path[0, k]
+        ends[item, row + 1] = ends[item, row] + end - begin
+    progress[WRITTEN] = row + 1
+    return True

@@ -1,0 +1,158 @@
+"""A stock ticker: the synthetic stream of SASE+'s experiments.
+
+One tick a unit of time. Each has random numbers of its own, counted by its position, so the events
+do not depend on how the work is divided, and fewer events are the beginning of more.
+
+It models the event generator of [agrawal2008]_, section 6: events of one type with symbol, price and
+volume, in which "the price … has the probability p for increasing, (1 − p)/2 for decreasing, and
+(1 − p)/2 for staying the same".
+
+Differs from the paper
+----------------------
+The paper gives no step, and prices from 1 to 1000, which a price that mostly rises leaves. Here the
+step is 1 and only the first price is from 1 to 1000. With this the lengths of matches of its Table 2
+are reproduced; prices that wrap around halve two of them, and clipped prices stay multiples of 500.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from cepbench.arguments import number, whole
+from cepbench.errors import DatasetError
+from cepbench.seeds import counted_draws
+
+#: To be incremented with every change of the arithmetic below, which outdates stored data.
+ARITHMETIC = 1
+
+#: The single type of all events.
+TYPE = "STOCK"
+
+#: First prices and volumes are from 1 to this.
+MOST = 1000
+
+_FILE_EVENTS = 400_000
+
+# Purposes of random numbers.
+_OF_FIRST_PRICES, _OF_TICKS = range(2)
+
+
+@dataclass(frozen=True)
+class StockTicker:
+    """Ticks of some symbols.
+
+    Parameters
+    ----------
+    events : int
+    seed : int
+    p : float
+        Probability that a symbol's next price is higher by 1; it is lower by 1, or the same, with
+        half of the other probability each. Prices are unbounded.
+    symbols : int
+        Each tick is of one of them, 1, 2, …, with equal probability.
+
+    Raises
+    ------
+    DatasetError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> StockTicker(1000, p=0.55).table(0, 1000).num_rows
+    1000
+    """
+
+    kind: ClassVar[str] = "stock-ticker"
+    required: ClassVar[tuple[str, ...]] = ("events",)
+
+    events: int
+    seed: int = 0
+    p: float = 0.7
+    symbols: int = 2
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "events": whole(self.events, "events", DatasetError, least=1),
+            "seed": whole(self.seed, "seed", DatasetError, least=0),
+            "p": number(self.p, "p", DatasetError, least=0.0, most=1.0),
+            "symbols": whole(self.symbols, "symbols", DatasetError, least=1),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self) -> str:
+        """Of a folder beside those of other streams."""
+        return f"{self.kind}-{self.events}-{self.seed}-{self.p}-{self.symbols}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that decides the events, for the data set's declaration."""
+        return {
+            "events": self.events,
+            "seed": self.seed,
+            "arithmetic": ARITHMETIC,
+            "p": self.p,
+            "symbols": self.symbols,
+        }
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Nothing beyond the parameters."""
+        return {}
+
+    @property
+    def expected(self) -> float:
+        """The number of events."""
+        return float(self.events)
+
+    def files(self) -> dict[str, tuple[int, int]]:
+        """In the order of time: file -> its first tick, and the one after its last."""
+        return {
+            f"part-{place:05d}.parquet": (first, min(first + _FILE_EVENTS, self.events))
+            for place, first in enumerate(range(0, self.events, _FILE_EVENTS))
+        }
+
+    def table(self, first: int, last: int) -> pa.Table:
+        """The ticks from ``first`` to before ``last``, in the stored columns.
+
+        ``type`` (:data:`TYPE`), ``ts`` (the number of the tick, from 0), ``symbol``, ``price``,
+        ``volume``.
+        """
+        prices = 1 + (
+            counted_draws(self.seed, 0, self.symbols, _OF_FIRST_PRICES)[:, 0] % np.uint64(MOST)
+        ).astype(np.int64)
+        # A price is the sum of all steps before, so those of earlier files are drawn again.
+        for begin in range(0, first, _FILE_EVENTS):
+            codes, steps, _ = self._drawn(begin, min(begin + _FILE_EVENTS, first))
+            np.add.at(prices, codes, steps)
+        codes, steps, volumes = self._drawn(first, last)
+        order = np.argsort(codes, kind="stable")
+        of_symbol, own = codes[order], steps[order]
+        before = np.cumsum(own) - own
+        begins = np.searchsorted(of_symbol, of_symbol)
+        walked = np.empty(last - first, np.int64)
+        walked[order] = prices[of_symbol] + before - before[begins]
+        return pa.table(
+            {
+                "type": pa.DictionaryArray.from_arrays(
+                    np.zeros(last - first, np.int32), pa.array([TYPE])
+                ),
+                "ts": np.arange(first, last),
+                "symbol": 1 + codes,
+                "price": walked,
+                "volume": volumes,
+            }
+        )
+
+    def _drawn(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each tick: symbol from 0, step from its price to the symbol's next, volume; int64."""
+        draws = counted_draws(self.seed, first, last - first, _OF_TICKS)
+        codes = (draws[:, 0] % np.uint64(self.symbols)).astype(np.int64)
+        share = (draws[:, 1] >> np.uint64(11)) * 2.0**-53
+        steps = np.where(share < self.p, 1, np.where(share < (1 + self.p) / 2, -1, 0))
+        return codes, steps, 1 + (draws[:, 2] % np.uint64(MOST)).astype(np.int64)
