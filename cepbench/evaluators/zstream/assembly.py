@@ -110,7 +110,8 @@ class Assembly:
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         self.found: list[np.ndarray] = []
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
-        self._tables: dict[Table, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        #: The first row of the tested leaf, and bits as :meth:`_bits` gives them.
+        self._tables: dict[Table, tuple[int, np.ndarray, np.ndarray, np.ndarray]] = {}
         self._find_bounds()
 
     def _find_bounds(self) -> None:
@@ -484,12 +485,16 @@ class Assembly:
 
     def _bits_of(self, number: int, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Origins, words and ranks of a table that several nodes read; none if all bits are set."""
+        x, y = self._leaves[table.x], self._leaves[table.y]
         if table not in self._tables:
-            x, y = self._leaves[table.x], self._leaves[table.y]
             rows = np.arange(x.base, x.stop)
-            (offset,), *bits = self._bits(number, [(table, rows)], y.base)
-            self._tables[table] = (_NO_SIZES, *_NO_WORDS) if offset is None else tuple(bits)
-        return self._tables[table]
+            (offset,), origins, *bits = self._bits(number, [(table, rows)], y.base)
+            if offset is None:
+                origins = _NO_SIZES
+            self._tables[table] = x.base, origins, *bits
+        base, origins, words, ranks = self._tables[table]
+        # Events may have expired since.
+        return origins[x.base - base :], words, ranks
 
     def stored_by_star(self, number: int, starts: Sequence[int]) -> int:
         """How many records of a node later rounds may read, if none is made."""
