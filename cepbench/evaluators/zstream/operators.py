@@ -176,7 +176,7 @@ class Operators:
     hashing : bool
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
-        Whether matches are made, or only counted.
+        Whether matches are listed, or only counted.
 
     Attributes
     ----------
@@ -195,7 +195,8 @@ class Operators:
     stars : Stars or None
         If no record is made at all: the nodes that are counted instead.
     counts_last : bool
-        Whether matches are counted without making the records of the join before the root.
+        Whether matches are counted, or listed, without making the records of the join before the
+        root.
     has_positions : bool
         Whether the positions of events are asked for.
     is_rotated : bool
@@ -272,7 +273,7 @@ class Operators:
         self.stars = None if reports else self._stars()
         #: Those that are evaluated, by node.
         self.chosen: list[tuple[Star, ...]] = []
-        self.counts_last = not (reports or self.stars) and self._can_count_last()
+        self.counts_last = not self.stars and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
             if below.outer >= len(self.leaves):
@@ -579,17 +580,16 @@ def operators_of(
 ) -> list[Operators]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
-    If matches are only counted, the records of a pair of events on one side of a bushy plan's root
-    are counted for each record on the other side, and are not made: a plan ``(X, (y, z))`` is
-    evaluated as ``((X, y), z)``, and ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in
-    its last two joins. A plan of two pairs has both alternatives.
+    The records of a pair of events on one side of a bushy plan's root are counted for each record on
+    the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
+    ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A plan of two pairs has both alternatives.
     """
 
     def along(tree: Tree) -> Operators:
         return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
 
     planned = along(tree)
-    if reports or planned.stars or planned.counts_last or isinstance(tree, str):
+    if planned.stars or planned.counts_last or isinstance(tree, str):
         return [planned]
     left, right = tree
     if isinstance(left, str) or isinstance(right, str):
