@@ -490,10 +490,9 @@ class Assembly:
         x, y = self._leaves[table.x], self._leaves[table.y]
         if table not in self._tables:
             rows = np.arange(x.base, x.stop)
-            (offset,), origins, *bits = self._bits(number, [(table, rows)], y.base)
-            if offset is None:
-                origins = _NO_SIZES
-            self._tables[table] = x.base, origins, *bits
+            (offset,), origins, words, ranks = self._bits(number, [(table, rows)], y.base)
+            origins = _NO_SIZES if offset is None else origins
+            self._tables[table] = x.base, origins, words, ranks
         base, origins, words, ranks = self._tables[table]
         # Events may have expired since.
         return origins[x.base - base :], words, ranks
