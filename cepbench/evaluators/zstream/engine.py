@@ -118,8 +118,11 @@ class ZStreamEngine(PlanEngine):
             if self._is_new and len(self._alternatives) > 1:
                 self._start(self._cheapest(batch[:SAMPLE], first_position))
             self._is_new = False
-            codes = np.ascontiguousarray(batch.type_codes)
-            codes, timestamps = read_only(codes), read_only(batch.timestamps)
+            codes, timestamps = (
+                read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
+            )
+            codes_of = {name: code for code, name in enumerate(batch.type_names)}
+            kinds = [codes_of.get(leaf.type) for leaf in self.layout.leaves]
             begin = 0
             while begin < len(batch):
                 stop = self._end_of_round(timestamps, begin)
@@ -127,7 +130,7 @@ class ZStreamEngine(PlanEngine):
                 if not all(leaf.has_room(stop - begin) for leaf in self._leaves):
                     self._make_room(min(self._batch_size, len(batch) - begin))
                 stops = [leaf.stop for leaf in self._leaves]
-                self._take(batch, codes[events], timestamps[events], begin, first_position)
+                self._take(batch, codes[events], timestamps[events], kinds, begin, first_position)
                 try:
                     found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
                 except TooManyRecords:
@@ -170,6 +173,7 @@ class ZStreamEngine(PlanEngine):
         batch: EventStream,
         codes: np.ndarray,
         timestamps: np.ndarray,
+        kinds: Sequence[int | None],
         first: int,
         first_position: int,
     ) -> None:
@@ -180,30 +184,31 @@ class ZStreamEngine(PlanEngine):
         batch : EventStream
         codes, timestamps : ndarray
             Types and times of the round's events.
+        kinds : sequence of int or None
+            The code of the type of each leaf; None if the batch has no such type.
         first : int
             The row of its first event.
         first_position : int
             The position of the batch's.
         """
-        codes_of = {name: code for code, name in enumerate(batch.type_names)}
         for number, variable in enumerate(self.layout.leaves):
-            leaf, columns = self._leaves[number], self._operators.values[number]
-            code = -1 if variable.type is None else codes_of.get(variable.type, -2)
-            filters = self.layout.filters[number]
-            if not (filters or columns or leaf.has_positions or code == -1):
-                times = leaf.times[leaf.stop :]
-                leaf.stop += int(read_times(codes, timestamps, code, times))
-                continue
-            rows = np.empty(len(codes) + 1, np.int64)
-            if code == -1:
+            leaf, kind = self._leaves[number], kinds[number]
+            columns, filters = self._operators.values[number], self.layout.filters[number]
+            times = leaf.times[leaf.stop :]
+            if variable.type is None:
                 rows = np.arange(first, first + len(codes))
-                leaf.times[leaf.stop : leaf.stop + len(rows)] = timestamps
+                times[: len(rows)] = timestamps
+            elif kind is None:
+                continue
+            elif not (filters or columns or leaf.has_positions):
+                leaf.stop += int(read_times(codes, timestamps, kind, times))
+                continue
             else:
-                times = leaf.times[leaf.stop :]
-                rows = rows[: read_events(codes, timestamps, code, first, times, rows)]
+                rows = np.empty(len(codes), np.int64)
+                rows = rows[: read_events(codes, timestamps, kind, first, times, rows)]
             if filters:
                 rows = self.fitting(batch, rows, filters)
-                leaf.times[leaf.stop : leaf.stop + len(rows)] = batch.timestamps[rows]
+                times[: len(rows)] = batch.timestamps[rows]
             new = slice(leaf.stop, leaf.stop + len(rows))
             if leaf.has_positions:
                 np.add(rows, first_position, out=leaf.positions[new])

@@ -13,7 +13,8 @@ the times of its positive event, of which there is one record, and the negating 
 bound on rows of the other neighbour. KSEQ forms groups from the finished records of the plain
 variables, not where start and end meet. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
-then listed at once, as positions. A round that would make many records is cut in two.
+then listed at once, as positions; if they are only counted and all conditions mention one variable, no
+record is made at all. A round that would make many records is cut in two.
 """
 
 from __future__ import annotations
