@@ -130,18 +130,21 @@ class ZStreamEngine(PlanEngine):
                 if not all(leaf.has_room(stop - begin) for leaf in self._leaves):
                     self._make_room(min(self._batch_size, len(batch) - begin))
                 stops = [leaf.stop for leaf in self._leaves]
-                self._take(batch, codes[events], timestamps[events], kinds, begin, first_position)
                 try:
+                    self._take(
+                        batch, codes[events], timestamps[events], kinds, begin, first_position
+                    )
                     found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
+                    begin = stop
                 except TooManyRecords:
                     self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
-                    for leaf, before in zip(self._leaves, stops, strict=True):
-                        leaf.stop = before
-                else:
-                    begin = stop
+                finally:
                     for number, before in enumerate(stops):
-                        added = self._leaves[number].stop - before
-                        self._counts[number, counts.CREATED] += added
+                        leaf = self._leaves[number]
+                        if begin == stop:
+                            self._counts[number, counts.CREATED] += leaf.stop - before
+                        else:
+                            leaf.stop = before
         if until == NEVER:
             found += self._round(NEVER, 0, chunks)
         none = np.empty((self.layout.columns, 0), np.int64)
