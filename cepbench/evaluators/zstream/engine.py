@@ -121,7 +121,9 @@ class ZStreamEngine(PlanEngine):
             codes, timestamps = (
                 read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
             )
-            codes_of = {name: code for code, name in enumerate(batch.type_names)}
+            codes_of: dict[str | None, int] = {
+                name: code for code, name in enumerate(batch.type_names)
+            }
             kinds = [codes_of.get(leaf.type) for leaf in self.layout.leaves]
             begin = 0
             while begin < len(batch):
