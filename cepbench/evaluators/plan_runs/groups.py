@@ -2,7 +2,9 @@
 
 A plan joins the plain variables; each of its matches is then a row to which the events of the
 groups are added, all of them or each run of so many successive ones. The remaining conditions, and
-all negations, test the finished rows.
+all negations, test the finished rows. Where no other variable chooses the events of a group, it is a
+range of the candidates: its ends and its aggregates are read in place, conditions on it alone are
+tested once for each run of so many events, and its events are copied only to be shown.
 
 Differs from the paper: a group is formed at the root of the plan, where all plain variables are
 bound, not at the node where its neighbours meet; so negations, wherever the plan places them, are
@@ -379,8 +381,7 @@ class Events:
         #: Of each row so far the match that it comes from, and of each group its set.
         match = np.arange(len(plain))
         for group in self.branch.groups:
-            fitting = self._fitting(plain, group)
-            choices, sets = _choices(fitting, group.size)
+            choices, sets = self._choices(plain, group)
             numbers = np.bincount(choices, minlength=len(plain))
             first, number = (np.cumsum(numbers) - numbers)[match], numbers[match]
             rows = np.repeat(np.arange(len(match)), number)
@@ -395,8 +396,10 @@ class Events:
         found = BranchMatches(names, [[bound[name] for name in names]])
         kept = self._distinct(found)
         rows = np.arange(len(found))
+        tested = {clause for group in self.branch.groups for clause in self._alone(group)}
         for clause in self._testing:
-            kept &= self._holds(found, clause, rows)
+            if clause not in tested:
+                kept &= self._holds(found, clause, rows)
         return found if kept.all() else found.taken(np.flatnonzero(kept))
 
     @cached_property
@@ -419,7 +422,7 @@ class Events:
         return bool(self.branch.negated) or any(
             clause.running_variables()
             or any(
-                isinstance(term, Attribute) and term.element in ("each", "previous")
+                isinstance(term, Attribute) and term.element in ("each", "rest", "previous")
                 for term in clause.terms()
             )
             for clause in self._testing
@@ -434,6 +437,35 @@ class Events:
             (x, name) in self._before or (name, x) in self._before
             for x in self.branch.planned_names
         ) and all({*clause.variables} == {name} for clause in self._choosing(group))
+
+    def _choices(self, plain: BranchMatches, group: Variable) -> tuple[np.ndarray, SetColumn]:
+        """The groups that fitting events give: the number of the match of each, and its events."""
+        fitting, size = self._fitting(plain, group), group.size
+        sizes = fitting.sizes
+        if not isinstance(size, int):
+            match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
+            return match, fitting.taken(match)
+        pool, begin = fitting.ranges()
+        starts = np.arange(max(len(pool) - size + 1, 0))
+        for clause in self._alone(group):
+            windows = RangeColumn(starts, np.full(len(starts), size), pool)
+            found = BranchMatches([group.name], [[windows]])
+            starts = starts[self._holds(found, clause, np.arange(len(starts)))]
+        # How many of these groups begin before each place.
+        before = np.zeros(len(pool) + 1, np.int64)
+        before[starts + 1] = 1
+        before = np.cumsum(before)
+        first = before[begin]
+        number = before[begin + np.maximum(sizes - size + 1, 0)] - first
+        match = np.repeat(np.arange(len(sizes)), number)
+        chosen = np.arange(len(match)) + np.repeat(first - np.cumsum(number) + number, number)
+        return match, RangeColumn(starts[chosen], np.full(len(match), size), pool)
+
+    def _alone(self, group: Variable) -> list[Clause]:
+        """The conditions that test groups of so many events once each, whatever matches they are in."""
+        if not isinstance(group.size, int) or self._reads_members:
+            return []
+        return [clause for clause in self._testing if {*clause.variables} == {group.name}]
 
     def _choosing(self, group: Variable) -> list[Clause]:
         """The conditions that choose the events of a group."""
@@ -652,16 +684,3 @@ class Events:
         every = np.broadcast_to(clause_holds(clause, values, self.reader.code, over), entry.shape)
         held[entry[~every]] = False
         return held
-
-
-def _choices(fitting: SetColumn, size: str | int | None) -> tuple[np.ndarray, SetColumn]:
-    """The groups that fitting events give: the number of the match of each, and its events."""
-    sizes = fitting.sizes
-    if not isinstance(size, int):
-        match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
-        return match, fitting.taken(match)
-    runs = np.maximum(sizes - size + 1, 0)
-    match = np.repeat(np.arange(len(sizes)), runs)
-    pool, first = fitting.ranges()
-    begin = np.arange(len(match)) + np.repeat(first - np.cumsum(runs) + runs, runs)
-    return match, RangeColumn(begin, np.full(len(match), size), pool)
