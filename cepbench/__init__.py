@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cepbench.adaptation.policies import ADAPTATION_POLICIES as ADAPTATION_POLICIES
     from cepbench.adaptation.policies import adaptation_policy as adaptation_policy
     from cepbench.app.app import explore as explore
+    from cepbench.automata.compilation import automaton as automaton
+    from cepbench.automata.model import Automaton as Automaton
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
     from cepbench.costs.models import COST_MODELS as COST_MODELS
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ADAPTATION_POLICIES": "cepbench.adaptation.policies",
     "AdaptiveDetector": "cepbench.adaptation.detector",
+    "Automaton": "cepbench.automata.model",
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
     "Detector": "cepbench.evaluators.detector",
@@ -76,6 +79,7 @@ _HOMES = {
     "UnionPlan": "cepbench.plans.model",
     "adapt": "cepbench.adaptation.adapt",
     "adaptation_policy": "cepbench.adaptation.policies",
+    "automaton": "cepbench.automata.compilation",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
     "compare": "cepbench.sweeps.compare",

@@ -199,7 +199,7 @@ class _Tested:
     """Conditions on rows of some events."""
 
     def __init__(self, pattern: Pattern, events: EventStream) -> None:
-        self._pattern = pattern = pattern.expanded
+        self._pattern = pattern
         self._events = events
         self._reader = NumericReader()
         self._columns: dict[str, np.ndarray] = {}

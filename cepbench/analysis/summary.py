@@ -27,7 +27,7 @@ PATTERN = ["pattern_set", "size", "pattern_id"]
 #: Columns that name a run: what was planned and how it was executed.
 RUN = ["generator", "plan_kind", "evaluator", "strategy", "alpha"]
 #: Columns that name it besides where a sweep varies them.
-VARIED = ("stream", "regime", "window", "options")
+VARIED = ("stream", "regime", "window", "options", "output")
 #: Columns of an average: see :func:`cepbench.analysis.averages.averages`.
 ESTIMATE = ("statistic", "value", "low", "high", "patterns", "left_out")
 #: All runs of a generator.
@@ -80,7 +80,7 @@ def summarize(
     DataFrame
         Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
         ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``regime``,
-        ``window`` and ``options``, ``metric``, ``statistic`` (mean or median),
+        ``window``, ``options`` and ``output``, ``metric``, ``statistic`` (mean or median),
         ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
         ``left_out`` (the others of the group) and ``missing`` (those among them that this
         generator lacks and another has). Order: sets and generators as in ``results``, sizes
@@ -132,13 +132,13 @@ def paired_ratios(
     generator, baseline : str
         Two plan generators; or one, with two evaluators, strategies or weights of latency.
     by : sequence of str
-        Some of ``pattern_set``, ``stream``, ``regime``, ``window``, ``options``, ``strategy``,
-        ``alpha`` and ``size``; with ``size``, a row with missing size over all sizes comes last.
-        What varies of stream, regime, window and options must be among them or in ``run``.
+        Some of ``pattern_set``, ``stream``, ``regime``, ``window``, ``options``, ``output``,
+        ``strategy``, ``alpha`` and ``size``; with ``size``, a row with missing size over all sizes comes last.
+        What varies of stream, regime, window, options and output must be among them or in ``run``.
     run, baseline_run : mapping of str to value
         Which runs to take where the plans of a generator ran more than once and are not grouped:
-        ``evaluator``, ``strategy``, ``alpha``, ``stream``, ``regime``, ``window`` or ``options`` →
-        value. The
+        ``evaluator``, ``strategy``, ``alpha``, ``stream``, ``regime``, ``window``, ``options`` or
+        ``output`` → value. The
         baseline takes those of ``run``, except for the evaluator, unless ``baseline_run`` names
         others.
     seed : int
@@ -189,7 +189,7 @@ def log_ratios(
     Returns
     -------
     DataFrame
-        One row per pattern (and stream, window, options, strategy or weight of latency, if in
+        One row per pattern (and stream, window, options, output, strategy or weight of latency, if in
         ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, ``log_ratio``, missing
         where there is none, and ``bound``, whether it is a bound of the ratio.
     """

@@ -14,15 +14,19 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from cepbench.arguments import named_values
+from cepbench.automata.compilation import automaton
 from cepbench.datasets.dataset import Dataset
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.tasks import runs_some, runs_without
 from cepbench.explainer.explain import explain
 from cepbench.figures.offline import use_offline_charts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
+from cepbench.planners.registry import find_generator
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 
@@ -114,8 +118,13 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         return pattern
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
-    statistics = measure_statistics(pattern, stream, seed=options.seed)
-    found = plan(pattern, statistics, options.generator, seed=options.seed)
+    statistics, found = None, None
+    chosen = None if options.evaluator is None else evaluator_for(options.evaluator)
+    if chosen is None or not runs_without(chosen, [find_generator(options.generator).kind]):
+        statistics = measure_statistics(pattern, stream, seed=options.seed)
+        found = plan(pattern, statistics, options.generator, seed=options.seed)
+    elif runs_some(chosen, "automaton"):
+        found = automaton(pattern)
     if options.plan:
         return found
     if options.explain:

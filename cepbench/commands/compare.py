@@ -9,7 +9,7 @@ import typer
 
 from cepbench.arguments import named_values
 from cepbench.commands.completion import complete_evaluators
-from cepbench.commands.inputs import Inputs
+from cepbench.commands.inputs import Inputs, run_alone
 from cepbench.commands.options import (
     CostOption,
     EvaluatorOptions,
@@ -65,7 +65,9 @@ def compare(
     options = named_values(option or (), "--option", typer.BadParameter)
     pattern = inputs.read_pattern()
     stream = inputs.read_stream(pattern)
-    statistics = inputs.read_statistics(pattern, stream)
+    generators = list(dict.fromkeys(generator)) if generator else None
+    planless = bool(evaluator) and all(run_alone(name, generators) for name in evaluator or ())
+    statistics = None if planless else inputs.read_statistics(pattern, stream)
 
     from cepbench.sweeps.compare import compare as comparison_of
 
@@ -79,7 +81,7 @@ def compare(
             pattern,
             stream,
             statistics=statistics,
-            generators=list(dict.fromkeys(generator)) if generator else None,
+            generators=generators,
             evaluators=evaluator or None,
             options=_options_by_evaluator(evaluator, options),
             repetitions=repetitions,
@@ -137,7 +139,7 @@ def _show(table: Comparison) -> None:
             continue
         speed = row["events_per_second"]
         line |= {
-            "est. cost": f"{row['cost']:.4g}" if math.isfinite(row["cost"]) else "∞",
+            "est. cost": _cost(row["cost"]),
             "events/s": f"{speed:,.0f}",
             "": share_bar(speed / fastest),
             "runs": f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
@@ -145,7 +147,7 @@ def _show(table: Comparison) -> None:
             "memory": shown_bytes(row["peak_bytes"]),
             "compared": _counted(row["comparisons"]),
             "matches": int(row["matches"]),
-            "plan": row["plan"],
+            "plan": row["plan"] or "",
         }
     write_table(
         rows,
@@ -164,6 +166,13 @@ def _show(table: Comparison) -> None:
         )
     write_text("runs: interleaved, shared by equal plans; events/s: their median")
     write_text("stored: peak number of partial matches; compared: pairs tested against conditions")
+
+
+def _cost(cost: float | None) -> str:
+    """A cost, which runs without a plan have not."""
+    if cost is None or math.isnan(cost):
+        return ""
+    return f"{cost:.4g}" if math.isfinite(cost) else "∞"
 
 
 def _counted(number: float | None) -> str:

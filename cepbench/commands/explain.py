@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.commands.inputs import Inputs, last_variable
+from cepbench.commands.inputs import Inputs, last_variable, run_alone
 from cepbench.commands.options import (
     AlphaOption,
     EvaluatorOption,
@@ -48,19 +48,24 @@ def explain(
 ) -> None:
     """Compare a plan's estimates with a run, node by node.
 
-    With --statistics and --no-run no data is needed.
+    An evaluator of automata needs no plan: the edges are shown, and what the run counted. With
+    --no-run and --statistics, or an automaton, no data is needed.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
-    asked = inputs.read_pattern(needs_data=run or inputs.statistics is None)
+    asked = inputs.read_pattern(needs_data=run)
     stream = None if inputs.data is None else inputs.read_stream(asked)
-    statistics = inputs.read_statistics(asked, stream)
 
     from cepbench.explainer.explain import explain as explanation_of
     from cepbench.planners.generate import plan
 
-    its_last = last if last or not alpha else last_variable(asked, stream, statistics)
-    with progress(f"planning with {generator}"):
-        planned = plan(asked, statistics, generator, seed=inputs.seed, alpha=alpha, last=its_last)
+    planned, statistics, its_last = None, None, None
+    if not run_alone(evaluator, [generator]):
+        statistics = inputs.read_statistics(asked, stream)
+        its_last = last if last or not alpha else last_variable(asked, stream, statistics)
+        with progress(f"planning with {generator}"):
+            planned = plan(
+                asked, statistics, generator, seed=inputs.seed, alpha=alpha, last=its_last
+            )
     with progress("running the plan" if run else "explaining the plan"):
         found = explanation_of(
             asked,
@@ -78,8 +83,8 @@ def explain(
         write_json(
             {
                 "pattern": str(asked),
-                "generator": planned.generator,
-                "plan": planned.text,
+                "generator": found.plan.generator,
+                "plan": found.plan.text,
                 "cost": found.plan.cost,
                 "evaluator": found.evaluator,
                 "nodes": found.nodes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from cepbench.plugins import load_plugins
 if TYPE_CHECKING:
     from cepbench.datasets.dataset import Dataset
     from cepbench.patterns.model import Pattern
+    from cepbench.plans.model import AnyPlan
     from cepbench.statistics.model import Statistics
     from cepbench.streams.event_stream import EventStream
 
@@ -98,9 +100,7 @@ class Inputs:
             If there is no such data set or path, or the pattern's name is unknown.
         """
         if self.data is None and needs_data:
-            raise typer.BadParameter(
-                "it is required: the name of a data set, or Parquet", param_hint="'--data'"
-            )
+            raise _no_data()
         dataset = self._dataset
         if (self.text is None) == (self.pattern_name is None):
             both = "not both" if self.text else "as text, a file, or - for standard input"
@@ -186,6 +186,8 @@ class Inputs:
 
         Raises
         ------
+        typer.BadParameter
+            If there is neither a file nor a stream.
         StatisticsError
             If the file has no statistics.
         """
@@ -194,7 +196,8 @@ class Inputs:
         if self.statistics is None:
             from cepbench.statistics.measure import measure_statistics
 
-            assert stream is not None  # read by the command
+            if stream is None:
+                raise _no_data()
             with progress("measuring statistics"):
                 return measure_statistics(pattern, stream, seed=self.seed)
         try:
@@ -208,6 +211,36 @@ class Inputs:
         if isinstance(content, dict):
             content = content.get("statistics", content)
         return Statistics.from_dict(content)
+
+
+def _no_data() -> typer.BadParameter:
+    return typer.BadParameter(
+        "it is required: the name of a data set, or Parquet", param_hint="'--data'"
+    )
+
+
+def run_alone(evaluator: str | None, generators: Sequence[str] | None) -> bool:
+    """Whether an evaluator is named that runs without the plans of these generators.
+
+    None for the default generators.
+    """
+    from cepbench.evaluators.registry import evaluator_for
+    from cepbench.evaluators.tasks import runs_without
+    from cepbench.planners.registry import generators_from
+
+    if evaluator is None:
+        return False
+    kinds = [generator.kind for generator in generators_from(generators)]
+    return runs_without(evaluator_for(evaluator), kinds)
+
+
+def automaton_for(pattern: Pattern, evaluator: str) -> AnyPlan | None:
+    """The automaton of a pattern, for an evaluator that runs automata."""
+    from cepbench.automata.compilation import automaton
+    from cepbench.evaluators.registry import evaluator_for
+    from cepbench.evaluators.tasks import runs_some
+
+    return automaton(pattern) if runs_some(evaluator_for(evaluator), "automaton") else None
 
 
 def last_variable(

@@ -34,11 +34,11 @@ _ROWS, _EVENTS = 250_000, 1 << 18
 
 @dataclass(frozen=True)
 class Job:
-    """A plan to run."""
+    """A plan to run, or a pattern without one."""
 
     pattern: Pattern
     stream: EventStream
-    plan: AnyPlan
+    plan: AnyPlan | None
     evaluator: Evaluator
     options: Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.commands.inputs import Inputs
+from cepbench.commands.inputs import Inputs, automaton_for, run_alone
 from cepbench.commands.match_files import check_ending
 from cepbench.commands.options import (
     EvaluatorOption,
@@ -66,7 +66,7 @@ def run(
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 
-    Without --output the first matches are shown. Matches are written in the order in which they
+    An evaluator that runs without the generator's plans runs without one.     Without --output the first matches are shown. Matches are written in the order in which they
     were found: the columns of the pattern's RETURN, or without it the time of each event and its
     position. Positions are those in --data, from 0, whatever part is read.
     """
@@ -86,9 +86,12 @@ def run(
     from cepbench.planners.generate import plan
 
     stream = inputs.read_stream(asked, positions=not count)
-    statistics = inputs.read_statistics(asked, stream)
-    with progress(f"planning with {generator}"):
-        planned = plan(asked, statistics, generator, seed=inputs.seed)
+    if evaluator is not None and run_alone(evaluator, [generator]):
+        planned = automaton_for(asked, evaluator)
+    else:
+        statistics = inputs.read_statistics(asked, stream)
+        with progress(f"planning with {generator}"):
+            planned = plan(asked, statistics, generator, seed=inputs.seed)
     its_evaluator = chosen_evaluator(planned, evaluator)
     job = Job(asked, stream, planned, its_evaluator, options)
     job.warm_up()
@@ -98,9 +101,9 @@ def run(
         metrics, first, written = job.written(output, attribute or [], limit)
     outcome = {
         "pattern": str(asked),
-        "generator": planned.generator,
-        "plan": planned.text,
-        "cost": planned.cost,
+        "generator": planned and planned.generator,
+        "plan": planned and planned.text,
+        "cost": planned and planned.cost,
         "evaluator": its_evaluator.name,
         "metrics": {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")},
         "stopped_by_limit": limit is not None and written >= limit,
@@ -111,8 +114,10 @@ def run(
     if inputs.json:
         write_json(outcome)
         return
-    write_text(f"{planned.describe().splitlines()[0]}, run by {its_evaluator.name}")
-    write_line(f"  {planned.text}")
+    headline = planned.describe().splitlines()[0] if planned else "without a plan"
+    write_text(f"{headline}, run by {its_evaluator.name}")
+    if planned:
+        write_line(f"  {planned.text}")
     write_line()
     write_metrics(metrics)
     if outcome["stopped_by_limit"]:

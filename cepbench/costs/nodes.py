@@ -142,10 +142,9 @@ def plan_cost(
         zip(branches, plan.parts, problems, strict=True)
     ):
         check_placements(branch, part.placements)
+        indices = indices_of(part, problem.names)
         if isinstance(problem.cost, ZStream):
-            operators, cards = problem.cost.operators(
-                problem, part.kind, indices_of(part, problem.names)
-            )
+            operators, cards = problem.cost.operators(problem, part.kind, indices)
             whole.append(cards[-1])
             below = (frozenset(leaves(node)) for node in post_order(part.tree))
             sizes |= zip(below, cards, strict=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from cepbench.arguments import choice, flag, kind_of, whole
+from cepbench.automata.model import check_compiled
 from cepbench.errors import (
     EvaluationError,
     PlanError,
@@ -66,6 +67,7 @@ def task_for(
         plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
         for branch, part in zip(branches, plan.parts, strict=True):
             check_placements(branch, part.placements)
+        check_compiled(pattern, plan)
     output = choice(output, "output", OUTPUTS, EvaluationError)
     chosen = chosen_evaluator(plan, evaluator)
     task = Task(
@@ -167,8 +169,15 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
             _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
-    if task.output not in evaluator.outputs:
-        refuse(evaluator, f'give output="{task.output}"', lambda e: task.output in e.outputs)
+    output = task.output
+    if task.pattern.output != "all" and not evaluator.selects_output:
+        if output == "compressed":
+            what = f"give OUTPUT {task.pattern.output} compressed"
+            refuse(evaluator, what, lambda e: e.selects_output and output in e.outputs)
+        # To select matches, the front end has to know them.
+        output = "matches"
+    if output not in evaluator.outputs:
+        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
     if not (task.whole or evaluator.batches):
         advice = "; it takes whole streams, by cep.evaluate"
         refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
@@ -181,6 +190,11 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
 def runs_some(evaluator: Evaluator, kind: str) -> bool:
     """Whether an evaluator supports all or some plans of this kind."""
     return kind in evaluator.kinds or kind in evaluator.some_kinds
+
+
+def runs_without(evaluator: Evaluator, kinds: Iterable[str]) -> bool:
+    """Whether an evaluator runs without a plan, and plans of none of these kinds."""
+    return evaluator.without_plan and not any(runs_some(evaluator, kind) for kind in kinds)
 
 
 def refuse(

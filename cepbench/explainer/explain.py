@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from cepbench.automata.compilation import automaton
+from cepbench.automata.model import Automaton
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.costs.throughput import Throughput
@@ -14,6 +16,7 @@ from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.explainer.automaton import AutomatonExplanation
 from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.measured import measure
@@ -31,8 +34,8 @@ from cepbench.streams.given import stream_from
 
 def explain(
     pattern: Pattern | str,
-    plan: AnyPlan,
-    statistics: Statistics,
+    plan: AnyPlan | None = None,
+    statistics: Statistics | None = None,
     stream: EventStream | None = None,
     *,
     evaluator: str | Evaluator | None = None,
@@ -45,12 +48,16 @@ def explain(
 ) -> Explanation:
     """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
 
+    Of an automaton its edges, the bound on its runs, and on a stream the actual ones.
+
     Parameters
     ----------
     pattern : Pattern or str
-    plan : OrderPlan, TreePlan or UnionPlan
-    statistics : Statistics
-        Basis of the estimates; may differ from the statistics that the plan was made with.
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
+        None for the automaton of the pattern.
+    statistics : Statistics, optional
+        Basis of the estimates; may differ from the statistics that the plan was made with. An
+        automaton needs none.
     stream : EventStream, optional
         Stream on which to run the plan; matches are only counted.
     evaluator : str, optional
@@ -72,7 +79,8 @@ def explain(
     -------
     Explanation
         ``nodes`` is a table with one row per node, ``stakes`` whether choosing a plan matters for
-        this pattern, ``describe()`` the text; a picture in notebooks.
+        this pattern, ``describe()`` the text; a picture in notebooks. Of an automaton, ``nodes``
+        has one row per edge.
 
     Raises
     ------
@@ -97,10 +105,20 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
-    pattern, plan = pattern_from(pattern), plan_from(plan)
-    statistics = statistics_from(statistics)
+    pattern = pattern_from(pattern)
+    plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:
         stream = stream_from(stream)
+    if plan.kind == "automaton":
+        return _explain_automaton(
+            pattern,
+            plan,
+            stream,
+            evaluator=evaluator,
+            options=options,
+            partial_match_limit=partial_match_limit,
+        )
+    statistics = statistics_from(statistics)
     chosen, task = task_for(
         pattern,
         plan,
@@ -148,6 +166,26 @@ def explain(
         metrics=metrics,
         remarks=remarks + estimates.remarks,
         stakes=_stakes(pattern, statistics, time_selectivity),
+    )
+
+
+def _explain_automaton(
+    pattern: Pattern, plan: AnyPlan, stream: EventStream | None, **how: Any
+) -> AutomatonExplanation:
+    """The edges of an automaton, and on a stream what its run counted."""
+    chosen, task = task_for(pattern, plan, output="count", whole_stream=True, **how)
+    tables = [
+        part.table().assign(branch=number)
+        for number, part in enumerate(plan.parts)
+        if isinstance(part, Automaton)
+    ]
+    edges = pd.concat(tables, ignore_index=True)
+    return AutomatonExplanation(
+        pattern=pattern,
+        plan=plan,
+        evaluator=chosen.name,
+        nodes=edges[["branch", *edges.columns.drop("branch")]],
+        metrics=None if stream is None else run_task(chosen, task, stream).metrics,
     )
 
 

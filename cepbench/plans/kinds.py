@@ -49,7 +49,7 @@ class PlanKind:
     @property
     def is_builtin(self) -> bool:
         """Whether it belongs to cepbench."""
-        return self.plan.__module__.startswith("cepbench.plans.")
+        return self.plan.__module__.startswith("cepbench.")
 
     def named(self, indices: Any, names: Sequence[str], **notes: Any) -> Plan:
         """The plan of a shape over indices."""

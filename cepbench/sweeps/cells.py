@@ -1,7 +1,7 @@
 """The results table: one row a cell, and what every row records.
 
 A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
-selection strategy × weight of latency × repetition. Refusals of a generator, runs at the
+selection strategy × weight of latency × output × repetition. Refusals of a generator, runs at the
 partial-match limit and failures are rows too, with their ``status``.
 """
 
@@ -119,6 +119,7 @@ class Cell(NamedTuple):
     alpha: float = 0.0
     window: str = ""
     options: str = NO_OPTIONS
+    output: str = "count"
 
 
 def cell_of(row: Mapping[str, Any]) -> Cell:

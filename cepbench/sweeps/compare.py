@@ -26,7 +26,7 @@ from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
-from cepbench.sweeps.cells import OK, check_agreement, results_frame
+from cepbench.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
@@ -99,7 +99,7 @@ def compare(
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
-    Every different plan is run by itself, the runs interleaved; generators whose plans are equal
+    Evaluators that run without these plans have a row of their own, of the generator ``none``. Every different plan is run by itself, the runs interleaved; generators whose plans are equal
     share its figures.
 
     Parameters
@@ -108,7 +108,7 @@ def compare(
         Or its text.
     stream : EventStream
     statistics : Statistics, optional
-        For planning; measured on the stream by default.
+        For planning; by default measured on the stream, if there is anything to plan.
     generators : sequence of str or PlanGenerator, optional
         Such as names in ``cep.PLAN_GENERATORS``; by default those of
         :func:`cepbench.planners.registry.default_generators`.
@@ -171,8 +171,6 @@ def compare(
             f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
         )
     statistics = None if statistics is None else statistics_from(statistics)
-    if statistics is None:
-        statistics = measure_statistics(pattern, stream, seed=seed)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
     grid = Grid(
         generators=chosen,
@@ -186,12 +184,15 @@ def compare(
         seed=seed,
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
-        output=output,
+        outputs=(output,),
         cost=cost_from(cost),
     )
-    runs = measure_pattern(spec, stream, statistics, grid)
+    cells = grid.cells()
+    if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
+        statistics = measure_statistics(pattern, stream, seed=seed)
+    runs = measure_pattern(spec, stream, statistics or {}, grid)
     if on_progress is not None:
-        runs = _reporting(runs, len(grid.cells()), on_progress)
+        runs = _reporting(runs, len(cells), on_progress)
     rows = results_frame(runs)
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
@@ -239,8 +240,8 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, 
     speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
     shared = row["measured_with"]
     numbers = [
-        f"{row['cost']:.3g}",
-        f"{1e3 * row['plan_seconds']:.2f} ms",
+        "" if pd.isna(row["cost"]) else f"{row['cost']:.3g}",
+        "" if pd.isna(row["plan_seconds"]) else f"{1e3 * row['plan_seconds']:.2f} ms",
         f"{speed:,.0f}",
         f"{low:,.0f} – {high:,.0f}",
         f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {shared}",

@@ -32,7 +32,7 @@ from cepbench.errors import (
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
-from cepbench.patterns.model import ANY
+from cepbench.patterns.model import ANY, STRATEGIES
 from cepbench.patterns.parse import parse
 from cepbench.planners.fixed import fixed_plan
 from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
@@ -42,15 +42,16 @@ from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 
-#: Selection strategies that a sweep compares, as the pattern language writes them.
-STRATEGIES = ("any", "consuming", "strict_contiguity")
+#: What a run does with matches.
+OUTPUTS = ("count", "matches", "arrow")
 
 #: Fields added later, with their defaults. Defaults are left out of a sweep's identity, so that
 #: earlier sweeps keep their folders.
 _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
-    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True,
+    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
+    "outputs": ["count"],
 }  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
@@ -127,6 +128,11 @@ def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(data)) for key, data in table.items())
 
 
+def _stream_windows(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    table = _table(value, name, "stream", '{small = "1000 units"}')
+    return tuple((key, _window(given, f"the window of {key}")) for key, given in table.items())
+
+
 def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Options of each evaluator as JSON objects, one for each combination of listed values."""
     found = {}
@@ -181,6 +187,17 @@ def _normal_form(name: str, pattern_text: Any) -> str:
             "which every pattern of the sweep runs under"
         )
     return str(pattern)
+
+
+def _strategy(value: Any, name: str) -> str:
+    """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
+    written = text(value, name, ExperimentError)
+    choice(written.partition("(")[0], name, STRATEGIES, ExperimentError)
+    try:
+        parse(f"PATTERN SEQ(A a) STRATEGY {written} WITHIN 1 units")
+    except PatternError as error:
+        raise ExperimentError(f"{name}: {error}") from error
+    return written
 
 
 def _least_rate(value: Any, name: str) -> float | tuple[tuple[str, float], ...] | None:
@@ -261,7 +278,7 @@ class SweepConfig:
     """The grid of a sweep, and the data it runs on.
 
     Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
-    weight of latency × repetition.
+    weight of latency × output × repetition.
 
     Attributes
     ----------
@@ -283,6 +300,9 @@ class SweepConfig:
         The text after WITHIN of the patterns that are drawn.
     windows : tuple of str
         Several instead. Every pattern runs under each, a user-defined one too.
+    stream_windows : tuple of (str, str)
+        Instead of ``windows``, the window that every pattern has on a stream, by its name; also as a
+        mapping.
     attribute : str
         The attribute that the patterns' predicates compare.
     max_partial_matches : float or None
@@ -291,8 +311,8 @@ class SweepConfig:
     max_kleene_events : float
         Most expected events per window of the identifier under KL; see there.
     strategies : tuple of str
-        Selection strategies, of :data:`STRATEGIES`. Contiguity is relative to the events that a
-        pattern runs on, those of its own types.
+        Selection strategies, as the pattern language writes them. Contiguity is relative to the
+        events that a pattern runs on, those of its own types.
     cost : str
         The cost that plans minimize, a name in ``cep.COST_MODELS``.
     alphas : tuple of float
@@ -324,6 +344,9 @@ class SweepConfig:
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
         A run that stores more partial matches ends with status ``partial_match_limit``.
+    outputs : tuple of str
+        What runs do with matches, of :data:`OUTPUTS`: count them, build a table of all, or build
+        Arrow tables batch by batch, which are dropped.
     user_patterns : tuple of (str, str)
         Names and texts of user-defined patterns, without STRATEGY; also as a mapping.
     least_rate : float, tuple of (str, float) or None
@@ -356,12 +379,11 @@ class SweepConfig:
     patterns: int = _field(_positive, 100)
     window: str = _field(_window, "20 minutes")
     windows: tuple[str, ...] = _field(_list_of(_window, '["20 minutes"]'), ())
+    stream_windows: tuple[tuple[str, str], ...] = _field(_stream_windows, ())
     attribute: str = _field(_text, "difference")
     max_partial_matches: float | None = _field(_unless_none(_bound), None)
     max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
-    strategies: tuple[str, ...] = _field(
-        _list_of(_one_of(STRATEGIES), '["any"]', least=1), ("any",)
-    )
+    strategies: tuple[str, ...] = _field(_list_of(_strategy, '["any"]', least=1), ("any",))
     cost: str = _field(_text, "throughput")
     alphas: tuple[float, ...] = _field(
         _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1), (0.0,)
@@ -377,6 +399,7 @@ class SweepConfig:
     seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
     partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
+    outputs: tuple[str, ...] = _field(_list_of(_one_of(OUTPUTS), '["count"]', least=1), ("count",))
     user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
     least_rate: float | tuple[tuple[str, float], ...] | None = _field(_least_rate, None)
     most_rate: float | None = _field(_unless_none(_rate), None)
@@ -421,8 +444,13 @@ class SweepConfig:
         """Path of the data of each stream by its name; of a single one under ``""``."""
         return dict(self.streams) or {"": self.data}
 
-    def grid(self, generators: Sequence[str | PlanGenerator]) -> Grid:
-        """The cells of each pattern on each stream; ``plans`` come after the generators."""
+    def windows_on(self, stream: str) -> tuple[str, ...]:
+        """The windows of every pattern on a stream; ``""`` is its own."""
+        of_stream = dict(self.stream_windows).get(stream)
+        return (of_stream,) if of_stream else self.windows or ("",)
+
+    def grid(self, generators: Sequence[str | PlanGenerator], stream: str = "") -> Grid:
+        """The cells of each pattern on a stream; ``plans`` come after the generators."""
         fixed = [fixed_plan(name, _plan(json.loads(given))) for name, given in self.plans]
         shared = {each.name for each in fields(Grid)} & {each.name for each in fields(self)}
         values = {name: getattr(self, name) for name in shared}
@@ -431,7 +459,7 @@ class SweepConfig:
             | {
                 "generators": [*generators, *fixed],
                 "options": dict(self.options),
-                "windows": self.windows or ("",),
+                "windows": self.windows_on(stream),
             }
         )
 
@@ -439,7 +467,7 @@ class SweepConfig:
         """The fields by name, ready for JSON; later fields only if they are not the default."""
         listed = {each.name: getattr(self, each.name) for each in fields(self)}
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
-        for name in ("streams", "user_patterns"):
+        for name in ("streams", "user_patterns", "stream_windows"):
             values[name] = dict(getattr(self, name))
         if isinstance(self.least_rate, tuple):
             values["least_rate"] = dict(self.least_rate)

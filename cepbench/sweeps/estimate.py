@@ -168,14 +168,17 @@ def time_pattern(
         plan = plans.of(cell).plan
         if plans.of(cell).status != OK:
             continue
-        same = (cell.evaluator, cell.options, cell.strategy, cell.window, plan and plan.text)
+        same = (
+            cell.evaluator, cell.options, cell.strategy, cell.window, cell.output,
+            plan and plan.text,
+        )  # fmt: skip
         is_first = same not in runs
         if is_first:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
             limited += ended
         if is_first or not grid.share_equal_plans:
             running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
-        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy)
+        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy, cell.output)
         warm_up.setdefault(kernels, runs[same] * warmed)
     return Timing(spec.pattern_id, reading, planning, running + sum(warm_up.values()), limited)
 
@@ -189,7 +192,7 @@ def _seconds(
     long_enough: float,
 ) -> tuple[float, bool]:
     """Expected seconds of one run on all events, and whether it reaches the limit."""
-    how = run_arguments(cell, replace(grid, output="count"))
+    how = run_arguments(cell, grid)
 
     def run(events: EventStream) -> float:
         began = time.process_time()

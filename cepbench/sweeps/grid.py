@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of, runs_without
 from cepbench.planners.registry import PlanGenerator, find_generator
 from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
 
@@ -26,8 +26,8 @@ class Grid:
     evaluators : sequence of str, optional
         Each runs every plan of its kinds. By default every plan runs in the default evaluator of
         its kind: order plans in the lazy NFA and tree plans in the tree, as
-        in [kolchinsky2018]_, section 6.2. An evaluator without plans has cells of its own,
-        independent of the generators.
+        in [kolchinsky2018]_, section 6.2. An evaluator that runs without a plan, and no plans of
+        the generators, has cells of its own.
     orders_in_trees : bool
         Whether evaluators of trees run orders, too, as left-deep trees.
     options : mapping of str to sequence of str
@@ -58,8 +58,8 @@ class Grid:
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
         A run that stores more partial matches ends with status ``partial_match_limit``.
-    output : str
-        ``count`` or ``matches``.
+    outputs : sequence of str
+        ``count``, ``matches`` or ``arrow``. Matches in Arrow are built batch by batch and dropped.
     cost : str or CostModel
         The cost that plans minimize, see :func:`cepbench.planners.generate.plan`.
     """
@@ -78,7 +78,7 @@ class Grid:
     seed: int = 0
     time_selectivity: str = "adjacent"
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
-    output: str = "count"
+    outputs: Sequence[str] = ("count",)
     cost: str | CostModel = "throughput"
 
     def cells(self) -> list[Cell]:
@@ -100,9 +100,9 @@ class Grid:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
         options = self._checked_options()
         runs = [
-            Cell(generator, evaluator, 0, strategy, float(alpha), window, some)
-            for window, strategy, alpha, (generator, evaluator) in itertools.product(
-                self.windows, self.strategies, self.alphas, self._pairs()
+            Cell(generator, evaluator, 0, strategy, float(alpha), window, some, output)
+            for output, window, strategy, alpha, (generator, evaluator) in itertools.product(
+                self.outputs, self.windows, self.strategies, self.alphas, self._pairs()
             )
             for some in options.get(evaluator, (NO_OPTIONS,))
         ]
@@ -132,7 +132,8 @@ class Grid:
     def _pairs(self) -> list[tuple[str, str]]:
         """Each generator with each evaluator that runs its plans; those without a plan alone."""
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
-        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if not entry.kinds]
+        kinds = [generator.kind for generator in self.plan_generators().values()]
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, kinds)]
         if chosen is not None and len(pairs) == len(chosen):
             return pairs
         for name, generator in self.plan_generators().items():

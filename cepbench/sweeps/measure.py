@@ -15,8 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
+from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -44,9 +46,12 @@ from cepbench.sweeps.workload import PatternSpec
 #: Events of the untimed run with which each evaluator is warmed up.
 WARM_UP_EVENTS = 5_000
 
+#: Events of a batch whose matches are built and dropped.
+BATCH_EVENTS = 16_384
+
 
 #: Columns of a row that are fields of the grid.
-_OF_GRID = ("seed", "time_selectivity", "output", "partial_match_limit")
+_OF_GRID = ("seed", "time_selectivity", "partial_match_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ class _Alike:
         """The key of a cell's group."""
         if not self._share:
             return cell._replace(repetition=0)
-        return (cell.evaluator, cell.strategy, cell.window, cell.options, plan)
+        return (cell.evaluator, cell.strategy, cell.window, cell.options, cell.output, plan)
 
     def ran(self, cell: Cell, key: tuple[Any, ...], seconds: float, status: str) -> None:
         """Add the time of a run; an unsuccessful one needs no further run."""
@@ -299,7 +304,7 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
         if status == OK:
-            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options)
+            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options, cell.output)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
@@ -310,7 +315,7 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
     """Keyword arguments of :func:`cepbench.evaluators.evaluate.evaluate` for a cell."""
     return {
         "evaluator": cell.evaluator,
-        "output": grid.output,
+        "output": cell.output,
         "partial_match_limit": grid.partial_match_limit,
         "options": json.loads(cell.options),
     }
@@ -322,8 +327,7 @@ def _run(
     how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        result = evaluate(pattern, stream, plan, **how)
-        measured = result.metrics.to_dict() | dict.fromkeys(LATENCY)
+        measured = _metrics(pattern, stream, plan, how).to_dict() | dict.fromkeys(LATENCY)
         if grid.latency and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
@@ -342,11 +346,22 @@ def _run(
         }
     except Exception as error:  # one broken run is a row; the sweep must go on
         return {"status": ERROR, "reason": _reason(error)}
-    its = result.metrics.details
-    details = json.dumps(dict(its), sort_keys=True) if its else None
     # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
-    known = {name: v if (v := measured[name]) == v else None for name in METRICS}
+    known = {name: v if v == v else None for name, v in measured.items()}
+    own = {name: known.pop(name) for name in measured if name not in METRICS}
+    details = json.dumps(own, sort_keys=True) if own else None
     return {"status": OK, "reason": None, "details": details, **known}
+
+
+def _metrics(pattern: Pattern, stream: EventStream, plan: Any, how: Mapping[str, Any]) -> Metrics:
+    if how["output"] != "arrow":
+        return evaluate(pattern, stream, plan, **how).metrics
+    # Matches may take more memory than there is: each batch's are dropped.
+    detector = Detector(pattern, plan, **how)
+    for batch in stream.batches(BATCH_EVENTS):
+        detector.push(batch)
+    detector.flush()
+    return detector.metrics()
 
 
 def _reason(error: BaseException) -> str:

@@ -38,11 +38,17 @@ DEFAULT_PROFILE = "quick"
 
 #: Keys that a file has beside the fields of SweepConfig.
 _ABOUT = ("title", "description")
+#: Of a stream that is generated, beside its parameters: the window of every pattern on it.
+_WINDOW = "window"
 #: Parameters that all generated streams share.
 _DEFAULTS = "stream_defaults"
 
-#: The keys of a sweep file; a profile and a change may set each.
-KEYS = (*_ABOUT, _DEFAULTS, *(field.name for field in fields(SweepConfig)))
+#: The keys of a sweep file; a profile and a change may set each. Windows of streams are in theirs.
+KEYS = (
+    *_ABOUT,
+    _DEFAULTS,
+    *(field.name for field in fields(SweepConfig) if field.name != "stream_windows"),
+)
 
 #: Keys that have no meaning where no patterns are drawn.
 _OF_DRAWING = ("sizes", "patterns", "window", "attribute", "max_partial_matches",
@@ -404,10 +410,16 @@ def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
                     f"streams must be tables of data sets, such as [streams.small] with "
                     f"identifiers = 12 and days = 1, not {streams!r}"
                 )
+            windows = {}
             for name, data in streams.items():
+                if isinstance(data, Mapping) and _WINDOW in data:
+                    windows[name] = data[_WINDOW]
+                    data = {key: value for key, value in data.items() if key != _WINDOW}
                 with at_key(name):
                     found[name] = _checked_data(data, f"stream {name!r}", defaults)
         values["streams"] = dict.fromkeys(streams, "x")
+        if windows:
+            values["stream_windows"] = windows
     return found
 
 

@@ -88,7 +88,8 @@ class PatternSpec:
         """The same pattern under a selection strategy and a window, its own by default."""
         before, _, own = self.text.rpartition(" WITHIN ")
         if strategy != "any":
-            before += f" STRATEGY {strategy}"
+            before, output, form = before.partition(" OUTPUT ")
+            before = f"{before} STRATEGY {strategy}{output}{form}"
         return replace(self, text=f"{before} WITHIN {window or own}")
 
 

@@ -89,8 +89,8 @@ def test_a_regime_changes_what_it_names() -> None:
         ({"data": "x", "alphas": ["0"]}, "each of alphas must be a number, not '0'"),
         ({"data": "x", "strategies": []}, "strategies is empty"),
         (
-            {"data": "x", "strategies": ["next"]},
-            "each of strategies is one of any, consuming.*, not 'next'",
+            {"data": "x", "strategies": ["nearest"]},
+            "each of strategies is one of any, consuming.*, not 'nearest'",
         ),
         ({"data": "x", "patterns": 0}, "patterns must be at least 1, not 0"),
         ({"data": "x", "repetitions": 0}, "repetitions must be at least 1"),

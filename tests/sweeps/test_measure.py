@@ -241,6 +241,27 @@ def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: 
     assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
 
 
+def test_matches_of_batches_are_dropped(
+    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed: list[tuple[str, int]] = []
+
+    class Counted(measure.Detector):
+        def push(self, batch: EventStream) -> Any:
+            pushed.append((self.output, len(batch)))
+            return super().push(batch)
+
+    monkeypatch.setattr(measure, "Detector", Counted)
+    monkeypatch.setattr(measure, "BATCH_EVENTS", 300)
+    outputs = ["count", "matches", "arrow"]
+    grid = Grid(generators=["TRIVIAL"], repetitions=1, outputs=outputs)
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    assert list(rows["output"]) == outputs and rows["matches"].nunique() == 1
+    assert rows["matches"].iloc[0] > 0 and rows["events"].eq(len(stream)).all()
+    batches = [("arrow", 300), ("arrow", 300), ("arrow", 200)]
+    assert pushed == batches * 2  # one is the warm-up
+
+
 def test_strategies_weights_and_latency_are_handed_on(
     stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
 ) -> None:

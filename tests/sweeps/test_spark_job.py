@@ -224,6 +224,41 @@ def test_plans_on_streams_of_chosen_selectivity(spark: SparkSession, tmp_path: P
     assert {round(events / 1200, 1) for events in rates.values()} <= {0.2, 0.3}
 
 
+def test_windows_go_with_streams_and_outputs_vary(spark: SparkSession, tmp_path: Path) -> None:
+    """Without a plan no statistics are measured; types may be in another column than symbol."""
+    file = tmp_path / "ticker.toml"
+    file.write_text(
+        """
+        evaluators = ["stack-nfa"]
+        outputs = ["count", "arrow"]
+        repetitions = 2
+        stream_defaults = { kind = "stock-ticker", events = 1500 }
+        [user_patterns]
+        rise = "PATTERN SEQ(STOCK a, STOCK b) WHERE [symbol] AND b.price > a.price WITHIN 1 units"
+        [streams.short]
+        window = "10 units"
+        [streams.long]
+        p = 0.55
+        window = "30 units"
+        """,
+        encoding="utf-8",
+    )
+    asked = read_sweep(file)
+    paths = sweep_data(spark, asked, tmp_path, progress=False)
+    results = run_sweep(spark, asked.config(paths), tmp_path / "out", progress=False)
+    assert (results["status"] == OK).all(), results["reason"].dropna().unique()
+    assert results.groupby(["output", "repetition"]).size().tolist() == [2] * 4
+    assert {*zip(results["stream"], results["window"], strict=True)} == {
+        ("short", "10 units"), ("long", "30 units"),
+    }  # fmt: skip
+    for row in results.to_dict("records"):
+        ticks, pattern = EventStream.from_parquet(paths[row["stream"]]), parse(row["pattern"])
+        plan = cep.plan(pattern, cep.measure_statistics(pattern, ticks))
+        expected = cep.evaluate(pattern, ticks, plan, output="count").metrics.matches
+        assert row["matches"] == expected > 0
+    assert not list((tmp_path / "out").glob("*statistics*"))
+
+
 def test_every_pattern_set_strategy_and_weight(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
@@ -393,11 +428,12 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
         windows=("1 minutes", "2 minutes"), cost="comparisons", options=(("tree", ('{"a": 1}',)),),
         plans=(("left", '{"tree": [["a", "b"], "c"]}'),), orders_in_trees=False,
+        outputs=("arrow",),
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
-    assert {each.name for each in fields(Grid)} - shared == {"seconds", "output"}
+    assert {each.name for each in fields(Grid)} - shared == {"seconds"}
     given: list[Grid] = []
     monkeypatch.setattr(
         sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []

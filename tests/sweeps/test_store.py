@@ -62,6 +62,7 @@ def row(generator: str = "DP-B", repetition: int = 0, **more: object) -> dict[st
         "alpha": 0.0,
         "window": "",
         "options": "{}",
+        "output": "count",
         **more,
     }
 

@@ -60,6 +60,7 @@ data = "nasdaq-style/quick"
 
 [profile.long]
 seed = 8
+outputs = ["count", "arrow"]
 least_rate = { kleene = 2 }
 most_rate = 40
 predicates = "n"
@@ -123,6 +124,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         evaluators=("lazy-nfa", "tree"),
         repetitions=2,
         seed=8,
+        outputs=("count", "arrow"),
         time_selectivity="exact",
         partial_match_limit=1_000_000,
         user_patterns=(
@@ -139,7 +141,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     assert (sweep.seed, sweep.profile) == (8, "long")
     assert sweep.profiles == ("quick", "long", "many")
     # GREEDY's orders in both evaluators and DP-B's trees in one, everything twice.
-    assert len(sweep.cells()) == 3 * 2 * 2 * 2
+    assert len(sweep.cells()) == 3 * 2 * 2 * 2 * 2
     for part in (
         "All keys",
         "12 identifiers",
@@ -220,6 +222,22 @@ tree = [["a", "b"], "c"]
 [profile.long]
 stream_defaults = { kind = "stock-rates", events = 900 }
 """
+
+
+def test_a_stream_may_have_a_window_of_its_own(tmp_path: Path) -> None:
+    ticks = TICKS.replace('[streams.log]\nkind = "web-log"\ndays = 2\nrates = { IBM = 1 }\n', "")
+    text = ticks.replace("seed = 4\n", 'window = "7 units"\n')
+    sweep = read_sweep(write(tmp_path, text))
+    config = sweep.config("x")
+    assert config.windows_on("few") == ("7 units",) and config.windows_on("all") == ("",)
+    assert SweepConfig.from_dict(config.to_dict()) == config
+    assert "window" not in sweep.generated["few"].parameters
+    for stream, window in (("few", "7 units"), ("all", "")):
+        assert {cell.window for cell in config.grid([], stream).cells()} == {window}
+    plain = read_sweep(write(tmp_path, ticks)).config("x")
+    assert config.folder_name("mine") != plain.folder_name("mine")
+    with pytest.raises(ExperimentError, match="the window of few must be a time such as"):
+        read_sweep(write(tmp_path, text.replace("7 units", "seven")))
 
 
 def test_streams_of_other_kinds(tmp_path: Path) -> None:
@@ -329,7 +347,11 @@ def test_the_sweeps_of_studies_are_files_named_with_and_without_the_study(
         ("seed = 7", "seed = -7", "line 20: seed must be at least 0, not -7"),
         ('["GREEDY", "dp-b"]', '"GREEDY"', "line 13: generators must be a list"),
         ("patterns = 1\n", 'patterns = "1"\n', "line 32: patterns must be a whole number, not '1'"),
-        ('"consuming"', '"next"', "line 15: each of strategies is one of any, .*, not 'next'"),
+        ('"consuming"', '"nxt"', "line 15: each of strategies is one of any, .*, not 'nxt'"),
+        (
+            '"consuming"', '"partition_contiguity"',
+            "line 15: each of strategies: .*partition_contiguity",
+        ),
         ('"kleene"', '"loops"', "line 5: each of pattern_sets is one of .*, not 'loops'"),
         ('"5 minutes"', '"soon"', "line 8: window must be a time such as .*, not 'soon'"),
         (

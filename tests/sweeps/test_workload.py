@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from cepbench.errors import ExperimentError
 from cepbench.patterns.model import Operator, Variable
-from cepbench.sweeps.workload import PATTERN_SETS, draw_workload, most_partial_matches
+from cepbench.sweeps.workload import (
+    PATTERN_SETS,
+    PatternSpec,
+    draw_workload,
+    most_partial_matches,
+)
 
 CARDINALITIES = {f"S{k:02d}": float(1 + k) for k in range(20)} | {"BRK.A": 3.5}
 
@@ -284,3 +289,13 @@ def test_rejected_draws_are_counted() -> None:
         CARDINALITIES, pattern_sets=["conjunction"], sizes=[3], patterns=400, predicates="n"
     )
     assert 0.23 < np.mean([spec.contradictory for spec in cycles]) < 0.45
+
+
+def test_a_strategy_comes_before_the_output() -> None:
+    text = "PATTERN SEQ(A a, B b) OUTPUT non_overlap WITHIN 5 units"
+    spec = PatternSpec("user-x", "user", 2, text, 0)
+    found = spec.under("strict_contiguity", "7 units").pattern
+    assert (found.strategy.name, found.output, found.window.length) == (
+        "strict_contiguity", "non_overlap", 7,
+    )  # fmt: skip
+    assert spec.under().text == text

@@ -112,6 +112,6 @@ def _time_one(job: SweepJob, kept: Path, task: Task) -> Timing:
     began = time.process_time()
     stream = own_stream(job.config.data_of[task.stream], spec, job.config)
     reading = time.process_time() - began
-    timing = time_pattern(spec, stream, task.measured(), job.grid(), reading=reading)
+    timing = time_pattern(spec, stream, task.measured(), job.grid(task.stream), reading=reading)
     write_json(path, asdict(timing))
     return timing

@@ -42,7 +42,7 @@ from cepbench.spark.statistics import (
 )
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps.cells import check_agreement
+from cepbench.sweeps.cells import NO_PLAN, check_agreement
 from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
@@ -77,12 +77,12 @@ class SweepJob:
     parts: bytes
     beside: Path | None = None
 
-    def grid(self) -> Grid:
-        """In a worker: the cells of each pattern; registers user-defined evaluators."""
+    def grid(self, stream: str) -> Grid:
+        """In a worker: the cells of each pattern on a stream; registers user-defined evaluators."""
         generators, evaluators, cost = cloudpickle.loads(self.parts)
         for entry in evaluators:
             EVALUATORS.add(entry)
-        return replace(self.config.grid(generators), cost=cost)
+        return replace(self.config.grid(generators, stream), cost=cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _measured(
 ) -> None:
     """Fill one folder; with ``beside``, from the patterns and statistics of a finished sweep."""
     config, generators = resolved(config)
-    cells = config.grid(generators).cells()
+    cells = {stream: config.grid(generators, stream).cells() for stream in config.data_of}
     identity = identity_of(config, generators)
     with ResultsStore(path, identity) as store:
         if store.is_complete:
@@ -215,7 +215,7 @@ def _measured(
         pending = [
             task
             for task in tasks
-            if not set(cells) <= store.finished(task.spec.pattern_id, task.stream)
+            if not set(cells[task.stream]) <= store.finished(task.spec.pattern_id, task.stream)
         ]
         # Shuffled, so that the finished part predicts the duration of the rest.
         random.Random(config.seed).shuffle(pending)
@@ -228,7 +228,7 @@ def _measured(
             pickled(config, generators),
             beside and beside.resolve(),
         )
-        failures = _run(spark, job, pending, len(cells), progress=progress)
+        failures = _run(spark, job, pending, len(next(iter(cells.values()))), progress=progress)
         if failures:
             raise ExperimentError(
                 f"{len(failures)} of {len(tasks)} patterns could not be measured; the first: "
@@ -326,7 +326,9 @@ def cardinalities_by_stream(
     ExperimentError
         If a stream has no events.
     """
-    windows = config.windows or (config.window,)
+    windows = {
+        each or config.window for stream in config.data_of for each in config.windows_on(stream)
+    }
     seconds = max(parse(f"PATTERN SEQ(A a) WITHIN {each}").window.seconds for each in windows)
 
     def measured(data: str) -> dict[str, float]:
@@ -350,23 +352,31 @@ def tasks_of(
     *,
     progress: bool,
 ) -> list[Task]:
-    """Each pattern on each stream, with its statistics there under each window."""
-    windows = config.windows or ("",)
-    # Name of the statistics -> the pattern under that window.
-    named = {
-        (spec, window): f"{spec.pattern_id} within {window}" if window else spec.pattern_id
-        for spec in specs
-        for window in windows
-    }
-    patterns = {name: spec.under(window=window).pattern for (spec, window), name in named.items()}
+    """Each pattern on each stream, with its statistics there under each window if plans need any."""
+    generators = resolved(config)[1]
 
-    def measured(data: str) -> dict[str, Any]:
+    def measured(data: str, patterns: Mapping[str, Pattern]) -> dict[str, Any]:
         found = measure_statistics(spark, data, patterns, seed=config.seed, progress=progress)
         return {name: each.to_dict() for name, each in found.items()}
 
     tasks = []
     for stream, data in config.data_of.items():
-        statistics = keep(of_stream("statistics", stream), partial(measured, data))
+        cells = config.grid(generators, stream).cells()
+        windows = {cell.window: None for cell in cells if cell.generator != NO_PLAN}
+        # Name of the statistics -> the pattern under that window.
+        named = {
+            (spec, window): f"{spec.pattern_id} within {window}" if window else spec.pattern_id
+            for spec in specs
+            for window in windows
+        }
+        patterns = {
+            name: spec.under(window=window).pattern for (spec, window), name in named.items()
+        }
+        statistics = (
+            keep(of_stream("statistics", stream), partial(measured, data, patterns))
+            if patterns
+            else {}
+        )
         tasks += [
             Task(spec, stream, {window: statistics[named[spec, window]] for window in windows})
             for spec in specs
@@ -425,7 +435,7 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
                 spec,
                 own_stream(data, spec, job.config),
                 task.measured(),
-                job.grid(),
+                job.grid(task.stream),
                 columns={
                     "dataset": Path(data).name,
                     "stream": task.stream,
