@@ -318,13 +318,6 @@ class Detector:
 
     def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
         """Check that the events of the matches are still kept."""
-<<<<<<< HEAD
-        firsts = [part.first_positions().min() for part in matches if len(part)]
-        if firsts and min(firsts) < recent.first:
-            raise EvaluationError(
-                f"the evaluator {self.evaluator} reported a match that begins at position "
-                f"{min(firsts)} more than {WINDOWS_KEPT} windows after it, when the values for "
-=======
         first = min(
             (int(part.first_positions().min()) for part in matches if len(part)),
             default=recent.first,
@@ -333,7 +326,6 @@ class Detector:
             raise EvaluationError(
                 f"the evaluator {self.evaluator} reported a match that begins at position "
                 f"{first} more than {WINDOWS_KEPT} windows after it, when the values for "
->>>>>>> 43891d6
                 "RETURN and OUTPUT are no longer kept; leave them out, or use cep.evaluate"
             )
 
