@@ -318,14 +318,11 @@ class Detector:
 
     def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
         """Check that the events of the matches are still kept."""
-        first = min(
-            (int(part.first_positions().min()) for part in matches if len(part)),
-            default=recent.first,
-        )
-        if first < recent.first:
+        firsts = [part.first_positions().min() for part in matches if len(part)]
+        if firsts and min(firsts) < recent.first:
             raise EvaluationError(
                 f"the evaluator {self.evaluator} reported a match that begins at position "
-                f"{first} more than {WINDOWS_KEPT} windows after it, when the values for "
+                f"{min(firsts)} more than {WINDOWS_KEPT} windows after it, when the values for "
                 "RETURN and OUTPUT are no longer kept; leave them out, or use cep.evaluate"
             )
 
