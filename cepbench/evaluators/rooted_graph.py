@@ -24,6 +24,7 @@ from cepbench.kernels.match_graph.graph import (
     START,
     UNION,
     MatchGraph,
+    stored_nodes,
 )
 from cepbench.kernels.match_graph.nodes import Scratch, new_scratch
 
@@ -36,7 +37,7 @@ class RootedGraph:
     ----------
     graph : MatchGraph
     roots, earliest : ndarray of int64, shape (n,)
-        Nodes, and for each the position of the first event in the window of its last one.
+        Nodes, and for each the least position that a match of its window begins at.
     times : ndarray of int64, shape (n,)
         Timestamps of the last events.
     """
@@ -53,7 +54,12 @@ class RootedGraph:
         """A copy of the nodes that the matches consist of; the graph of a run may then change."""
         own, its = extracted(graph, roots, earliest)
         live = its != NONE
-        return cls(own, its[live], earliest[live], times[live])
+        # Windows with the same first events are counted together.
+        nodes = stored_nodes(own)
+        is_first = (nodes[:, ITEM] != UNION) & (nodes[:, PREDECESSOR] == NONE)
+        firsts = np.sort(nodes[is_first, POSITION])
+        bounds = firsts[np.searchsorted(firsts, earliest[live])]
+        return cls(own, its[live], bounds, times[live])
 
     @cached_property
     def scratch(self) -> Scratch:
@@ -126,6 +132,7 @@ class RootedGraph:
             Positions by item.
         """
         ends = list(accumulate(self.counts))
+        digits = self.digits.shape[1]
         at = -1
         for number in numbers:
             root = bisect_right(ends, number)
@@ -133,12 +140,7 @@ class RootedGraph:
                 at, earliest = root, self.earliest[root]
                 # A history's number is at most that of the root, which fits these digits.
                 counts, _ = counting.count_histories(
-                    self.graph,
-                    self.roots[root],
-                    earliest,
-                    False,
-                    self.digits.shape[1],
-                    self.scratch,
+                    self.graph, self.roots[root : root + 1], earliest, False, digits, self.scratch
                 )
                 order = self.scratch.order[: len(counts)].tolist()
                 below = dict(zip(order, _numbers(counts), strict=True))

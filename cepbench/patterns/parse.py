@@ -96,9 +96,9 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit RETURN
-        value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and KL; WHERE,
-        STRATEGY and RETURN are optional.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output WITHIN amount
+        unit RETURN value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and
+        KL; WHERE, STRATEGY, OUTPUT and RETURN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
     dialect : {"zstream", "sase+"}, optional

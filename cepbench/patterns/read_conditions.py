@@ -262,12 +262,12 @@ class ConditionReader:
 def without_needless_rest(clause: Clause) -> Clause:
     """The clause with ``b[i]`` for ``b[2..]`` where ``b[i-1]`` or ``b[..i-1]`` says that i > 1."""
 
-    def as_rest(term: Attribute | Aggregate) -> Expression:
+    def as_each(term: Attribute | Aggregate) -> Expression:
         if isinstance(term, Attribute) and term.element == "rest":
             return replace(term, element="each")
         return term
 
-    shorter = clause.with_terms(as_rest)
+    shorter = clause.with_terms(as_each)
     return shorter if shorter.running_variables() == clause.running_variables() else clause
 
 

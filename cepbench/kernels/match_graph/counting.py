@@ -15,22 +15,27 @@ import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import ITEM, START, UNION, is_live
-from cepbench.kernels.match_graph.nodes import children, find_nodes
+from cepbench.kernels.match_graph.nodes import children, find_nodes, group_end
 
 #: Bits of a digit.
 DIGIT_BITS = 62
 
 _LOWEST = (1 << DIGIT_BITS) - 1
 
+#: Roots whose counts by length are computed at once, since they take room for each node.
+_LENGTHS_AT_ONCE = 64
+
 
 @njit
-def count_histories(graph, root, earliest, by_length, digits, scratch):
-    """The numbers of histories of the nodes below a root.
+def count_histories(graph, roots, earliest, by_length, digits, scratch):
+    """The numbers of histories of the nodes below roots.
 
     Parameters
     ----------
     graph : MatchGraph
-    root, earliest : int
+    roots : int64 array
+    earliest : int
+        The same for all.
     by_length : bool
         Whether there is one count for each length from 0 on, or one for all.
     digits : int
@@ -41,12 +46,12 @@ def count_histories(graph, root, earliest, by_length, digits, scratch):
     Returns
     -------
     counts : int64 array, shape (nodes, digits of all counts)
-        By node, the root last; no rows if the root is expired.
+        By node, in the order of ``scratch``.
     fits : bool
         Whether the digits suffice.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
-    below = find_nodes(graph, root, earliest, scratch)
+    below = find_nodes(graph, roots, earliest, scratch)
     shift = digits if by_length else 0
     # By node: where the counts of its longest histories end.
     ends = np.full(below, shift + digits)
@@ -95,15 +100,18 @@ def count_matches(graph, roots, earliest, found, scratch):
     bool
         Whether the digits suffice.
     """
-    digits = found.shape[1]
-    for number in range(len(roots)):
+    first = 0
+    while first < len(roots):
+        last = group_end(earliest, first, len(roots))
         counts, fits = count_histories(
-            graph, roots[number], earliest[number], False, digits, scratch
+            graph, roots[first:last], earliest[first], False, found.shape[1], scratch
         )
         if not fits:
             return False
-        if len(counts) > 0:
-            found[number] = counts[-1]
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                found[number] = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+        first = last
     return True
 
 
@@ -125,18 +133,23 @@ def count_lengths(graph, roots, earliest, digits, scratch):
         Whether the digits suffice.
     """
     found = np.zeros(digits, np.int64)
-    for number in range(len(roots)):
+    first, carried = 0, 0
+    while first < len(roots):
+        last = group_end(earliest, first, _LENGTHS_AT_ONCE)
         counts, fits = count_histories(
-            graph, roots[number], earliest[number], True, digits, scratch
+            graph, roots[first:last], earliest[first], True, digits, scratch
         )
-        if len(counts) == 0:
-            continue
         if counts.shape[1] > len(found):
             longer = np.zeros(counts.shape[1], np.int64)
             longer[: len(found)] = found
             found = longer
-        if not fits or add_counts(found[: counts.shape[1]], counts[-1], digits) != 0:
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                its = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+                carried |= add_counts(found[: len(its)], its, digits)
+        if not fits or carried != 0:
             return found, False
+        first = last
     return found, True
 
 
@@ -144,7 +157,7 @@ def count_lengths(graph, roots, earliest, digits, scratch):
 def counts_per_start(graph, roots, earliest, lowest, found, scratch):
     """Add the numbers of matches by the position of their first event.
 
-    From each root its weight, one, is passed down to the first events.
+    Each root has the weight one, which is passed down to the first events.
 
     Parameters
     ----------
@@ -163,22 +176,27 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
     """
     digits, carried = found.shape[1], 0
     nodes, mask = graph.nodes, len(graph.nodes) - 1
-    for number in range(len(roots)):
-        below = find_nodes(graph, roots[number], earliest[number], scratch)
+    first_root = 0
+    while first_root < len(roots):
+        last_root = group_end(earliest, first_root, len(roots))
+        bound = earliest[first_root]
+        below = find_nodes(graph, roots[first_root:last_root], bound, scratch)
         weights = np.zeros((below, digits), np.int64)
-        if below > 0:
-            weights[below - 1, 0] = 1
+        for number in range(first_root, last_root):
+            if is_live(graph, roots[number], bound):
+                weights[scratch.places[roots[number] & mask], 0] += 1
         for k in range(below - 1, -1, -1):
             row = scratch.order[k] & mask
             first, last = children(graph, row)
             is_first = True
             for column in range(first, last):
-                if is_live(graph, nodes[row, column], earliest[number]):
+                if is_live(graph, nodes[row, column], bound):
                     place = scratch.places[nodes[row, column] & mask]
                     carried |= add_counts(weights[place], weights[k], digits)
                     is_first = False
             if is_first:
                 carried |= add_counts(found[nodes[row, START] - lowest], weights[k], digits)
+        first_root = last_root
     return carried == 0
 
 
