@@ -552,7 +552,8 @@ class Assembly:
         positions, offsets = self._positions_of(root)
         resume = np.zeros(2, np.int64)
         while count:
-            room = min(count, LARGEST_CHUNK) + slack
+            # Large chunks are all of one size, which the allocator finds again.
+            room = min(count + slack, max(LARGEST_CHUNK, slack + 1))
             chunk = np.empty((len(root.columns), room), np.int64)
             made = listed.list_last(
                 *inputs, positions, offsets, self._operators.targets, resume, chunk
