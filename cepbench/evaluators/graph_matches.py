@@ -12,8 +12,8 @@ from cepbench.kernels.match_graph import enumeration, values
 from cepbench.kernels.match_graph.graph import MatchGraph
 from cepbench.patterns.model import Variable
 
-#: Members of sets for which a chunk has room, per match.
-_MEMBERS = 16
+#: Members of sets for which a chunk has room, per match and at most.
+_MEMBERS, _MOST_MEMBERS = 64, 1 << 24
 
 
 def graph_chunks(
@@ -45,7 +45,8 @@ def graph_chunks(
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
     search, rows, status = enumeration.new_search(len(variables)), first_chunk, enumeration.FULL
     while status != enumeration.ENDED:
-        members = max(_MEMBERS * rows, int(search.progress[enumeration.LENGTH]))
+        needed = int(search.progress[enumeration.LENGTH])
+        members = max(min(_MEMBERS * rows, _MOST_MEMBERS), needed)
         # Of a larger chunk than needed, the rest is never touched and takes no memory.
         chunk = enumeration.Chunk(
             np.zeros((len(variables), 1 + rows), np.int64),

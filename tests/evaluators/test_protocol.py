@@ -157,9 +157,9 @@ def test_a_function_sees_comparisons_and_finds_all_matches() -> None:
         seen.append(pattern)
         return cep.evaluate(pattern, stream, evaluator=NAME).matches
 
-    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [y] OUTPUT non_overlap WITHIN 30 units")
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [k] OUTPUT non_overlap WITHIN 30 units")
     result = cep.evaluate(pattern, STREAM, evaluator="sees")
-    assert str(seen[0]) == "PATTERN SEQ(A a, B b) WHERE a.y = b.y WITHIN 30 units"
+    assert str(seen[0]) == "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 30 units"
     expected = cep.evaluate(pattern, STREAM, cep.OrderPlan(["a", "b"])).matches
     assert len(expected)
     pd.testing.assert_frame_equal(result.matches, expected)
