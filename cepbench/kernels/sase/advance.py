@@ -90,6 +90,10 @@ def advance(plan, state, events):
     while at < len(rows):
         row = rows[at]
         now, flags = times[row], events.flags[row]
+        if counters[FREE_RUNS] == len(runs) and flags & plan.bits[BEGIN] == 0:
+            phase = ARRIVES
+            at += 1
+            continue
         earliest = now - plan.window
         tied = row + 1 == len(times) or times[row + 1] == now
         if phase == ARRIVES:
