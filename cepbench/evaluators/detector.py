@@ -171,7 +171,8 @@ class Detector:
         if plain.output != "all" and not evaluator.selects_output:
             self._selection = NonOverlap(plain)
             kept = {*(kept or ()), *self._selection.attributes}
-            plain = replace(plain, output="all")
+            if not evaluator.prunes_output:
+                plain = replace(plain, output="all")
             in_graphs = self._selection.takes_graphs and "compressed" in evaluator.outputs
             task = replace(task, output="compressed" if in_graphs else "matches")
         if not evaluator.is_builtin:
