@@ -23,6 +23,9 @@ from tests.evaluators.constructs import AUTOMATA, NEXT, able, construct_cases
 from tests.evaluators.strategies import batches_of, events_of, stream_of
 from tests.naive.automaton import automaton_matches
 
+#: Engines of automata.
+ENGINES = ("sase", "sase-basic", "sase-backtrack")
+
 BOTH = AUTOMATA | {f"{family}, next": its for family, its in NEXT.items()}
 
 QUERY_3 = (
@@ -102,11 +105,11 @@ def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) ->
     if "sase" not in able(case.pattern):
         return
     expected = automaton_matches(case.pattern, case.events)
-    check(case, expected, None, "sase")
     batches = data.draw(batches_of(case.stream))
     restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
-    if output == "all":
-        check_in_batches(case, expected, None, "sase", batches, restored)
+    for name in ENGINES:
+        check(case, expected, None, name)
+        check_in_batches(case, expected, None, name, batches, restored)
 
 
 def rising(events: int, symbols: int) -> EventStream:

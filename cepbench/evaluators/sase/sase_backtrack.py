@@ -15,7 +15,6 @@ first here, so that all engines report the same matches.
 from __future__ import annotations
 
 import time
-from functools import partial
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
-from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.partitions import Partitions
 from cepbench.evaluators.sase.run import AutomatonRun
@@ -195,9 +194,21 @@ def _taken(runs: kernel.Runs, chosen: np.ndarray) -> kernel.Runs:
     return kernel.Runs(runs.numbers[chosen], runs.vectors[chosen])
 
 
+class BacktrackRun(AutomatonRun):
+    """A run of one task that backtracks.
+
+    Parameters
+    ----------
+    task : Task
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, BacktrackEngine)
+
+
 SASE_BACKTRACK = Evaluator(
     "sase-backtrack",
-    partial(AutomatonRun, engine=BacktrackEngine),
+    BacktrackRun,
     kinds=("automaton",),
     without_plan=True,
     constructs=("SEQ", "OR", "NOT", "KL", "nesting"),

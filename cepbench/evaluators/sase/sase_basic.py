@@ -19,7 +19,7 @@ import numpy as np
 from cepbench.evaluators.graph_matches import written_chunks
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
-from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.partitions import Partitions
 from cepbench.evaluators.sase.run import AutomatonRun
@@ -185,9 +185,21 @@ class BasicEngine(AutomatonEngine):
         self.state = self.state._replace(**arrays)
 
 
+class BasicRun(AutomatonRun):
+    """A run of one task with runs apart.
+
+    Parameters
+    ----------
+    task : Task
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task, BasicEngine)
+
+
 SASE_BASIC = Evaluator(
     "sase-basic",
-    partial(AutomatonRun, engine=BasicEngine),
+    BasicRun,
     kinds=("automaton",),
     without_plan=True,
     constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
