@@ -28,8 +28,9 @@ from cepbench.kernels.sase import sase_basic as kernel
 from cepbench.kernels.sase import tables, versioned_buffer
 from cepbench.kernels.sase.moves import Machine
 
-#: Selections, and accepting runs, between which the buffer is left alone.
-_LOG, _ENDS = 1 << 14, 1 << 14
+#: Selections, and accepting runs, between which the buffer is left alone; prefixes of versions at
+#: first.
+_LOG, _ENDS, _VERSIONS = 1 << 14, 1 << 14, 1 << 10
 
 
 class BasicEngine(AutomatonEngine):
@@ -55,7 +56,7 @@ class BasicEngine(AutomatonEngine):
             runs=np.zeros((0, kernel.RUN_COLUMNS), np.int64),
             vectors=np.zeros((0, width)),
             heads=np.empty(0, np.int64),
-            versions=np.zeros((1 << 10, versioned_buffer.VERSION_COLUMNS), np.int64),
+            versions=np.zeros((_VERSIONS, versioned_buffer.VERSION_COLUMNS), np.int64),
             tops=tops,
             log=np.zeros((_LOG, versioned_buffer.LOG_COLUMNS), np.int64),
             ends=np.zeros((_ENDS, versioned_buffer.END_COLUMNS), np.int64),
