@@ -138,12 +138,12 @@ class BasicEngine(AutomatonEngine):
             self._add_runs(max(16, len(state.runs)))
         first, behind = counters[kernel.FIRST_VERSION], counters[kernel.NEXT_VERSION]
         size = len(state.versions)
-        if 2 * (behind - first) > size:
+        if 2 * (behind - first + kernel.VERSIONS) > size:
             numbers = np.arange(first, behind)
             versions = np.zeros((2 * size, state.versions.shape[1]), np.int64)
             versions[numbers % len(versions)] = state.versions[numbers % size]
             self.state = self.state._replace(versions=versions)
-        if 2 * counters[kernel.ENDS] > len(state.ends):
+        if 2 * (counters[kernel.ENDS] + kernel.SELECTIONS) > len(state.ends):
             self.state = self.state._replace(ends=np.repeat(state.ends, 2, axis=0))
             self.state.ends[: len(state.ends)] = state.ends
 

@@ -65,7 +65,7 @@ RUN_COLUMNS = 10
 ARRIVES, STARTS = -2, -1
 
 #: What the moves of a run on an event may need: runs, selections, and versions.
-_RUNS, _SELECTIONS, _VERSIONS = 2, 2, 4
+_RUNS, SELECTIONS, VERSIONS = 2, 2, 4
 
 # Columns of TOPS, by stack: the number of the next event, and the position of the last one.
 NEXT_ENTRY, LAST_POSITION, TOPS = range(3)
@@ -116,10 +116,9 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
         while counters[AT_RUN] != ARRIVES:
             if (
                 counters[FREE_RUNS] < _RUNS
-                or counters[LOGGED] + _SELECTIONS > len(state.log)
-                or counters[ENDS] + _SELECTIONS > len(state.ends)
-                or counters[NEXT_VERSION] - counters[FIRST_VERSION] + _VERSIONS
-                > len(state.versions)
+                or counters[LOGGED] + SELECTIONS > len(state.log)
+                or counters[ENDS] + SELECTIONS > len(state.ends)
+                or counters[NEXT_VERSION] - counters[FIRST_VERSION] + VERSIONS > len(state.versions)
             ):
                 return False
             run = counters[AT_RUN]
@@ -170,7 +169,7 @@ def _new_run(state, partition):
     counters[FREE_RUNS] -= 1
     state.runs[run, PARTITION] = partition
     live = len(state.runs) - counters[FREE_RUNS]
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
+    state.tallies[PEAK_RUNS] = max(state.tallies[PEAKRUNS], live)
     return run
 
 
