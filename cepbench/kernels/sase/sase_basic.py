@@ -169,7 +169,7 @@ def _new_run(state, partition):
     counters[FREE_RUNS] -= 1
     state.runs[run, PARTITION] = partition
     live = len(state.runs) - counters[FREE_RUNS]
-    state.tallies[PEAK_RUNS] = max(state.tallies[PEAKRUNS], live)
+    state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], live)
     return run
 
 
