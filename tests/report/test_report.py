@@ -21,6 +21,7 @@ from cepbench.reporting.claims import claims
 from cepbench.reporting.verdicts import by_claim, counts_of
 from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.studies.mei2009.runs import MAKING
 from cepbench.studies.registry import find_study
 from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
 from cepbench.sweeps.sweep_file import read_sweep
