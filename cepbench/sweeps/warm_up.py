@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
+from cepbench.evaluators.sase import sase
+from cepbench.evaluators.stack_nfa import stack_nfa
+from cepbench.evaluators.zstream import zstream
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -16,8 +19,8 @@ def compile_kernels() -> None:
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
-    joins.warm_up()
-    instances.warm_up()
+    for engine in (joins, instances, zstream, stack_nfa, sase):
+        engine.warm_up()
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)
