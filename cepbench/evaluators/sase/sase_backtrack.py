@@ -106,6 +106,7 @@ class BacktrackEngine(AutomatonEngine):
             if not ended:
                 self._make_room()
         self._measure()
+        self._reclaim()
         self._suspend(int(events.times[-1]) - plan.window)
 
     def _suspend(self, earliest: int) -> None:
@@ -146,15 +147,20 @@ class BacktrackEngine(AutomatonEngine):
         if 2 * counters[kernel.ENDS] > state.ends.shape[1]:
             state = state._replace(ends=np.tile(state.ends, 2))
         self._state = state
+        self._reclaim()
+        self._graph = with_room(self._graph, len(self._graph.nodes) // 2)
+
+    def _reclaim(self) -> None:
+        """Release the nodes that no run needs."""
+        state, counters = self._state, self._state.counters
         # All that later runs select is later.
         starts = [
-            state.stack.numbers[:depth, kernel.ORIGIN],
+            state.stack.numbers[: counters[kernel.DEPTH], kernel.ORIGIN],
             state.waiting.numbers[counters[kernel.SOURCE] :, kernel.ORIGIN],
-            state.suspended.numbers[:suspended, kernel.ORIGIN],
+            state.suspended.numbers[: counters[kernel.SUSPENDED], kernel.ORIGIN],
             state.ends[1, : counters[kernel.ENDS]],
         ]
         reclaim(self._graph, min(int(part.min(initial=NEVER)) for part in starts))
-        self._graph = with_room(self._graph, len(self._graph.nodes) // 2)
 
     def _wider(self, runs: kernel.Runs) -> kernel.Runs:
         """The list with room for twice as many runs."""
