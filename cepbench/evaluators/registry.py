@@ -13,6 +13,7 @@ from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, JOIN_STRATEGIES, Evaluator, Option
+from cepbench.evaluators.sase.sase import SASE
 from cepbench.evaluators.stack_nfa.stack_nfa import STACK_NFA
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.evaluators.zstream.zstream import ZSTREAM
@@ -26,7 +27,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 EVALUATORS: Registry[Evaluator] = Registry(
     "evaluator",
     EvaluationError,
-    (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES, ZSTREAM, STACK_NFA),
+    (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES, ZSTREAM, STACK_NFA, SASE),
 )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
-from cepbench.errors import PatternOperatorError
+from cepbench.automata.compilation import automaton
+from cepbench.errors import PatternOperatorError, UnsupportedPatternError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.tasks import constructs_of
 from cepbench.patterns.model import (
@@ -237,8 +238,19 @@ def able(pattern: Pattern) -> list[str]:
     return [
         e.name
         for e in EVALUATORS.values()
-        if pattern.strategy.name in e.strategies and needed <= set(e.constructs)
+        if pattern.strategy.name in e.strategies
+        and needed <= set(e.constructs)
+        and ("automaton" not in e.kinds or _has_automaton(pattern))
     ]
+
+
+def _has_automaton(pattern: Pattern) -> bool:
+    """Whether no condition needs all events of a Kleene variable that is complete."""
+    try:
+        automaton(pattern)
+    except UnsupportedPatternError:
+        return False
+    return True
 
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:

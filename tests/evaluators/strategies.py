@@ -38,8 +38,8 @@ TYPES = ("A", "B", "C", "D")
 TEXTS = ("p", "q")
 OPERATORS = ("<", "<=", ">", ">=", "=", "!=")
 
-#: The evaluators that run plans.
-PLANNED = [entry.name for entry in EVALUATORS.values() if entry.kinds]
+#: The evaluators that run plans for which there is a choice.
+PLANNED = [entry.name for entry in EVALUATORS.values() if "order" in entry.kinds]
 
 #: Combinations of events that the brute-force twin is asked to go through.
 AFFORDABLE = 4_000

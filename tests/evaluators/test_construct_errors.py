@@ -23,7 +23,8 @@ from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.checks import Plan, found_in
-from tests.evaluators.strategies import events_of, stream_of
+from tests.evaluators.constructs import able
+from tests.evaluators.strategies import events_of, plan_for, stream_of
 
 TWO = parse("PATTERN OR(SEQ(A a, B b), SEQ(C c, D d)) WITHIN 9 units")
 GUARDED = parse("PATTERN SEQ(A a, NOT(B n), C c) WITHIN 9 units")
@@ -97,7 +98,7 @@ def test_a_stream_that_lacks_what_is_asked_for(misfit: str) -> None:
         evaluate(pattern, stream_of(events), plan)
 
 
-#: Forty events within a window have a million million sets; of a hundred, nobody counts them.
+#: Forty events within a window have a million million sets; of a hundred, few count them.
 CROWDS = {
     size: stream_of(
         events_of(" ".join(["A@0", *(f"B@{i}" for i in range(1, size + 1)), f"C@{size + 1}"]))
@@ -128,6 +129,8 @@ OF_SETS = [e.name for e in EVALUATORS.values() if "KL" in e.constructs]
 def test_more_sets_than_anyone_could_enumerate(place: str, output: str, evaluator: str) -> None:
     text, orders = CROWDED[place]
     pattern = parse(f"PATTERN {text} WITHIN 200 units")
+    if evaluator not in able(pattern):
+        pytest.skip("it has no AND")
     for order, size in itertools.product(orders, CROWDS):
         plan: Plan = OrderPlan(order)
         if len(pattern.branches()) > 1:
@@ -135,7 +138,8 @@ def test_more_sets_than_anyone_could_enumerate(place: str, output: str, evaluato
         options = {"evaluator": evaluator, "output": output, "partial_match_limit": 1_000}
         refused = ""
         try:
-            matches = evaluate(pattern, CROWDS[size], plan, **options).metrics.matches
+            given = plan_for(evaluator, plan)
+            matches = evaluate(pattern, CROWDS[size], given, **options).metrics.matches
         except PartialMatchLimitError as error:
             refused = str(error)
         if refused:
@@ -143,7 +147,8 @@ def test_more_sets_than_anyone_could_enumerate(place: str, output: str, evaluato
             assert re.search(r"window|condition", refused)
         else:
             # To count them there is no need to have them.
-            assert (output, size, matches) == ("count", 40, 2**40 - 1)
+            assert (output, matches) == ("count", 2**size - 1)
+            assert size == 40 or evaluator == "sase"
 
 
 @pytest.mark.kernel
@@ -153,7 +158,7 @@ def test_conditions_that_leave_few_sets_are_enough(evaluator: str) -> None:
     events = events_of("A@0 " + " ".join(f"B@{i}" for i in range(1, 41)) + " C@41").assign(x=1.0)
     pattern = parse("PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x WITHIN 100 units")
     result = evaluate(
-        pattern, stream_of(events), OrderPlan(["a", "b", "c"]),
+        pattern, stream_of(events), plan_for(evaluator, OrderPlan(["a", "b", "c"])),
         evaluator=evaluator, partial_match_limit=10_000,
     )  # fmt: skip
     assert result.metrics.matches == 40

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,6 @@ import pandas as pd
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
-from cepbench.evaluators.plan_runs.nodes import Tree
 from cepbench.evaluators.plan_runs.partitions import PartitionRanks
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
@@ -36,7 +36,7 @@ class BranchTask:
     ----------
     branches : sequence of Pattern
         Without OR; several with the consuming strategy and one window.
-    trees : sequence of nested pairs of names
+    trees : sequence of nested pairs of names, or of automata
         A plan for each, or the order that an engine without plans always evaluates in.
     placements : sequence of Placements
         The nodes at which each plan checks negated variables, if it says so.
@@ -55,7 +55,7 @@ class BranchTask:
     """
 
     branches: Sequence[Pattern]
-    trees: Sequence[Tree]
+    trees: Sequence[Any]
     placements: Sequence[Placements]
     written: Sequence[str]
     reader: NumericReader
@@ -88,7 +88,7 @@ class Layout:
     columns: int
 
 
-class PlanEngine(ABC):
+class Engine(ABC):
     """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
     Parameters
@@ -97,15 +97,12 @@ class PlanEngine(ABC):
 
     Attributes
     ----------
-    layout : Layout
-        Set by the subclass.
     latencies : ndarray of int64
         Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not measured.
     ranks : PartitionRanks or None
         Ranks of events within partitions, under partition contiguity.
     """
 
-    layout: Layout
     ranks: PartitionRanks | None = None
 
     def __init__(self, task: BranchTask) -> None:
@@ -135,6 +132,7 @@ class PlanEngine(ABC):
             If they are not a state of this engine.
         """
 
+    @abstractmethod
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events.
 
@@ -152,6 +150,21 @@ class PlanEngine(ABC):
         PartialMatchLimitError
             If the limit is exceeded, or a Kleene variable has too many sets to count.
         """
+
+
+class PlanEngine(Engine):
+    """An engine that joins, along a plan.
+
+    Attributes
+    ----------
+    layout : Layout
+        Set by the subclass.
+    """
+
+    layout: Layout
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`Engine.run`."""
         until = NEVER if batch is None or ended else int(batch.timestamps[-1])
         # Divisions by zero are valid values of conditions.
         with np.errstate(all="ignore"):

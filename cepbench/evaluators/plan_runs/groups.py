@@ -28,7 +28,7 @@ from cepbench.evaluators.matches import (
     matches_of_rows,
     no_matches,
 )
-from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_sets
@@ -63,6 +63,8 @@ class GroupEngine:
         BranchTask → the engine that joins the plain variables.
     waits : bool
         Whether that engine waits for negated items that come last; else they are checked here.
+    negates : bool
+        Whether that engine checks any negated items; else all are checked here.
 
     Raises
     ------
@@ -73,9 +75,10 @@ class GroupEngine:
     def __init__(
         self,
         task: BranchTask,
-        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
+        engine: Callable[[BranchTask], Engine | GroupEngine],
         *,
         waits: bool = True,
+        negates: bool = True,
     ) -> None:
         if task.timed:
             raise UnsupportedPatternError(
@@ -89,6 +92,7 @@ class GroupEngine:
                 replace(task, branches=[branch], trees=[tree], placements=[its]),
                 engine,
                 waits=waits,
+                negates=negates,
             )
             for branch, tree, its in parts
         ]
@@ -116,7 +120,7 @@ class GroupEngine:
         return [counts for branch in self._branches for counts in branch.inner.node_counts()]
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events; see :meth:`PlanEngine.run`."""
+        """Process a batch of events; see :meth:`Engine.run`."""
         if batch is not None:
             if not self._recent.pushed:
                 self._recent.first = first_position
@@ -182,9 +186,7 @@ class GroupEngine:
             "used": sorted(self._used),
         }
         arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        parts: list[tuple[str, PlanEngine | GroupEngine | RecentEvents]] = [
-            ("recent/", self._recent)
-        ]
+        parts: list[tuple[str, Engine | GroupEngine | RecentEvents]] = [("recent/", self._recent)]
         parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
         for prefix, part in parts:
             arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
@@ -221,7 +223,7 @@ class _Branch:
     branch : Pattern
     plain : tuple of Variable
         The variables that ``inner`` joins: without groups, all of them.
-    inner : PlanEngine
+    inner : Engine
     completes : bool
         Whether the matches of ``inner`` lack groups or are to be tested for negated items.
     waits : bool
@@ -235,9 +237,10 @@ class _Branch:
     def __init__(
         self,
         task: BranchTask,
-        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
+        engine: Callable[[BranchTask], Engine | GroupEngine],
         *,
         waits: bool,
+        negates: bool,
     ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
@@ -246,7 +249,11 @@ class _Branch:
         self._late = tuple(
             v for v in branch.negated if not any((v.name, y) in before for y in names)
         )
-        self.completes = bool(branch.groups) or (bool(self._late) and not waits)
+        self.completes = (
+            bool(branch.groups)
+            or (bool(self._late) and not waits)
+            or (bool(branch.negated) and not negates)
+        )
         joins = branch.without((*branch.groups, *branch.negated)) if self.completes else branch
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive

@@ -12,10 +12,9 @@ import numpy as np
 from cepbench.errors import SnapshotError, UnsupportedPatternError
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
-from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.node_table import PlanNodeTable
-from cepbench.evaluators.plan_runs.nodes import Tree
 from cepbench.evaluators.plan_runs.partitions import PartitionRanks
 from cepbench.evaluators.plan_runs.union import Union, waits
 from cepbench.evaluators.protocol import Task
@@ -35,7 +34,7 @@ class PlanRun:
     Parameters
     ----------
     task : Task
-    trees : sequence of nested pairs of names
+    trees : sequence of nested pairs of names, or of automata
         One per branch of the pattern.
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
@@ -50,8 +49,8 @@ class PlanRun:
     def __init__(
         self,
         task: Task,
-        trees: Sequence[Tree],
-        engine: Callable[[BranchTask], PlanEngine | GroupEngine],
+        trees: Sequence[Any],
+        engine: Callable[[BranchTask], Engine | GroupEngine],
     ) -> None:
         branches = task.pattern.branches()
         placements: list[Placements] = [()] * len(branches)

@@ -34,8 +34,9 @@ ENDED, FULL, CRAMPED = 0, 1, 2
 class Search(NamedTuple):
     """A depth-first search where it paused."""
 
-    pending: np.ndarray  #: int64 (2, room): nodes not yet visited, and events chosen before them
-    path: np.ndarray  #: int64 (2, room): positions and items of the events chosen, last one first
+    pending: np.ndarray  #: int64 (room, 3): nodes not yet visited, the events chosen before them,
+    #: and the item of the last of these
+    path: np.ndarray  #: int64 (room,): positions of the events chosen, last one first
     begins: np.ndarray  #: int64 (items + 1,): where the events of each item begin in the path
     progress: np.ndarray  #: int64 (PROGRESS,)
 
@@ -57,8 +58,8 @@ def new_search(items: int) -> Search:
     """
     room = 64
     return Search(
-        np.empty((2, room), np.int64),
-        np.empty((2, room), np.int64),
+        np.empty((room, 3), np.int64),
+        np.empty(room, np.int64),
         np.empty(items + 1, np.int64),
         np.zeros(PROGRESS, np.int64),
     )
@@ -72,8 +73,8 @@ def roomier(search: Search) -> Search:
     search : Search
     """
     return search._replace(
-        pending=np.concatenate((search.pending, np.empty_like(search.pending)), axis=1),
-        path=np.concatenate((search.path, np.empty_like(search.path)), axis=1),
+        pending=np.concatenate((search.pending, np.empty_like(search.pending))),
+        path=np.concatenate((search.path, np.empty_like(search.path))),
     )
 
 
@@ -99,8 +100,8 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
         ``ENDED``, ``FULL`` or ``CRAMPED``.
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
-    pending, path, progress = search.pending, search.path, search.progress
-    room = path.shape[1]
+    path, progress = search.path, search.progress
+    room = len(path)
     last = len(sets) - 1
     while True:
         if progress[PENDING] == 0:
@@ -110,37 +111,47 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
             progress[ROOTS] += 1
             if not is_live(graph, roots[root], earliest[root]):
                 continue
-            pending[0, 0], pending[1, 0] = roots[root], 0
-            progress[PENDING] = 1
+            _wait(search, roots[root], 0, NONE)
         bound = earliest[progress[ROOTS] - 1]
         progress[PENDING] -= 1
-        node, depth = pending[0, progress[PENDING]], pending[1, progress[PENDING]]
+        node, depth, chosen = search.pending[progress[PENDING]]
         while node != NONE:
             if progress[PENDING] + 3 > room or depth == room:
-                pending[0, progress[PENDING]], pending[1, progress[PENDING]] = node, depth
-                progress[PENDING] += 1
+                _wait(search, node, depth, chosen)
                 return CRAMPED
             row = node & mask
             item = nodes[row, ITEM]
             if item == UNION:
                 for side in (RIGHT, LEFT):
                     if is_live(graph, nodes[row, side], bound):
-                        pending[0, progress[PENDING]] = nodes[row, side]
-                        pending[1, progress[PENDING]] = depth
-                        progress[PENDING] += 1
+                        _wait(search, nodes[row, side], depth, chosen)
                 node = nodes[row, HEAD]
                 continue
-            path[0, depth], path[1, depth] = nodes[row, POSITION], item
-            if depth == 0 or path[1, depth - 1] != item:
+            if item != chosen:
                 search.begins[item + 1] = depth
-            depth += 1
-            if nodes[row, PREDECESSOR] == NONE:
+                chosen = item
+            # Most events of a long match are in one set, with one predecessor each.
+            before = node
+            while node != NONE and nodes[node & mask, ITEM] == item and depth < room:
+                path[depth] = nodes[node & mask, POSITION]
+                depth += 1
+                before, node = node, nodes[node & mask, PREDECESSOR]
+            if node == NONE:
                 search.begins[0] = progress[LENGTH] = depth
                 if not _write(last, sets, search, chunk):
-                    pending[0, progress[PENDING]], pending[1, progress[PENDING]] = node, depth - 1
-                    progress[PENDING] += 1
+                    # The first event is chosen again; its item has begun before.
+                    _wait(search, before, depth - 1, chosen)
                     return FULL
-            node = nodes[row, PREDECESSOR]
+
+
+@njit_in_place
+def _wait(search, node, depth, chosen):
+    """Leave a node for later."""
+    top = search.progress[PENDING]
+    search.pending[top, 0] = node
+    search.pending[top, 1] = depth
+    search.pending[top, 2] = chosen
+    search.progress[PENDING] += 1
 
 
 @njit_in_place
@@ -158,11 +169,11 @@ def _write(last, sets, search, chunk):
         # The events of an item are in the path before those of the item before it.
         begin, end = begins[item + 1], begins[item]
         if sets[item] < 0:
-            ends[item, row + 1] = search.path[0, begin]
+            ends[item, row + 1] = search.path[begin]
             continue
         place = ends[item, row] + end - 1
         for k in range(begin, end):
-            chunk.members[sets[item], place - k] = search.path[0, k]
+            chunk.members[sets[item], place - k] = search.path[k]
         ends[item, row + 1] = ends[item, row] + end - begin
     progress[WRITTEN] = row + 1
     return True

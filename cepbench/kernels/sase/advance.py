@@ -1,0 +1,339 @@
+"""The automaton over a batch of events, for all its runs at once.
+
+Of an event's partition all runs are visited, those of later states first, so that none is visited
+twice. Runs that an event changes are entered in their table when all of it has been visited.
+
+Source: [agrawal2008]_, sections 5.2.1 and 5.2.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.match_graph.graph import NONE, add_event, room
+from cepbench.kernels.sase import partitions, starts
+from cepbench.kernels.sase.conditions import holds, update
+from cepbench.kernels.sase.runs import (
+    chain,
+    copied,
+    equivalent,
+    free,
+    link,
+    merge,
+    new_run,
+    settle,
+    settle_apart,
+    unchain,
+    unlink,
+)
+from cepbench.kernels.sase.tables import (
+    ARRIVES,
+    AT,
+    AT_RUN,
+    AT_STATE,
+    BEGIN,
+    CURRENT,
+    EDGES,
+    FREE_PARTITION,
+    FREE_RUNS,
+    LAST,
+    LATEST,
+    NEXT,
+    NEXT_START,
+    NODE,
+    NODES_A_STEP,
+    OLDEST,
+    PARTITION,
+    PENDING,
+    PHASE,
+    PREVIOUS,
+    PROCEED,
+    ROOTS,
+    SINGLE,
+    SPLIT,
+    STARTED,
+    STARTS,
+    STATE,
+    TAKE,
+    TOP_CELL,
+    VISITED,
+    VISITS,
+    WAITING,
+    WAITS,
+    WAITS_BEFORE,
+    WIDENS,
+)
+
+_NO_RUN = np.int64(-1)
+
+
+@njit
+def advance(plan, state, events):
+    """Process a batch of events, from where ``state.progress`` says.
+
+    Parameters
+    ----------
+    plan, state, events : Plan, State, Events
+
+    Returns
+    -------
+    bool
+        Whether all events have been processed; else a table is full, see
+        :mod:`cepbench.kernels.sase.room`.
+    """
+    runs, progress, counters = state.runs, state.progress, state.counters
+    rows, times = events.rows, events.times
+    at, phase, partition = progress[AT], progress[PHASE], progress[CURRENT]
+    at_state, run, pending = progress[AT_STATE], progress[AT_RUN], progress[PENDING]
+    while at < len(rows):
+        row = rows[at]
+        now, flags = times[row], events.flags[row]
+        earliest = now - plan.window
+        tied = row + 1 == len(times) or times[row + 1] == now
+        if phase == ARRIVES:
+            while counters[WAITING] >= 0 and runs[counters[WAITING], LAST] < now:
+                if not _has_room(plan, state, _partition_of(state, counters[WAITING])):
+                    return _interrupted(progress, at, phase, partition, at_state, run, pending)
+                run = counters[WAITING]
+                counters[WAITING] = runs[run, WAITS_BEFORE]
+                runs[run, WAITS] = 0
+                if runs[run, STATE] >= 0:
+                    unlink(state, run, plan)
+                    settle_apart(state, run, plan, False, earliest)
+            partition = partitions.find(plan, state, events, row)
+            phase = STARTS
+            if partition >= 0:
+                phase = VISITS
+                at_state = plan.states
+                run, pending = _NO_RUN, _NO_RUN
+        while phase == VISITS:
+            while run >= 0:
+                if not _has_room(plan, state, partition):
+                    return _interrupted(progress, at, phase, partition, at_state, run, pending)
+                following = runs[run, NEXT]
+                pending = _visit(run, at_state, row, pending, plan, state, events)
+                run = following
+            while pending >= 0:
+                if not _has_room(plan, state, partition):
+                    return _interrupted(progress, at, phase, partition, at_state, run, pending)
+                following = runs[pending, NEXT]
+                settle(state, pending, plan, tied, earliest)
+                pending = following
+            at_state -= 1
+            if at_state == 0:
+                phase = STARTS
+            elif plan.dies or flags & plan.relevant[at_state]:
+                run = state.heads[partition, at_state]
+        if flags & plan.bits[BEGIN]:
+            if not _has_room(plan, state, partition):
+                return _interrupted(progress, at, phase, partition, at_state, run, pending)
+            _start(row, partition, tied, plan, state, events)
+        phase = ARRIVES
+        at += 1
+    return not _interrupted(progress, np.int64(0), ARRIVES, partition, at_state, run, pending)
+
+
+@njit_in_place
+def _interrupted(progress, at, phase, partition, at_state, run, pending):
+    progress[AT], progress[PHASE], progress[CURRENT] = at, phase, partition
+    progress[AT_STATE], progress[AT_RUN], progress[PENDING] = at_state, run, pending
+    return False
+
+
+@njit_in_place
+def _partition_of(state, run):
+    """The partition of a run, if it has not ended."""
+    return state.runs[run, PARTITION] if state.runs[run, STATE] >= 0 else -1
+
+
+@njit_in_place
+def _has_room(plan, state, partition):
+    """Whether a step has room: for two runs, their histories, and a partition."""
+    counters = state.counters
+    if counters[FREE_RUNS] < 2 or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
+        return False
+    if not plan.counts:
+        return counters[ROOTS] + 2 <= state.roots.shape[1] and room(state.graph) >= NODES_A_STEP
+    return counters[TOP_CELL] + cells_a_step(state, partition) <= len(state.cells)
+
+
+@njit_in_place
+def cells_a_step(state, partition):
+    """Cells that a step may take: two blocks, each for all starts of the partition."""
+    if partition < 0:
+        return 8
+    its = state.partitions[partition]
+    return 4 * (its[NEXT_START] - its[OLDEST] + 2)
+
+
+@njit_in_place
+def _visit(run, at_state, row, pending, plan, state, events):
+    """Make all moves of a run on an event; returns the runs to be settled."""
+    runs, vector = state.runs, state.vectors[run]
+    now, flags = events.times[row], events.flags[row]
+    earliest = now - plan.window
+    if runs[run, LATEST] < earliest:
+        free(state, run, plan)
+        return pending
+    state.tallies[VISITED] += 1
+    edge = EDGES * at_state
+    if plan.kinds[at_state] == SINGLE:
+        if (
+            flags & plan.bits[edge + BEGIN]
+            and runs[run, LAST] < now
+            and holds(edge + BEGIN, row, vector, plan, state, events)
+        ):
+            _begin(run, at_state, row, plan.ignores, plan, state, events)
+        elif plan.dies:
+            free(state, run, plan)
+        return pending
+    after = at_state + 1
+    if (
+        after < plan.states
+        and flags & plan.bits[EDGES * after + BEGIN]
+        and runs[run, LAST] < now
+        and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
+        and holds(edge + PROCEED, row, vector, plan, state, events)
+    ):
+        _begin(run, after, row, True, plan, state, events)
+    if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
+        pending = _take(run, at_state, row, pending, plan, state, events)
+    elif plan.dies:
+        free(state, run, plan)
+    return pending
+
+
+@njit_in_place
+def _take(run, at_state, row, pending, plan, state, events):
+    """Stay in a loop with an event."""
+    runs, now = state.runs, events.times[row]
+    edge = EDGES * at_state
+    if plan.ignores:
+        run = copied(state, run, at_state, now - plan.window)
+        state.tallies[SPLIT] += 1
+    changed = update(edge + TAKE, row, state.vectors[run], plan, events)
+    if changed and not plan.ignores and pending < 0 and runs[run, PREVIOUS] & runs[run, NEXT] < 0:
+        # Alone in its table, it is equivalent to none.
+        unchain(state, run, plan)
+        chain(state, run, plan)
+        changed = False
+    runs[run, LAST] = now
+    if not plan.counts:
+        runs[run, NODE] = add_event(
+            state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
+        )
+    if plan.accepts[at_state] and holds(
+        edge + PROCEED, row, state.vectors[run], plan, state, events
+    ):
+        _accept(run, runs[run, NODE], row, plan, state, events)
+    if plan.ignores:
+        runs[run, NEXT] = pending
+        return run
+    if changed:
+        unlink(state, run, plan)
+        runs[run, NEXT] = pending
+        return run
+    return pending
+
+
+@njit_in_place
+def _begin(run, at_state, row, stays, plan, state, events):
+    """Begin an item with an event, by the run itself or by a copy of it."""
+    node = NONE
+    if not plan.counts:
+        node = add_event(
+            state.graph, events.first + row, plan.items[at_state], state.runs[run, NODE]
+        )
+    state.tallies[SPLIT] += stays
+    if plan.targets[at_state] == plan.states:
+        _accept(run, node, row, plan, state, events)
+        if not stays:
+            free(state, run, plan)
+    else:
+        _enter(run, at_state, row, stays, node, plan, state, events)
+
+
+@njit
+def _enter(run, at_state, row, stays, node, plan, state, events):
+    """Enter the state behind an item's first event, which is ``node`` of the match graph."""
+    runs, vectors, now = state.runs, state.vectors, events.times[row]
+    partition, target = runs[run, PARTITION], plan.targets[at_state]
+    scratch = vectors[len(vectors) - 1]
+    for column in range(vectors.shape[1]):
+        scratch[column] = vectors[run, column]
+    update(EDGES * at_state + BEGIN, row, scratch, plan, events)
+    if plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events):
+        _accept(run, node, row, plan, state, events)
+    tied = row + 1 == len(events.times) or events.times[row + 1] == now
+    earliest = now - plan.window
+    equal, waits = equivalent(state, plan, partition, target, scratch, now, tied)
+    if equal >= 0:
+        merge(state, equal, run, node, now, earliest, plan)
+        if not stays:
+            free(state, run, plan)
+        return
+    if stays:
+        run = copied(state, run, target, earliest)
+    else:
+        unlink(state, run, plan)
+        runs[run, STATE] = target
+    for column in range(vectors.shape[1]):
+        vectors[run, column] = scratch[column]
+    runs[run, LAST], runs[run, NODE] = now, node
+    link(state, run, plan, waits)
+
+
+@njit
+def _start(row, partition, tied, plan, state, events):
+    """Begin a run with an event."""
+    runs, vectors, now = state.runs, state.vectors, events.times[row]
+    scratch = vectors[len(vectors) - 1]
+    for column in range(vectors.shape[1]):
+        scratch[column] = 0.0
+    update(BEGIN, row, scratch, plan, events)
+    target = plan.targets[0]
+    state.tallies[STARTED] += 1
+    node = NONE
+    if not plan.counts:
+        node = add_event(state.graph, events.first + row, plan.items[0], NONE)
+    if target == plan.states or (
+        plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events)
+    ):
+        _report(node, row, state, events)
+        state.found[0] += plan.counts
+    if target == plan.states:
+        return
+    if partition < 0:
+        partition = partitions.add(plan, state, events, row)
+    if partition < 0:
+        return
+    run = new_run(state, target, partition)
+    for column in range(vectors.shape[1]):
+        vectors[run, column] = scratch[column]
+    runs[run, LATEST] = runs[run, LAST] = now
+    runs[run, NODE] = node
+    if plan.counts:
+        starts.begin(state, run, state.partitions[partition, NEXT_START], now)
+        state.partitions[partition, NEXT_START] += 1
+    settle_apart(state, run, plan, tied, now - plan.window)
+
+
+@njit_in_place
+def _accept(run, node, row, plan, state, events):
+    """Report the unexpired histories of a run, which end in ``node``, as matches."""
+    if plan.counts:
+        starts.expire(state, run, events.times[row] - plan.window)
+        starts.add_found(state, run)
+    else:
+        _report(node, row, state, events)
+
+
+@njit_in_place
+def _report(node, row, state, events):
+    """Note a root of the match graph; none if matches are only counted."""
+    if node != NONE:
+        root = state.counters[ROOTS]
+        state.roots[0, root] = node
+        state.roots[1, root] = events.first + row
+        state.counters[ROOTS] = root + 1

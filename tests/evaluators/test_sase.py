@@ -1,0 +1,126 @@
+"""The automaton engine: the paper's example, exact counts, bounded memory, what it does not do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.automata.compilation import automaton
+from cepbench.errors import PartialMatchLimitError, UnsupportedTaskError
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.sase import engine
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from tests.evaluators.strategies import events_of, stream_of
+
+QUERY_3 = (
+    "PATTERN SEQ(S a+, S b) WHERE [symbol] AND a[1].volume > 1000"
+    " AND a[i].price > avg(a[..i-1].price) AND b.volume < 0.8 * a[last].volume"
+    " STRATEGY next WITHIN 10 units"
+)
+
+
+def stock() -> EventStream:
+    """Events e1 to e8 of [agrawal2008]_, Figure 3."""
+    columns = {
+        "type": "S",
+        "time": range(1, 9),
+        "symbol": "X",
+        "volume": [1010, 990, 1005, 999, 999, 750, 950, 590],
+        "price": [100, 120, 120, 121, 120, 125, 120, 120],
+    }
+    return EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
+
+
+FIGURE_3 = {((0, 1, 2, 3, 4), 5), ((2, 3), 5), ((0, 1, 2, 3, 4, 5, 6), 7), ((2, 3, 5), 7)}
+FIGURE_6 = {((0, 1, 3), 5), ((2, 3), 5), ((0, 1, 3, 5), 7), ((2, 3, 5), 7)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "merged"),
+    [(QUERY_3, FIGURE_3, 0), (QUERY_3.replace("avg", "max"), FIGURE_6, 1)],
+    ids=["avg", "max"],
+)
+def test_figure_3_and_figure_6(text: str, expected: set[object], merged: int) -> None:
+    result = evaluate(text, stock(), evaluator="sase")
+    assert set(result.matches.itertuples(index=False, name=None)) == expected
+    assert evaluate(text, stock(), evaluator="sase", output="count").metrics.matches == 4
+    assert result.runs is not None
+    assert (result.runs.runs_started, result.runs.runs_merged) == (2, merged)
+    assert result.runs.output_complexity == sum(len(a) + 1 for a, _ in expected)
+    given = evaluate(text, stock(), automaton(text))
+    assert given.evaluator == "sase"
+    pd.testing.assert_frame_equal(given.matches, result.matches)
+
+
+@pytest.mark.parametrize("size", [1, 61, 62, 63, 124, 200])
+def test_counts_are_exact_at_any_size(size: int) -> None:
+    events = stream_of(
+        events_of(" ".join(["A@0", *(f"B@{i}" for i in range(1, size + 1)), f"C@{size + 1}"]))
+    )
+    pattern = parse("PATTERN SEQ(A a, KL(B b), C c) WITHIN 300 units")
+    counted = evaluate(pattern, events, evaluator="sase", output="count")
+    assert counted.metrics.matches == 2**size - 1
+    graph = evaluate(pattern, events, evaluator="sase", output="compressed").compressed
+    assert graph.count() == 2**size - 1
+
+
+def test_wide_counts_expire_by_start() -> None:
+    """Histories of several starts; those of a start are subtracted when its window has passed."""
+    size, window = 150, 160
+    times = ["A@0", "A@5", *(f"B@{i}" for i in range(10, 10 + size)), "C@160", "C@162", "C@166"]
+    pattern = parse(f"PATTERN SEQ(A a, KL(B b), C c) WITHIN {window} units")
+    for rounds in (3, 1000):
+        detector = Detector(pattern, evaluator="sase", output="count")
+        counts = [
+            detector.push(batch) for batch in stream_of(events_of(" ".join(times))).batches(rounds)
+        ]
+        assert sum(counts) == 2 * (2**size - 1) + (2**size - 1)
+
+
+def rising(events: int, symbols: int) -> EventStream:
+    """A stream in which each symbol's price and time rise."""
+    rng = np.random.default_rng(7)
+    columns = {
+        "type": "S",
+        "time": np.arange(events),
+        "symbol": rng.integers(0, symbols, events),
+        "price": np.arange(events) // 3,
+        "volume": rng.integers(1, 1001, events),
+    }
+    return EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
+
+
+@pytest.mark.parametrize("output", ["count", "arrow"])
+@pytest.mark.parametrize("symbols", [2, 10**6], ids=["few partitions", "ever new partitions"])
+def test_memory_is_bounded_by_the_window(output: str, symbols: int, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "ROUND", 500)
+    text = (
+        "PATTERN SEQ(S a+, S b) WHERE [symbol] AND a[1].price % 5 = 0 AND b.volume < 150"
+        " AND a[i].price > a[i-1].price STRATEGY next WITHIN 60 units"
+    )
+    peaks = [
+        evaluate(text, rising(events, symbols), evaluator="sase", output=output).metrics.peak_bytes
+        for events in (4_000, 40_000)
+    ]
+    assert peaks[0] == peaks[1]
+
+
+def test_many_runs_are_an_error() -> None:
+    events = stream_of(events_of(" ".join(f"A@{i}" for i in range(50))).assign(x=np.arange(50.0)))
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 99 units")
+    with pytest.raises(PartialMatchLimitError, match="runs of the automaton"):
+        evaluate(pattern, events, evaluator="sase", partial_match_limit=20)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SEQ(A a, NOT(B b), C c)", "OR(SEQ(A a, B b), SEQ(B b, A a))"],
+    ids=["negation", "branches over the same variables"],
+)
+def test_what_is_not_compressed(text: str) -> None:
+    events = stream_of(events_of("A@1 B@2 C@3"))
+    with pytest.raises(UnsupportedTaskError, match='use output="arrow"'):
+        evaluate(f"PATTERN {text} WITHIN 9 units", events, evaluator="sase", output="compressed")
