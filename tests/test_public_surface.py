@@ -94,7 +94,8 @@ def test_the_plan_generators_and_evaluators_by_the_papers_names() -> None:
     assert {name: cep.PLAN_GENERATORS[name].kind for name in GENERATORS} == GENERATORS
     assert list(cep.PLAN_GENERATORS)[: len(GENERATORS)] == list(GENERATORS)
     assert list(cep.EVALUATORS) == [
-        "lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances", "zstream", "stack-nfa"
+        "lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances", "zstream", "stack-nfa",
+        "sase",
     ]  # fmt: skip
 
 

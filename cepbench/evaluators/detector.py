@@ -24,6 +24,7 @@ from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
+from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.returned import frame_of, returned_table
@@ -48,11 +49,12 @@ from cepbench.streams.recent import RecentEvents
 #: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
 
-#: Prefix of the arrays of the events kept for RETURN.
+#: Prefix of the arrays of the events kept for RETURN and OUTPUT, and of those of OUTPUT.
 _RECENT = "recent/"
+_OUTPUT = "output/"
 
-#: For how many windows events are kept for RETURN: a match may wait for one window after its last
-#: event, if another one that it may lose its events to has to wait.
+#: For how many windows events are kept for RETURN and OUTPUT: a match may wait for one window after
+#: its last event, if another one that it may lose its events to has to wait.
 WINDOWS_KEPT = 2
 
 #: Arguments of a detector in a snapshot's header, under the same names.
@@ -109,7 +111,8 @@ class Detector:
     contiguity compares positions, partition contiguity differences of ranks within a partition;
     both hold in any slice without gaps. Under ``STRATEGY consuming`` each match depends on all
     earlier ones: only a detector from the beginning of the stream, or a restored one, finds the
-    same matches.
+    same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
+    earlier last event can come, which may negated items make one window later.
     """
 
     def __init__(
@@ -153,25 +156,29 @@ class Detector:
         self.output = output
         self.partial_match_limit = task.partial_match_limit
         self._evaluator = evaluator
-        self._task = task
         self._position = task.position
         self._events = 0
         self._last: int | None = None
         self._matches = 0
         self._seconds = 0.0
         self._ended = ""
-        # What matches return is no matter of evaluators.
-        if any(pattern.returns for pattern in task.patterns):
-            plain = tuple(replace(pattern, returns=()) for pattern in task.patterns)
-            task = replace(task, patterns=plain)
-        self._run = self._guarded(evaluator.open, task)
-        self._recent: RecentEvents | None = None
+        kept: set[str] | None = None
         if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
-            self._recent = RecentEvents(
-                {a.name for column in self.pattern.returns for a in column.attributes()},
-                WINDOWS_KEPT * task.pattern.window.length,
-                task.position,
-            )
+            kept = {a.name for column in self.pattern.returns for a in column.attributes()}
+        # What matches return is no matter of evaluators.
+        plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
+        self._selection: NonOverlap | None = None
+        if plain.output != "all" and not evaluator.selects_output:
+            self._selection = NonOverlap(plain)
+            kept = {*(kept or ()), *self._selection.attributes}
+            plain = replace(plain, output="all")
+            task = replace(task, output="matches")
+        self._task = replace(task, patterns=(plain,))
+        self._run = self._guarded(evaluator.open, self._task)
+        self._recent: RecentEvents | None = None
+        if kept is not None:
+            span = WINDOWS_KEPT * plain.window.length
+            self._recent = RecentEvents(kept, span, task.position)
 
     @property
     def position(self) -> int:
@@ -231,7 +238,7 @@ class Detector:
         self._seconds += time.perf_counter() - began
         self._events += len(batch)
         self._position += len(batch)
-        return self._counted(given)
+        return self._counted(given, ended=False)
 
     def adopt(self, old: Detector) -> bool:
         """Go on where a detector of the same task with another plan is; whether that is possible.
@@ -249,7 +256,7 @@ class Detector:
         given = self._guarded(self._run.finish)
         self._seconds += time.perf_counter() - began
         self._ended = "was flushed"
-        return self._counted(given)
+        return self._counted(given, ended=True)
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the evaluator; an error of a user-defined one names it, and ends the detector."""
@@ -266,10 +273,14 @@ class Detector:
             self._ended = "has failed"
             raise EvaluationError(f"the evaluator {self.evaluator} failed: {error!r}") from error
 
-    def _counted(self, given: Given) -> Found:
+    def _counted(self, given: Given, *, ended: bool) -> Found:
         if not isinstance(given, Found):
             positions = range(self._position - self._events, self._position)
             given = found_from(self.evaluator, given, self._task, positions)
+        if self._selection is not None:
+            assert self._recent is not None
+            self._check_kept(self._recent, [m for m in given.matches if m is not None])
+            given = self._selection.of(given, self._recent, ended=ended)
         self._matches += given.number
         return given
 
@@ -290,7 +301,8 @@ class Detector:
         if self.output == "compressed":
             return CompressedMatches(self.pattern, found.graphs)
         matches = self.in_branches([found])
-        if self._recent is not None:
+        if self.pattern.returns:
+            assert self._recent is not None
             table = self._returned(self._recent, matches)
             return table if self.output == "arrow" else frame_of(table)
         if self.output == "arrow":
@@ -300,15 +312,22 @@ class Detector:
         return branches_frame(self.pattern.positive_names, matches)
 
     def _returned(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> pa.Table:
-        firsts = np.concatenate([part.first_positions() for part in matches])
-        if len(firsts) and firsts.min() < recent.first:
-            raise EvaluationError(
-                f"the evaluator {self.evaluator} reported a match that begins at position "
-                f"{firsts.min()} more than {WINDOWS_KEPT} windows after it, when the values for "
-                "RETURN are no longer kept; leave out RETURN, or use cep.evaluate"
-            )
+        self._check_kept(recent, matches)
         table = arrow_table(self.pattern, matches)
         return returned_table(table, self.pattern, recent.stream, first=recent.first)
+
+    def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
+        """Check that the events of the matches are still kept."""
+        first = min(
+            (int(part.first_positions().min()) for part in matches if len(part)),
+            default=recent.first,
+        )
+        if first < recent.first:
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} reported a match that begins at position "
+                f"{first} more than {WINDOWS_KEPT} windows after it, when the values for "
+                "RETURN and OUTPUT are no longer kept; leave them out, or use cep.evaluate"
+            )
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over branches."""
@@ -367,6 +386,8 @@ class Detector:
         arrays = {f"{_RUN}{name}": its for name, its in self._guarded(self._run.snapshot).items()}
         if self._recent is not None:
             arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+        if self._selection is not None:
+            arrays |= {f"{_OUTPUT}{name}": its for name, its in self._selection.packed().items()}
         return sealed(self._header(), arrays)
 
     def _header(self) -> dict[str, Any]:
@@ -443,6 +464,8 @@ class Detector:
         detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))
         if detector._recent is not None:
             detector._recent.restore(arrays_under(_RECENT, arrays))
+        if detector._selection is not None:
+            detector._selection.restore(arrays_under(_OUTPUT, arrays))
         detector._events, detector._last = header["events"], header["last"]
         detector._matches, detector._seconds = header["matches"], header["seconds"]
         return detector

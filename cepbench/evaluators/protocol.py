@@ -217,6 +217,9 @@ class Evaluator:
         Whether it measures latencies, and rows and times by node of its plan.
     snapshots : bool
         Whether its state can be saved.
+    selects_output : bool
+        Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
+        matches, the front end selects them.
     adopts : bool
         Whether a run can take over the state of a run with another plan.
     source : str
@@ -239,6 +242,7 @@ class Evaluator:
     latency: bool = False
     node_times: bool = False
     snapshots: bool = False
+    selects_output: bool = False
     adopts: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from cepbench.arguments import text
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
@@ -22,6 +23,9 @@ from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+
+#: Columns of the table behind :meth:`Result.as_stream`.
+_TYPE, _TIME = " type", " time"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,12 +270,59 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        if not self.pattern.returns:
-            return self.positions
+        return frame_of(self._in_order()[0]) if self.pattern.returns else self.positions
+
+    def as_stream(self, type: str) -> EventStream:
+        """The matches as events, for the next pattern (composition [agrawal2008]_, section 2).
+
+        Parameters
+        ----------
+        type : str
+            The type of all events.
+
+        Returns
+        -------
+        EventStream
+            One event a match, with the timestamp of its last event and the columns of RETURN as
+            attributes, in the order of :attr:`matches`.
+
+        Raises
+        ------
+        EvaluationError
+            If the pattern returns no columns, or lists of values; or if matches were only counted.
+        StreamError
+            If a column cannot be an attribute.
+        """
+        type = text(type, "type", EvaluationError)
+        if self.events is None:
+            raise EvaluationError(
+                "the pattern returns positions, which mean nothing in another stream; add RETURN "
+                "with the values that the next pattern needs, such as RETURN sum(b.price) AS total"
+            )
+        table, last = self._in_order()
+        for column in table.schema:
+            if pa.types.is_large_list(column.type):
+                raise EvaluationError(
+                    f"RETURN has all values of a Kleene variable in {column.name!r}, and an "
+                    "attribute of an event is one value; return b[1].x, b[last].x or an aggregate"
+                )
+        times = self.events.timestamps[last]
+        if self.events.is_datetime:
+            times = times.view("datetime64[ns]")
+        # A type without events is known, too.
+        codes = pa.array(np.zeros(len(last), np.int32))
+        types = pa.DictionaryArray.from_arrays(codes, [type])
+        # No column of RETURN is named so.
+        table = table.append_column(_TYPE, types).append_column(_TIME, pa.array(times))
+        return EventStream.from_arrow(table, type=_TYPE, time=_TIME)
+
+    def _in_order(self) -> tuple[pa.Table, np.ndarray]:
+        """The columns of RETURN in the order of matches, and the positions of their last events."""
         parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in parts])
-        table = arrow_table(self.pattern, parts).take(pa.array(np.argsort(last, kind="stable")))
-        return frame_of(self._returned(table))
+        order = np.argsort(last, kind="stable")
+        table = arrow_table(self.pattern, parts).take(pa.array(order))
+        return self._returned(table), last[order]
 
     @cached_property
     def positions(self) -> pd.DataFrame:

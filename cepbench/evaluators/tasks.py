@@ -169,8 +169,15 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
             _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
-    if task.output not in evaluator.outputs:
-        refuse(evaluator, f'give output="{task.output}"', lambda e: task.output in e.outputs)
+    output = task.output
+    if task.pattern.output != "all" and not evaluator.selects_output:
+        if output == "compressed":
+            what = f"give OUTPUT {task.pattern.output} compressed"
+            refuse(evaluator, what, lambda e: e.selects_output and output in e.outputs)
+        # To select matches, the front end has to know them.
+        output = "matches"
+    if output not in evaluator.outputs:
+        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
     if not (task.whole or evaluator.batches):
         advice = "; it takes whole streams, by cep.evaluate"
         refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)

@@ -116,6 +116,21 @@ FAMILIES = {
     ),
 }
 
+#: Patterns that an automaton runs, with the strategies that the others have too, and with next.
+AUTOMATA = {
+    "automaton": Family(
+        _BOTH, (Operator.SEQ,), types=(2, 1, 3), strategies=("any", "any", *_CONTIGUOUS)
+    ),
+    "automata": Family(
+        _BOTH,
+        (Operator.OR, Operator.SEQ, Operator.SEQ),
+        nested=True,
+        types=(2, 1),
+        strategies=("any", "any", *_CONTIGUOUS),
+    ),
+}
+NEXT = {name: replace(family, strategies=("next",)) for name, family in AUTOMATA.items()}
+
 #: The same for groups, which not every engine runs.
 GROUP_FAMILIES = {
     "groups": Family(

@@ -380,7 +380,9 @@ def test_plan_of_another_pattern(plan: OrderPlan | TreePlan) -> None:
 def test_settings_that_mean_nothing() -> None:
     with pytest.raises(EvaluationError, match=r"no evaluator 'lazy-nfs'.*did you mean 'lazy-nfa'"):
         Detector(PATTERN, PLAN, evaluator="lazy-nfs")
-    with pytest.raises(EvaluationError, match="one of matches, arrow, count, not 'both'"):
+    with pytest.raises(
+        EvaluationError, match="one of matches, arrow, count, compressed, not 'both'"
+    ):
         Detector(PATTERN, PLAN, output="both")
     with pytest.raises(EvaluationError, match="partial_match_limit must be at least 1"):
         Detector(PATTERN, PLAN, partial_match_limit=0)

@@ -242,7 +242,7 @@ def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
     ("text", "construct", "more"),
     [
         ("SEQ(A a, NOT(B n), C c)", "NOT", ", zstream, stack-nfa, sase"),
-        ("SEQ(A a, KL(B b))", "KL", ""),
+        ("SEQ(A a, KL(B b))", "KL", ", sase"),
         ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream, stack-nfa, sase"),
         ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
     ],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cepbench.automata.compilation import automaton
 from cepbench.errors import PartialMatchLimitError, UnsupportedTaskError
@@ -13,7 +17,13 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.sase import engine
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from tests.evaluators.strategies import events_of, stream_of
+from tests.budgets import examples
+from tests.evaluators.checks import check, check_in_batches
+from tests.evaluators.constructs import AUTOMATA, NEXT, able, construct_cases
+from tests.evaluators.strategies import batches_of, events_of, stream_of
+from tests.naive.automaton import automaton_matches
+
+BOTH = AUTOMATA | {f"{family}, next": its for family, its in NEXT.items()}
 
 QUERY_3 = (
     "PATTERN SEQ(S a+, S b) WHERE [symbol] AND a[1].volume > 1000"
@@ -78,6 +88,25 @@ def test_wide_counts_expire_by_start() -> None:
             detector.push(batch) for batch in stream_of(events_of(" ".join(times))).batches(rounds)
         ]
         assert sum(counts) == 2 * (2**size - 1) + (2**size - 1)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("family", BOTH)
+@given(data=st.data())
+@examples(40)
+def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) -> None:
+    """Whatever the pattern, whole or in batches, restored after any of them."""
+    case = data.draw(construct_cases(BOTH[family]))
+    output = data.draw(st.sampled_from(["all", "all", "non_overlap"]))
+    case = replace(case, pattern=replace(case.pattern, output=output))
+    if "sase" not in able(case.pattern):
+        return
+    expected = automaton_matches(case.pattern, case.events)
+    check(case, expected, None, "sase")
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    if output == "all":
+        check_in_batches(case, expected, None, "sase", batches, restored)
 
 
 def rising(events: int, symbols: int) -> EventStream:

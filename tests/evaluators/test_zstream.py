@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.zstream import assembly, engine
+from cepbench.evaluators.zstream.operators import Operators
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from tests.evaluators.checks import check_in_batches
@@ -147,8 +149,11 @@ def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(data=st.data())
-def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> None:
-    """Weights, bushy plans along another one, and NEG as ranges: however few events a round has."""
+def test_any_negation_and_pair_on_the_right(data: st.DataObject) -> None:
+    """Weights, bushy plans along another one, and NEG as ranges: however few events a round has.
+
+    Matches are listed in chunks of a few.
+    """
     order = data.draw(st.permutations("abcd").map("".join))
     operator = data.draw(st.sampled_from(["SEQ", "AND"]))
     items = ", ".join(f"{name.upper()} {name}" for name in order)
@@ -176,16 +181,21 @@ def test_counting_any_negation_and_pair_on_the_right(data: st.DataObject) -> Non
     placements = {"n": tuple(order)} if "NOT" in items and data.draw(st.booleans()) else {}
     plan = TreePlan(tree, placements=placements)
     pattern = parse(f"PATTERN {text}")
-    expected = len(naive_matches(pattern, events))
-    for size in (1, 5, 100):
-        for dense in (0, 1 << 22):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(assembly, "_DENSE", dense)
-                result = evaluate(
-                    pattern, stream_of(events), plan, evaluator="zstream", output="count",
-                    options={"batch_size": size},
-                )  # fmt: skip
-            assert result.metrics.matches == expected
+    matches = naive_matches(pattern, events)
+    expected = len(matches)
+    for size, dense, output in product((1, 5, 100), (0, 1 << 22), ("matches", "count")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(assembly, "_DENSE", dense)
+            patch.setattr(assembly, "LARGEST_CHUNK", 3)
+            result = evaluate(
+                pattern, stream_of(events), plan, evaluator="zstream", output=output,
+                options={"batch_size": size},
+            )  # fmt: skip
+        assert result.metrics.matches == expected
+        if output == "matches":
+            listed = [tuple(row) for row in result.matches.to_numpy().tolist()]
+            assert len(listed) == expected
+            assert set(listed) == matches
     detector = Detector(pattern, plan, evaluator="zstream", output="count")
     stream, found = stream_of(events), 0
     for batch in stream.batches(data.draw(st.integers(1, len(stream)))):
@@ -226,13 +236,17 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
     events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
     text, tree = "SEQ(A a, B b, C c, D d) WITHIN 40 units", (("a", "b"), ("c", "d"))
-    listed = found_by(text, tree, events, "arrow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "operators_of", lambda *given, **how: [Operators(*given, **how)])
+        made = found_by(text, tree, events)
     monkeypatch.setattr(engine.ZStreamEngine, "_start", noted)
-    counted = found_by(text, tree, events, "count")
-    assert counted.metrics.matches == listed.metrics.matches > 0
-    columns = ["variables", "created", "mean_stored"]
-    pd.testing.assert_frame_equal(counted.nodes[columns], listed.nodes[columns])
-    assert started[-1] == tuple("abcd".replace(rare.lower(), ""))
+    for output in ("count", "matches"):
+        found = found_by(text, tree, events, output)
+        assert found.metrics.matches == made.metrics.matches > 0
+        columns = ["variables", "created", "mean_stored"]
+        pd.testing.assert_frame_equal(found.nodes[columns], made.nodes[columns])
+        assert started[-1] == tuple("abcd".replace(rare.lower(), ""))
+    pd.testing.assert_frame_equal(found.matches, made.matches)
 
 
 def test_a_limit_that_no_cut_can_keep() -> None:

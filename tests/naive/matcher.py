@@ -15,7 +15,7 @@ import pandas as pd
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
 from tests.naive.groups import with_groups
-from tests.naive.selection import selected
+from tests.naive.selection import non_overlapping, selected
 from tests.naive.values import Bound, Event, clause_true, share
 
 #: Positions of a match by variable: a number, or for Kleene variables and groups a tuple of them.
@@ -56,10 +56,10 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
                 # The same events for the same variables are the same match, whatever the branch.
                 found.setdefault(frozenset(binding.items()), (branch_of[label], binding))
     order = list(dict.fromkeys(_positive(pattern.structure)))
-    return {
-        (branch, tuple(binding.get(name) for name in order))
-        for branch, binding in selected(pattern.strategy, order, list(found.values()), rows)
-    }
+    matches = selected(pattern.strategy, order, list(found.values()), rows)
+    if pattern.output == "non_overlap":
+        matches = non_overlapping(pattern, order, matches, rows)
+    return {(branch, tuple(binding.get(name) for name in order)) for branch, binding in matches}
 
 
 def _branches(structure: Structure) -> dict[Choices, int]:
@@ -155,17 +155,26 @@ def _go_together(
 def _is_match(
     pattern: Pattern, part: Variable | Structure, binding: Binding, rows: list[Event]
 ) -> bool:
+    return (
+        bool(_positions(binding))
+        and _fits(pattern, part, binding, rows, conditions_on=set(binding))
+        and not is_forbidden(pattern, part, binding, rows)
+    )
+
+
+def is_forbidden(
+    pattern: Pattern, part: Variable | Structure, binding: Binding, rows: list[Event]
+) -> bool:
+    """Whether an event of a negated item could be added to a match."""
     positions = _positions(binding)
-    if not positions or not _fits(pattern, part, binding, rows, conditions_on=set(binding)):
-        return False
     for negated in (v for v in _variables(part) if v.kind is Kind.NEGATED):
         for position, row in enumerate(rows):
             if negated.type not in (None, row["type"]) or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):
-                return False
-    return True
+                return True
+    return False
 
 
 def _fits(

@@ -1,11 +1,11 @@
-"""Selection strategies applied to all matches there are, one match after the other."""
+"""Selection strategies and outputs applied to all matches there are, one match after the other."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cepbench.patterns.model import Strategy
-from tests.naive.values import Event
+from cepbench.patterns.model import Pattern, Strategy
+from tests.naive.values import Event, missing
 
 
 def selected(
@@ -73,5 +73,36 @@ def _consuming(
         positions = set(events_of(match[1], order))
         if not positions & used:
             used |= positions
+            reported.append(match)
+    return reported
+
+
+def non_overlapping(
+    pattern: Pattern,
+    order: list[str],
+    matches: list[tuple[int, dict[str, Any]]],
+    rows: list[Event],
+) -> list[tuple[int, dict[str, Any]]]:
+    """Of matches that overlap in time within a partition the first one."""
+
+    def rank(match: tuple[int, dict[str, Any]]) -> tuple:
+        positions = events_of(match[1], order)
+        bound = [match[1][name] for name in order if name in match[1]]
+        sets = [value if isinstance(value, tuple) else (value,) for value in bound]
+        return max(positions), -min(positions), len(positions), sets, match[0]
+
+    names = [*pattern.equivalences]
+    if pattern.strategy.name == "partition_contiguity":
+        names.append(pattern.strategy.attribute)
+    if pattern.strategy.name == "strict_contiguity":
+        names = []
+    ends: dict[tuple, int] = {}
+    reported = []
+    for match in sorted(matches, key=rank):
+        positions = events_of(match[1], order)
+        first = rows[min(positions)]
+        partition = tuple("none" if missing(first[name]) else first[name] for name in names)
+        if min(positions) > ends.get(partition, -1):
+            ends[partition] = max(positions)
             reported.append(match)
     return reported

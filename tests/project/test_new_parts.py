@@ -52,7 +52,7 @@ PARTS = {
         ENGINE,
         "from cepbench.evaluators.joins.lazy_nfa import",
         "from cepbench.evaluators.counting import COUNTING\n",
-        (", STACK_NFA)", ", STACK_NFA, COUNTING)"),
+        (", SASE)", ", SASE, COUNTING)"),
     ),
     "costs/models.py": (
         "right_heavy.py",

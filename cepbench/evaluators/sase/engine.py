@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -146,19 +147,15 @@ class SaseEngine(Engine):
             of_type = {**rows_of_types(part, types)}
         for passing in self.layout.passing:
             rows = of_type[passing.type]
-            held: np.ndarray | bool = True
+            held: Any = True
             for clause in passing.clauses:
-                held = held & clause_holds(clause, lambda a, its=rows: read(a.name, its), code)  # type: ignore[misc]  # fmt: skip
+                held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
             flags[rows] |= passing.flag * held
-        chosen: Rows = whole if plan.dies else np.flatnonzero(flags)
-        if chosen is not whole and len(chosen) == len(part):
-            chosen = whole
+        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags)
+        its: Rows = whole if len(chosen) == len(part) else chosen
         values = np.empty((len(self.layout.columns), len(part)))
         for column, expression in enumerate(self.layout.columns):
-            values[column, chosen] = expression_values(
-                expression, lambda a: read(a.name, chosen), code
-            )
-        chosen = np.arange(len(part)) if chosen is whole else chosen
+            values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
         if plan.dies and len(plan.keys):
             chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
         # Read-only, because a kernel is compiled separately for writable and read-only arrays.

@@ -188,7 +188,8 @@ class _Compilation:
 
     def _split(self, formula: Formula) -> tuple[tuple[Clause, ...], list[Clause]]:
         """The clauses on the event alone, and the others."""
-        alone, others = [], []
+        alone: list[Clause] = []
+        others: list[Clause] = []
         for clause in formula.clauses:
             of_event = formula.event is not None and all(
                 formula.reads_event(term) for term in clause.terms()

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
 from cepbench.kernels import counts
+from cepbench.kernels.batches import LARGEST_CHUNK
 from cepbench.kernels.zstream import bounds as bound_kernels
-from cepbench.kernels.zstream import counted
+from cepbench.kernels.zstream import counted, listed
 from cepbench.kernels.zstream import join as join_kernels
 from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
@@ -412,7 +414,7 @@ class Assembly:
         return self._bounds[offset + leaf.base : offset + leaf.stop]
 
     def _count_last(self) -> int:
-        """Count matches without making the records of the join before the root."""
+        """Count matches, and list them, without making the records of the join before the root."""
         root, number = self._operators.joins[-1], len(self._operators.joins) - 2
         join = self._operators.joins[number]
         z, y = self._leaves[join.inner], self._leaves[root.inner]
@@ -426,18 +428,24 @@ class Assembly:
         if all(root.drives):
             passes.append((old, ranges._replace(stop=fresh), fresh_last))
         results = np.zeros((len(passes), 3), np.int64)
+        within = np.empty((4, _BLOCK), np.int32)
         for at, (records, its_ranges, first_y) in enumerate(passes):
-            lasts = self._lasts(root, first_y)
+            lasts, bits = self._lasts(root, first_y)
             counts_old = at > 0 or not root.outer_drives
             for last, found in zip(lasts, (results[at], np.zeros(3, np.int64)), strict=False):
                 counted.count_last(
                     records, old.shape[1], fresh, counts_old,
-                    its_ranges, last, np.empty((4, _BLOCK), np.int32),
+                    its_ranges, last, within,
                     *self._extents(join.outer, records),
                     np.empty((2, len(last.times) + 1), np.int64), found,
                 )  # fmt: skip
                 if last is not lasts[0]:
                     self.tallies[-1, counts.COMPARED] += found[2]
+            if self._reports:
+                self._list_last(
+                    int(results[at, 2]), lasts[0],
+                    (records, old.shape[1], fresh, counts_old, its_ranges, lasts[0], bits, within),
+                )  # fmt: skip
             if at == 0 and self._operators.is_rotated:
                 begin = (fresh if root.outer_drives else first) - z.base
                 results[0, :2] = counted.total_weights(lasts[0], begin, y.times)
@@ -446,6 +454,21 @@ class Assembly:
         tally[counts.CREATED] = made
         tally[counts.LIFETIME] = made * self._operators.window - span
         return int(results[:, 2].sum())
+
+    def _list_last(self, count: int, last: counted.Last, inputs: tuple[Any, ...]) -> None:
+        """List matches in chunks, with room for more than one event of the last leaf at the end."""
+        root = self._operators.joins[-1]
+        slack = int((last.limits[1] - last.limits[0]).max(initial=0))
+        positions, offsets = self._positions_of(root)
+        resume = np.zeros(2, np.int64)
+        while count:
+            room = min(count, LARGEST_CHUNK) + slack
+            chunk = np.empty((len(root.columns), room), np.int64)
+            made = listed.list_last(
+                *inputs, positions, offsets, self._operators.targets, resume, chunk
+            )
+            self.found.append(chunk[:, :made])
+            count -= int(made)
 
     def _extents(
         self, number: int, rows: np.ndarray
@@ -463,13 +486,16 @@ class Assembly:
         start, end = self.extent(join, rows)
         return start, numbers, end, numbers
 
-    def _lasts(self, root: Join, first: int) -> list[counted.Last]:
-        """The last join with the rows from ``first`` on, and without its filters if it has any."""
+    def _lasts(self, root: Join, first: int) -> tuple[list[counted.Last], np.ndarray]:
+        """The last join with the rows from ``first`` on, and without its filters if it has any.
+
+        Also the bit of row 0 of the last leaf for each event of the one before, see :mod:`listed`.
+        """
         lows, highs = [*root.lows, *root.filter_lows], [*root.highs, *root.filter_highs]
-        lasts = [self._last(root, lows, highs, first)]
-        if root.has_filters:
-            lasts.append(self._last(root, root.lows, root.highs, first))
-        return lasts
+        last, bits = self._last(root, lows, highs, first)
+        if not root.has_filters:
+            return [last], bits
+        return [last, self._last(root, root.lows, root.highs, first)[0]], bits
 
     def _last(
         self,
@@ -477,7 +503,7 @@ class Assembly:
         lows: Sequence[tuple[int, int]],
         highs: Sequence[tuple[int, int]],
         first: int,
-    ) -> counted.Last:
+    ) -> tuple[counted.Last, np.ndarray]:
         column = len(root.columns) - 2
         z, y = self._leaves[root.columns[column]], self._leaves[root.inner]
         size = z.stop - z.base
@@ -492,8 +518,9 @@ class Assembly:
         passed = np.empty(0, np.int32)
         if offsets == [None]:
             origins, tables = _NO_SIZES, []
+        bits = origins
         if tables and pairs + size <= _DENSE:
-            passed = np.empty(pairs + size, np.int32)
+            passed, origins = np.empty(pairs + size, np.int32), bits.copy()
             count_passed(words, *self._tested_range(tables[0]), first, y.stop, origins, passed)
         last = counted.Last(
             lows=self._places([pair for pair in lows if pair[0] != column]),
@@ -520,7 +547,7 @@ class Assembly:
             np.array([self._offsets[bound] + z.base for bound in its_highs], np.int64),
             places[-1] if tables else -1,
         )
-        return last
+        return last, bits
 
     def waiting(self, records: Sequence[np.ndarray], starts: Sequence[int]) -> int:
         """How many records of the join before the root later rounds may read, if none is stored.

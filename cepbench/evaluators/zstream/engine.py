@@ -59,9 +59,7 @@ class ZStreamEngine(PlanEngine):
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
-        self._alternatives = operators_of(
-            branch, tree, placements=placements, hashing=hashing, reports=task.reports
-        )
+        self._alternatives = operators_of(branch, tree, placements=placements, hashing=hashing)
         self._batch_size = batch_size
         #: Events in the next round.
         self._size = batch_size

@@ -202,8 +202,6 @@ class Operators:
         where that is exact.
     hashing : bool
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
-    reports : bool
-        Whether matches are made, or only counted.
 
     Attributes
     ----------
@@ -220,7 +218,8 @@ class Operators:
     names : list of tuple of str
         The variables of each node, leaves first.
     counts_last : bool
-        Whether matches are counted without making the records of the join before the root.
+        Whether matches are counted, or listed, without making the records of the join before the
+        root.
     is_rotated : bool
         Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
         those of the plan that was given.
@@ -242,7 +241,6 @@ class Operators:
         *,
         placements: Placements = (),
         hashing: bool,
-        reports: bool,
     ) -> None:
         self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
         #: Negated variables that are placed above the leaf beside them, as filters.
@@ -288,7 +286,7 @@ class Operators:
         self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.is_rotated = False
         self.order = list(range(len(self.names)))
-        self.counts_last = not reports and self._can_count_last()
+        self.counts_last = self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
             if below.outer >= len(self.leaves):
@@ -554,21 +552,20 @@ class Operators:
 
 
 def operators_of(
-    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
+    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool
 ) -> list[Operators]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
-    If matches are only counted, the records of a pair of events on one side of a bushy plan's root
-    are counted for each record on the other side, and are not made: a plan ``(X, (y, z))`` is
-    evaluated as ``((X, y), z)``, and ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in
-    its last two joins. A plan of two pairs has both alternatives.
+    The records of a pair of events on one side of a bushy plan's root are counted for each record on
+    the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
+    ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A plan of two pairs has both alternatives.
     """
 
     def along(tree: Tree) -> Operators:
-        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+        return Operators(pattern, tree, placements=placements, hashing=hashing)
 
     planned = along(tree)
-    if reports or planned.counts_last or isinstance(tree, str):
+    if planned.counts_last or isinstance(tree, str):
         return [planned]
     left, right = tree
     if isinstance(left, str) or isinstance(right, str):

@@ -12,8 +12,8 @@ the final events not yet assembled, and every class that may come last is final.
 the times of its positive event, of which there is one record, and the negating event is only a
 bound on rows of the other neighbour. KSEQ forms groups from the finished records of the plain
 variables, not where start and end meet. Records are row numbers; conditions are tested once for each
-pair of events; if matches are only counted, the root's records and those below it are counted without
-being made. A round that would make many records is cut in two.
+pair of events; the root's records and those below it are counted without being made, and matches are
+then listed at once, as positions. A round that would make many records is cut in two.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from cepbench.streams.numeric import NumericReader
 
 #: Patterns, plans and whether matches are listed: together they run all kernels.
 _WARM_UP = (
-    ("SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x", ("a", ("b", "c")), False),
+    ("SEQ(A a, B b, C c) WHERE a.x > b.x AND b.x < c.x", ("a", ("b", "c")), False),
     ("SEQ(A a, B b, C c) WHERE a.x < b.x", (("a", "b"), "c"), True),
-    ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), True),
+    ("SEQ(A a, B b, C c, D d) WHERE a.x < c.x AND a.x < d.x", (("a", "b"), ("c", "d")), True),
     ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), False),
-    ("SEQ(A a, NOT(B b), C c) WHERE b.x < c.x", ("a", "c"), True),
+    ("SEQ(A a, NOT(B b), C c) WHERE b.x > c.x", ("a", "c"), True),
     ("SEQ(A a, NOT(B b), C c) WHERE b.x < c.x AND a.x < b.x", ("a", "c"), False),
 )
 

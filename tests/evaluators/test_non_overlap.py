@@ -1,0 +1,118 @@
+"""OUTPUT non_overlap: of matches that overlap in time within a partition, the first one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.errors import UnsupportedTaskError
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.result import Metrics
+from cepbench.patterns.parse import parse
+from tests.budgets import examples
+from tests.evaluators.checks import check, check_in_batches
+from tests.evaluators.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    able,
+    branch_plans,
+    construct_cases,
+)
+from tests.evaluators.strategies import batches_of, events_of, stream_of
+from tests.naive.matcher import labelled_matches, naive_matches
+
+pytestmark = pytest.mark.kernel
+
+BOTH = FAMILIES | GROUP_FAMILIES
+
+
+@pytest.mark.parametrize("family", ["everything", "twins", "groups and disjunction"])
+@given(data=st.data())
+@examples(5)
+def test_every_evaluator_and_any_batches(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(BOTH[family], sizes=(1, 3)))
+    case = replace(case, pattern=replace(case.pattern, output="non_overlap"))
+    expected = labelled_matches(case.pattern, case.events)
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    for evaluator in able(case.pattern):
+        plan = data.draw(branch_plans(evaluator, case.pattern))
+        check(case, expected, plan, evaluator)
+        check_in_batches(case, expected, plan, evaluator, batches, restored)
+
+
+#: A stream with two symbols, missing in two events.
+STREAM = events_of("A@1 A@2 B@3 A@4 B@5 A@6 B@7 B@8").assign(
+    s=pd.Categorical(["p", "q", "p", "q", "q", None, None, "p"], categories=["p", "q"])
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Of those that end together the latest start.
+        ("SEQ(A a, B b)", {(1, 2), (3, 4), (5, 6)}),
+        ("SEQ(A a, B b) WHERE [s]", {(0, 2), (3, 4)}),
+        ("SEQ(A a, B b) STRATEGY partition_contiguity(s)", {(0, 2), (3, 4)}),
+        ("SEQ(A a, B b) STRATEGY strict_contiguity", {(1, 2), (3, 4), (5, 6)}),
+        # The fewest events, then the smallest positions.
+        ("SEQ(A a, KL(ANY b), B c)", {(0, (1,), 2), (3, (4,), 6)}),
+        ("SEQ(A a, KL(B b), B c)", {(1, (2,), 4), (5, (6,), 7)}),
+        ("AND(A a, A b)", {(0, 1), (3, 5)}),
+        # Those that end before it are negated.
+        ("SEQ(A a, B b, NOT(A n)) WHERE a.s != 'q'", {(0, 6)}),
+    ],
+)
+def test_by_hand(text: str, expected: set[tuple]) -> None:
+    pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN 7 units")
+    assert naive_matches(pattern, STREAM) == expected
+
+
+def test_the_state_is_bounded_and_counting_selects_too() -> None:
+    times = np.arange(30_000)
+    events = pd.DataFrame(
+        {"type": np.where(times % 3 < 2, "A", "B"), "time": times, "s": times // 99}
+    )
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE [s] OUTPUT non_overlap WITHIN 30 units")
+    detector = Detector(pattern, evaluator="stack-nfa", output="count")
+    stream = stream_of(events)
+    found = [detector.push(stream[i : i + 1000]) for i in range(0, len(stream), 1000)]
+    assert sum(found) + detector.flush() == 10_000
+    assert detector.metrics().matches == 10_000
+    assert len(detector._selection._ends) < 20  # type: ignore[union-attr]
+
+
+def test_who_only_counts_cannot_select() -> None:
+    counting = Evaluator("counts", lambda task: None, without_plan=True, outputs=("count",))  # type: ignore
+    with pytest.raises(UnsupportedTaskError, match='counts cannot give output="matches"'):
+        Detector(
+            "PATTERN SEQ(A a) OUTPUT non_overlap WITHIN 7 units", evaluator=counting, output="count"
+        )
+
+
+def test_who_selects_is_left_alone() -> None:
+    class Selecting:
+        def __init__(self, task: object) -> None:
+            assert task.pattern.output == "non_overlap"  # type: ignore[attr-defined]
+            assert task.output == "count"  # type: ignore[attr-defined]
+
+        def push(self, batch: object) -> int:
+            return 3
+
+        def finish(self) -> int:
+            return 0
+
+        def metrics(self) -> Metrics:
+            return Metrics()
+
+    evaluator = Evaluator("selects", Selecting, without_plan=True, selects_output=True)  # type: ignore
+    detector = Detector(
+        "PATTERN SEQ(A a) OUTPUT non_overlap WITHIN 7 units", evaluator=evaluator, output="count"
+    )
+    assert detector.push(stream_of(events_of("A@1"))) == 3
