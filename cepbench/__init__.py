@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
     from cepbench.explainer.explain import explain as explain
+    from cepbench.explainer.trace import trace as trace
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
@@ -102,6 +103,7 @@ _HOMES = {
     "rates_over_time": "cepbench.exploration.rates",
     "rewrite": "cepbench.patterns.rewriting",
     "to_sql": "cepbench.sql.to_sql",
+    "trace": "cepbench.explainer.trace",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
 }

@@ -68,7 +68,7 @@ class Algorithm:
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-#: Citation key → source; the five papers that the workbench is built around come first.
+#: Citation key → source; the papers that the workbench is built around come first.
 REFERENCES: Mapping[str, Reference] = MappingProxyType(
     {
         key: Reference(key, entry["authors"], entry["title"], entry["published"], entry["year"])

@@ -206,7 +206,7 @@ MISTAKES: dict[str, tuple[Any, type[CepbenchError], str]] = {
     ),
     "an output that there is not": (
         lambda: cep.evaluate(PATTERN, STREAM, PLAN, output="counts"), EvaluationError,
-        "one of matches, arrow, count, not 'counts'; did you mean 'count'",
+        "one of matches, arrow, count, compressed, not 'counts'; did you mean 'count'",
     ),
     "positions of another stream": (
         lambda: cep.match_timeline(STREAM[:5], cep.evaluate(TEXT, STREAM, PLAN), PATTERN),

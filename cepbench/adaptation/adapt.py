@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 
 from cepbench.adaptation.averages import Averaged
-from cepbench.adaptation.detector import BATCH_SIZE, GAIN, NO_NODES, THRESHOLD, AdaptiveDetector
+from cepbench.adaptation.detector import (
+    BATCH_SIZE,
+    GAIN,
+    GENERATOR,
+    NO_NODES,
+    THRESHOLD,
+    AdaptiveDetector,
+)
 from cepbench.costs.model import CostModel
 from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.protocol import Evaluator
@@ -79,7 +86,7 @@ def adapt(
     pattern: Pattern | str,
     stream: EventStream,
     *,
-    generator: str | PlanGenerator = "ZSTREAM",
+    generator: str | PlanGenerator = GENERATOR,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     cost: str | CostModel = "throughput",

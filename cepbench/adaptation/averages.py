@@ -78,6 +78,11 @@ class Averages:
         #: The pairs of variables, each with its conditions; those of a Kleene set have several.
         self._pairs = [(*key[:2], *key[2:]) for key in conditions]
         self._conditions = [*conditions.values()]
+        #: The variables of each pair of which events are compared with the one before them.
+        self._running = [
+            {name for clause in clauses for name in clause.running_variables()}
+            for clauses in self._conditions
+        ]
         before = order_in_all_branches(pattern)
         self._ordered = [key[1::-1] if key[1::-1] in before else key[:2] for key in self._pairs]
         self._relations = np.array(
@@ -188,7 +193,7 @@ class Averages:
         for at, (key, total) in enumerate(zip(self._ordered, self._totals.tolist(), strict=True)):
             drawn = min(total, PAIRS)
             rows = dict(zip(key, self._drawn[at, :, :drawn], strict=True))
-            possible, fitting = tested.held(self._conditions[at], rows)
+            possible, fitting = tested.held(self._conditions[at], rows, self._running[at])
             share = total / drawn if drawn else 0.0
             candidates.append(share * possible)
             held.append(share * fitting)
@@ -205,12 +210,14 @@ class _Tested:
         self._columns: dict[str, np.ndarray] = {}
         self._previous: dict[str, np.ndarray] = {}
 
-    def held(self, clauses: Sequence[Clause], rows: dict[str, np.ndarray]) -> tuple[int, int]:
+    def held(
+        self, clauses: Sequence[Clause], rows: dict[str, np.ndarray], running: Iterable[str]
+    ) -> tuple[int, int]:
         """How many candidates can be tested, and for how many the conditions hold.
 
-        One for which there is no previous event cannot be tested.
+        One for which there is no previous event of a running variable cannot be tested.
         """
-        for name in {name for clause in clauses for name in clause.running_variables()}:
+        for name in running:
             kept = self._previous_rows(name)[rows[name]] >= 0
             rows = {key: at[kept] for key, at in rows.items()}
 
@@ -224,7 +231,8 @@ class _Tested:
         held = clause_holds(clauses[0], values, self._reader.code)
         for clause in clauses[1:]:
             held = held & clause_holds(clause, values, self._reader.code)
-        return tested, int(np.count_nonzero(np.broadcast_to(held, tested)))
+        # Without attributes there is a single answer.
+        return tested, int(np.count_nonzero(held)) if held.shape else tested * int(held)
 
     def partition(self) -> tuple[float, float]:
         """Pairs of events of all types, and those of one partition; zeros without partitions."""

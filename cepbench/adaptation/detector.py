@@ -31,6 +31,9 @@ from cepbench.plans.model import AnyPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
+#: The default plan generator.
+GENERATOR = "ZSTREAM"
+
 #: Events in a round, by default.
 BATCH_SIZE = 65_536
 
@@ -88,7 +91,7 @@ class AdaptiveDetector(Detector):
         self,
         pattern: Pattern | str,
         *,
-        generator: str | PlanGenerator = "ZSTREAM",
+        generator: str | PlanGenerator = GENERATOR,
         evaluator: str | Evaluator | None = None,
         options: Mapping[str, Any] | None = None,
         cost: str | CostModel = "throughput",

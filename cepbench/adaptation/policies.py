@@ -199,7 +199,13 @@ def threshold(situation: Situation) -> str | None:
 
 @adaptation_policy("bound")
 def bound(situation: Situation) -> str | None:
-    """Plan anew when the running plan costs more than a lower bound of the best one by the gain."""
+    """Plan anew when the running plan costs more than a lower bound of the best one by the gain.
+
+    While no statistic has changed by more than its error since the last plan was made, neither is
+    computed.
+    """
+    if situation.planned is not None and next(situation.changes(), None) is None:
+        return None
     excess = relative_gain(situation.log_cost, situation.log_bound)
     if excess <= situation.gain:
         return None

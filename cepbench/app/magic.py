@@ -20,7 +20,7 @@ from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.tasks import runs_some, runs_without
+from cepbench.evaluators.tasks import evaluator_without_plan, runs_some, runs_without
 from cepbench.explainer.explain import explain
 from cepbench.figures.offline import use_offline_charts
 from cepbench.patterns.model import Pattern
@@ -119,7 +119,10 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
     statistics, found = None, None
-    chosen = None if options.evaluator is None else evaluator_for(options.evaluator)
+    if options.evaluator is None:
+        chosen = evaluator_without_plan(pattern.strategy.name)
+    else:
+        chosen = evaluator_for(options.evaluator)
     if chosen is None or not runs_without(chosen, [find_generator(options.generator).kind]):
         statistics = measure_statistics(pattern, stream, seed=options.seed)
         found = plan(pattern, statistics, options.generator, seed=options.seed)

@@ -214,7 +214,8 @@ def check_compiled(pattern: Pattern, plan: AnyPlan) -> None:
 
 _PAGE = Html(
     """<figure class="cep-plan"><figcaption>automaton of {{ pattern }}</figcaption>{{ drawing }}
-<table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th><th>formula</th></tr>
+<table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th>
+<th style="text-align:left">formula</th></tr>
 {% for row in rows %}
 <tr><td>{{ row.state }}</td><td>{{ row.edge }}</td><td>{{ row.target }}</td>
 <td style="text-align:left">{{ row.formula }}</td></tr>

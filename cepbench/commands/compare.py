@@ -65,11 +65,16 @@ def compare(
     options = named_values(option or (), "--option", typer.BadParameter)
     pattern = inputs.read_pattern()
     stream = inputs.read_stream(pattern)
+
+    from cepbench.evaluators.tasks import evaluator_without_plan
+    from cepbench.sweeps.compare import compare as comparison_of
+
+    alone = evaluator_without_plan(pattern.strategy.name)
+    if not evaluator and alone:
+        evaluator = [alone.name]
     generators = list(dict.fromkeys(generator)) if generator else None
     planless = bool(evaluator) and all(run_alone(name, generators) for name in evaluator or ())
     statistics = None if planless else inputs.read_statistics(pattern, stream)
-
-    from cepbench.sweeps.compare import compare as comparison_of
 
     with progress("running plans", total=1, unit=" runs") as bar:
 

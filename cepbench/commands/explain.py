@@ -55,9 +55,12 @@ def explain(
     asked = inputs.read_pattern(needs_data=run)
     stream = None if inputs.data is None else inputs.read_stream(asked)
 
+    from cepbench.evaluators.tasks import evaluator_without_plan
     from cepbench.explainer.explain import explain as explanation_of
     from cepbench.planners.generate import plan
 
+    if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
+        evaluator = alone.name
     planned, statistics, its_last = None, None, None
     if not run_alone(evaluator, [generator]):
         statistics = inputs.read_statistics(asked, stream)

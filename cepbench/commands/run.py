@@ -66,7 +66,9 @@ def run(
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 
-    An evaluator that runs without the generator's plans runs without one.     Without --output the first matches are shown. Matches are written in the order in which they
+    An evaluator that runs without the generator's plans runs without one.
+
+    Without --output the first matches are shown. Matches are written in the order in which they
     were found: the columns of the pattern's RETURN, or without it the time of each event and its
     position. Positions are those in --data, from 0, whatever part is read.
     """
@@ -82,17 +84,19 @@ def run(
         )
 
     from cepbench.commands.matching import Job
-    from cepbench.evaluators.tasks import chosen_evaluator
+    from cepbench.evaluators.tasks import chosen_evaluator, evaluator_without_plan
     from cepbench.planners.generate import plan
 
     stream = inputs.read_stream(asked, positions=not count)
+    if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
+        evaluator = alone.name
     if evaluator is not None and run_alone(evaluator, [generator]):
         planned = automaton_for(asked, evaluator)
     else:
         statistics = inputs.read_statistics(asked, stream)
         with progress(f"planning with {generator}"):
             planned = plan(asked, statistics, generator, seed=inputs.seed)
-    its_evaluator = chosen_evaluator(planned, evaluator)
+    its_evaluator = chosen_evaluator(planned, evaluator, asked.strategy.name)
     job = Job(asked, stream, planned, its_evaluator, options)
     job.warm_up()
     if count:

@@ -156,7 +156,8 @@ class PlanningProblem:
         Raises
         ------
         UnsupportedPatternError
-            If the pattern has OR or the strategy next, or it nests SEQ and AND under ``time_selectivity="exact"``.
+            If the pattern has OR or the strategy next, or it nests SEQ and AND under
+            ``time_selectivity="exact"``.
         StatisticsError
             If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
             invalid.

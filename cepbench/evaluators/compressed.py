@@ -25,6 +25,7 @@ from cepbench.evaluators.matches import (
     matches_of_rows,
     no_matches,
 )
+from cepbench.evaluators.returned import returned_table, returned_values, values_suffice
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.match_graph.graph import (
@@ -43,6 +44,7 @@ from cepbench.kernels.match_graph.graph import (
 )
 from cepbench.patterns.model import Pattern
 from cepbench.seeds import rng_for
+from cepbench.streams.event_stream import EventStream
 
 #: Matches enumerated at once, so that the first ones are there soon.
 _ENUMERATED = 64
@@ -200,16 +202,36 @@ class CompressedMatches:
 
     def expand(self) -> pa.Table:
         """All matches, as ``output="arrow"`` gives them."""
-        return arrow_table(self.pattern, self.branch_matches())
+        parts = self.branch_matches()
+        places = self._places
+        shown = parts if places is None else [part.moved(places) for part in parts]
+        return arrow_table(self.pattern, shown)
+
+    def returned(self, events: EventStream) -> pa.Table:
+        """The columns of RETURN, as :attr:`cepbench.Result.arrow` has them.
+
+        Unless a column has all values of a Kleene variable, or the pattern an OR, they are computed
+        along the graph, without lists of positions.
+
+        Parameters
+        ----------
+        events : EventStream
+            The whole stream.
+        """
+        pattern, places = self.pattern, self._places
+        if not values_suffice(pattern):
+            table = arrow_table(pattern, self.branch_matches())
+            return returned_table(table, pattern, events, places=places)
+        return pa.concat_tables(
+            returned_values(part, pattern, events, places=places) for _, part in self._parts
+        )
 
     def branch_matches(self) -> tuple[BranchMatches, ...]:
-        """All matches by branch."""
+        """All matches by branch, with positions in the evaluated stream."""
         found = [[no_matches(branch.positive)] for branch in self._branches]
         for number, part in self._parts:
             found[number] += self._chunks(number, part, FIRST_CHUNK)
-        parts = tuple(joined(its[1:] or its) for its in found)
-        places = self._places
-        return parts if places is None else tuple(part.moved(places) for part in parts)
+        return tuple(joined(its[1:] or its) for its in found)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

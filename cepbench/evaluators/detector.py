@@ -73,7 +73,7 @@ class Detector:
     ----------
     pattern : Pattern or str
         Or its text.
-    plan : OrderPlan, TreePlan or UnionPlan, optional
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.
     evaluator : str, optional
@@ -167,6 +167,8 @@ class Detector:
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
         # What matches return is no matter of evaluators.
         plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
+        if not evaluator.is_builtin:
+            plain = plain.expanded  # may read conditions only
         self._selection: NonOverlap | None = None
         if plain.output != "all" and not evaluator.selects_output:
             self._selection = NonOverlap(plain)
@@ -318,14 +320,11 @@ class Detector:
 
     def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
         """Check that the events of the matches are still kept."""
-        first = min(
-            (int(part.first_positions().min()) for part in matches if len(part)),
-            default=recent.first,
-        )
-        if first < recent.first:
+        firsts = [part.first_positions().min() for part in matches if len(part)]
+        if firsts and min(firsts) < recent.first:
             raise EvaluationError(
                 f"the evaluator {self.evaluator} reported a match that begins at position "
-                f"{first} more than {WINDOWS_KEPT} windows after it, when the values for "
+                f"{min(firsts)} more than {WINDOWS_KEPT} windows after it, when the values for "
                 "RETURN and OUTPUT are no longer kept; leave them out, or use cep.evaluate"
             )
 

@@ -37,12 +37,12 @@ def evaluate(
     pattern : Pattern or str
         Or its text.
     stream : EventStream
-    plan : OrderPlan, TreePlan or UnionPlan, optional
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
         them. None for an evaluator that runs without a plan.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans.
+        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}

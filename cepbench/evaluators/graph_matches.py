@@ -8,7 +8,7 @@ import numpy as np
 
 from cepbench.evaluators.matches import Column, SetColumn
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
-from cepbench.kernels.match_graph import enumeration
+from cepbench.kernels.match_graph import enumeration, values
 from cepbench.kernels.match_graph.graph import MatchGraph
 from cepbench.patterns.model import Variable
 
@@ -52,10 +52,11 @@ def graph_chunks(
             np.empty((int(is_set.sum()), members), np.int64),
         )
         search.progress[enumeration.WRITTEN] = 0
-        status = enumeration.enumerate_matches(graph, roots, earliest, sets, search, chunk)
+        status = enumeration.CRAMPED
         while status == enumeration.CRAMPED:
-            search = enumeration.roomier(search)
             status = enumeration.enumerate_matches(graph, roots, earliest, sets, search, chunk)
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
         written = search.progress[enumeration.WRITTEN]
         columns: list[Column] = []
         for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
@@ -64,3 +65,46 @@ def graph_chunks(
         if written:
             yield columns
         rows = min(2 * rows, LARGEST_CHUNK)
+
+
+def graph_values(
+    graph: MatchGraph,
+    roots: np.ndarray,
+    earliest: np.ndarray,
+    items: int,
+    aggregates: values.Aggregates,
+) -> Iterator[values.Rows]:
+    """The values of the matches that end in some nodes, in chunks.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+        Unchanged until the last chunk.
+    roots, earliest : ndarray of int64, shape (n,)
+    items : int
+        Positive items.
+    aggregates : Aggregates
+
+    Yields
+    ------
+    Rows
+        In the order of :func:`graph_chunks`.
+    """
+    search, size, status = enumeration.new_search(items), FIRST_CHUNK, enumeration.FULL
+    running = np.empty((len(search.path), len(aggregates.columns)))
+    while status != enumeration.ENDED:
+        firsts, lasts, sizes = np.empty((3, items, size), np.int64)
+        computed = np.empty((len(aggregates.columns), size))
+        rows = values.Rows(firsts, lasts, sizes, computed)
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.CRAMPED
+        while status == enumeration.CRAMPED:
+            status = values.enumerate_values(
+                graph, roots, earliest, aggregates, search, running, rows
+            )
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
+                running = np.concatenate((running, np.empty_like(running)))
+        written = search.progress[enumeration.WRITTEN]
+        yield values.Rows(*(its[:, :written] for its in rows))
+        size = min(2 * size, LARGEST_CHUNK)

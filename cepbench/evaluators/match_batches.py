@@ -97,7 +97,7 @@ def match_batches(
     plan = None if plan is None else plan_from(plan)
     check_types(pattern, stream)
     asked: dict[str, Any] = {
-        "evaluator": chosen_evaluator(plan, evaluator),
+        "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
         "options": options,
         "output": "arrow",
         "partial_match_limit": partial_match_limit,

@@ -360,6 +360,9 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
+        if self.pattern.returns and self.graph is not None:
+            assert self.events is not None
+            return self.compressed.returned(self.events)
         if self.pattern.returns:
             return self._returned(arrow_table(self.pattern, self._listed))
         return arrow_table(self.pattern, self._shown())

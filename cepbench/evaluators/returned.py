@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.evaluators.arrow_matches import event_values, taken
+from cepbench.evaluators.graph_matches import graph_values
+from cepbench.evaluators.rooted_graph import RootedGraph
+from cepbench.kernels.match_graph.values import MAX, MIN, SUM, Aggregates, Rows
 from cepbench.patterns.arrays import expression_values, over_sets
+from cepbench.patterns.expressions import terms_of
 from cepbench.patterns.model import Aggregate, Attribute, Pattern, Returned
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -49,6 +55,68 @@ def returned_table(
     return pa.table({column.name: rows.column(column) for column in pattern.returns})
 
 
+def values_suffice(pattern: Pattern) -> bool:
+    """Whether RETURN needs no lists of positions, so that a graph of matches gives its columns.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        With RETURN.
+    """
+    sets = {variable.name for variable in pattern.positive if variable.is_set}
+    if len(pattern.branches()) > 1:
+        return False  # the branches lack variables of each other
+    for column in pattern.returns:
+        terms = [] if isinstance(column.value, str) else list(terms_of(column.value))
+        lists = [
+            t for t in terms if isinstance(t, Attribute) and t.element not in ("first", "last")
+        ]
+        if column.value in sets or any(term.variable in sets for term in lists):
+            return False
+    return True
+
+
+def returned_values(
+    part: RootedGraph, pattern: Pattern, events: EventStream, *, places: np.ndarray | None = None
+) -> pa.Table:
+    """As :func:`returned_table`, from a graph of matches, of which no lists are made.
+
+    Sums are from the last event on, and may differ from those of a list by rounding.
+
+    Parameters
+    ----------
+    part : RootedGraph
+    pattern : Pattern
+        :func:`values_suffice` is true of it.
+    events : EventStream
+        The whole stream.
+    places : ndarray of int64, optional
+    """
+    names = pattern.positive_names
+    wanted = list(
+        dict.fromkeys(
+            (_REDUCED[term.function], term.attribute)
+            for column in pattern.returns
+            if not isinstance(column.value, str)
+            for term in terms_of(column.value)
+            if isinstance(term, Aggregate) and term.function in _REDUCED
+        )
+    )
+    reader, everything = NumericReader(), np.arange(len(events))
+    columns = np.empty((len(wanted), 2), np.int64)
+    read = np.empty((len(wanted), len(events)))
+    for place, (function, attribute) in enumerate(wanted):
+        columns[place] = names.index(attribute.variable), function
+        read[place] = reader.read(events, attribute.name, everything)
+    aggregates = Aggregates(columns, read)
+    chunks = graph_values(part.graph, part.roots, part.earliest, len(names), aggregates)
+    tables = []
+    for chunk in chunks:
+        rows = _GraphRows(chunk, wanted, pattern, events, places)
+        tables.append(pa.table({column.name: rows.column(column) for column in pattern.returns}))
+    return pa.concat_tables(tables)
+
+
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """A table of matches as a DataFrame: lists as tuples, integers with nulls as ``Int64``."""
     columns = {}
@@ -62,6 +130,10 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
         else:
             columns[field.name] = column.to_pandas()
     return pd.DataFrame(columns)
+
+
+#: Aggregates as a graph carries them; an average is a sum and a size.
+_REDUCED = {"sum": SUM, "avg": SUM, "min": MIN, "max": MAX}
 
 
 class _Rows:
@@ -85,7 +157,7 @@ class _Rows:
             case Attribute() as attribute:
                 return self._attribute(attribute)
             case Aggregate("count", attribute):
-                return pc.list_value_length(self._positions(attribute.variable))
+                return self._sizes(attribute.variable)
             case value:
                 found = expression_values(value, self._numbers, self._reader.code, self._over_set)
                 return pa.array(found, from_pandas=True)
@@ -101,6 +173,10 @@ class _Rows:
             column.values[offsets[0] : offsets[-1]],
             mask=pa.array(column.is_null().to_numpy(zero_copy_only=False)),
         )
+
+    def _sizes(self, variable: str) -> pa.Array:
+        """The number of a variable's events."""
+        return pc.list_value_length(self._positions(variable))
 
     def _events_of(self, attribute: Attribute) -> pa.Array:
         """The rows of the events that an attribute is read from."""
@@ -139,3 +215,38 @@ class _Rows:
         found = over_sets(aggregate.function, values, rows.offsets.to_numpy())
         found[rows.is_null().to_numpy(zero_copy_only=False)] = np.nan
         return found
+
+
+class _GraphRows(_Rows):
+    """Matches of a graph, of which only values are known."""
+
+    def __init__(
+        self,
+        chunk: Rows,
+        wanted: Sequence[tuple[int, Attribute]],
+        pattern: Pattern,
+        events: EventStream,
+        places: np.ndarray | None,
+    ) -> None:
+        super().__init__(pa.table({}), events, 0, places)
+        self._chunk = chunk
+        self._wanted = wanted
+        self._names = pattern.positive_names
+
+    def _positions(self, variable: str) -> pa.Array:
+        return pa.array(self._chunk.lasts[self._names.index(variable)])
+
+    def _sizes(self, variable: str) -> pa.Array:
+        return pa.array(self._chunk.sizes[self._names.index(variable)])
+
+    def _events_of(self, attribute: Attribute) -> pa.Array:
+        its = self._chunk.firsts if attribute.element == "first" else self._chunk.lasts
+        return pa.array(its[self._names.index(attribute.variable)])
+
+    def _over_set(self, aggregate: Aggregate) -> np.ndarray:
+        sizes = self._chunk.sizes[self._names.index(aggregate.attribute.variable)]
+        if aggregate.function == "count":
+            return sizes.astype(np.float64)
+        place = self._wanted.index((_REDUCED[aggregate.function], aggregate.attribute))
+        found: np.ndarray = self._chunk.aggregates[place]
+        return found / sizes if aggregate.function == "avg" else found

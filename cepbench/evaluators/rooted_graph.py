@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -24,6 +24,7 @@ from cepbench.kernels.match_graph.graph import (
     START,
     UNION,
     MatchGraph,
+    stored_nodes,
 )
 from cepbench.kernels.match_graph.nodes import Scratch, new_scratch
 
@@ -36,7 +37,7 @@ class RootedGraph:
     ----------
     graph : MatchGraph
     roots, earliest : ndarray of int64, shape (n,)
-        Nodes, and for each the position of the first event in the window of its last one.
+        Nodes, and for each the least position that a match of its window begins at.
     times : ndarray of int64, shape (n,)
         Timestamps of the last events.
     """
@@ -53,7 +54,12 @@ class RootedGraph:
         """A copy of the nodes that the matches consist of; the graph of a run may then change."""
         own, its = extracted(graph, roots, earliest)
         live = its != NONE
-        return cls(own, its[live], earliest[live], times[live])
+        # Windows with the same first events are counted together.
+        nodes = stored_nodes(own)
+        is_first = (nodes[:, ITEM] != UNION) & (nodes[:, PREDECESSOR] == NONE)
+        firsts = np.sort(nodes[is_first, POSITION])
+        bounds = firsts[np.searchsorted(firsts, earliest[live])]
+        return cls(own, its[live], bounds, times[live])
 
     @cached_property
     def scratch(self) -> Scratch:
@@ -61,20 +67,21 @@ class RootedGraph:
         return new_scratch(self.graph)
 
     @cached_property
-    def measured(self) -> tuple[int, int]:
-        """The digits of a count that suffice for all matches together, and their greatest length."""
-        bits, longest = counting.measure(self.graph, self.roots, self.earliest, self.scratch)
-        most = max(bits.max(initial=0.0), 0.0) + np.log2(max(len(bits), 1))
-        return int(most + 1) // counting.DIGIT_BITS + 1, int(longest.max(initial=0))
+    def digits(self) -> np.ndarray:
+        """The number of matches of each root, as digits, shape (n, digits)."""
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found = np.zeros((len(self.roots), digits), np.int64)
+            return found, counting.count_matches(
+                self.graph, self.roots, self.earliest, found, self.scratch
+            )
+
+        return _fitting(counted)
 
     @cached_property
     def counts(self) -> list[int]:
         """The number of matches of each root."""
-        digits, _ = self.measured
-        found = np.zeros((len(self.roots), digits), np.int64)
-        rows = np.arange(len(self.roots))
-        counting.count_matches(self.graph, self.roots, self.earliest, rows, 0, found, self.scratch)
-        return _numbers(found)
+        return _numbers(self.digits)
 
     def last_positions(self) -> np.ndarray:
         """The position of the last event of each root's matches."""
@@ -86,25 +93,29 @@ class RootedGraph:
 
     def lengths(self) -> dict[int, int]:
         """The number of matches by their numbers of events."""
-        digits, longest = self.measured
-        found = np.zeros((1, (1 + longest) * digits), np.int64)
-        rows = np.zeros(len(self.roots), np.int64)
-        counting.count_matches(
-            self.graph, self.roots, self.earliest, rows, digits, found, self.scratch
-        )
-        return dict(enumerate(_numbers(found.reshape(-1, digits))))
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found, fits = counting.count_lengths(
+                self.graph, self.roots, self.earliest, digits, self.scratch
+            )
+            return found.reshape(-1, digits), fits
+
+        return dict(enumerate(_numbers(_fitting(counted))))
 
     def starts(self) -> dict[int, int]:
         """The number of matches by the positions of their first events."""
         if not len(self.roots):
             return {}
-        digits, _ = self.measured
-        lowest, highest = self.earliest.min(), self.graph.nodes[self.roots, START].max()
-        found = np.zeros((max(highest - lowest + 1, 0), digits), np.int64)
-        counting.counts_per_start(
-            self.graph, self.roots, self.earliest, lowest, found, self.scratch
-        )
-        return dict(enumerate(_numbers(found), lowest))
+        lowest = int(self.earliest.min())
+        positions = int(self.graph.nodes[self.roots, START].max()) - lowest + 1
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found = np.zeros((positions, digits), np.int64)
+            return found, counting.counts_per_start(
+                self.graph, self.roots, self.earliest, lowest, found, self.scratch
+            )
+
+        return dict(enumerate(_numbers(_fitting(counted)), lowest))
 
     def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
         """The matches of these numbers, in the order of enumeration, each without the others.
@@ -121,14 +132,15 @@ class RootedGraph:
             Positions by item.
         """
         ends = list(accumulate(self.counts))
-        digits, _ = self.measured
+        digits = self.digits.shape[1]
         at = -1
         for number in numbers:
             root = bisect_right(ends, number)
             if root != at:
                 at, earliest = root, self.earliest[root]
-                counts = counting.count_histories(
-                    self.graph, self.roots[root], earliest, 0, digits, self.scratch
+                # A history's number is at most that of the root, which fits these digits.
+                counts, _ = counting.count_histories(
+                    self.graph, self.roots[root : root + 1], earliest, False, digits, self.scratch
                 )
                 order = self.scratch.order[: len(counts)].tolist()
                 below = dict(zip(order, _numbers(counts), strict=True))
@@ -154,6 +166,16 @@ class RootedGraph:
         for positions in found:
             positions.reverse()
         return found
+
+
+def _fitting(counted: Callable[[int], tuple[np.ndarray, bool]]) -> np.ndarray:
+    """Counts with as many digits as they need."""
+    digits = 1
+    while True:
+        found, fits = counted(digits)
+        if fits:
+            return found
+        digits *= 2
 
 
 def _numbers(digits: np.ndarray) -> list[int]:

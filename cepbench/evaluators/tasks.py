@@ -69,7 +69,7 @@ def task_for(
             check_placements(branch, part.placements)
         check_compiled(pattern, plan)
     output = choice(output, "output", OUTPUTS, EvaluationError)
-    chosen = chosen_evaluator(plan, evaluator)
+    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
     task = Task(
         patterns=(pattern,),
         plan=plan,
@@ -92,25 +92,36 @@ def task_for(
     return chosen, task
 
 
-def chosen_evaluator(plan: AnyPlan | None, evaluator: str | Evaluator | None) -> Evaluator:
-    """The named evaluator, or the default one for a plan.
+def chosen_evaluator(
+    plan: AnyPlan | None, evaluator: str | Evaluator | None, strategy: str
+) -> Evaluator:
+    """The named evaluator, or the default one for a plan, or for a strategy without plans.
 
     Raises
     ------
     EvaluationError
         If the name is unknown.
     PlanError
-        If there is neither a name nor a plan.
+        If there is neither a name nor a plan, and some evaluators of the strategy run plans.
     """
     if evaluator is not None:
         return evaluator_for(evaluator)
     if plan is not None:
         return default_evaluator(plan.kind)
+    alone = evaluator_without_plan(strategy)
+    if alone is not None:
+        return alone
     able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
     raise PlanError(
         "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
         + (f", and the evaluators {', '.join(able)} run without one" if able else "")
     )
+
+
+def evaluator_without_plan(strategy: str) -> Evaluator | None:
+    """The default evaluator of a strategy that none evaluates by orders or trees; else None."""
+    able = [entry for entry in EVALUATORS.values() if strategy in entry.strategies]
+    return able[0] if able and all(entry.without_plan for entry in able) else None
 
 
 def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -35,9 +35,7 @@ class FunctionRun:
 
     def push(self, batch: EventStream) -> Any:
         """The result of the function."""
-        return self._function(
-            self._task.pattern.expanded, batch, self._task.plan, **self._task.options
-        )
+        return self._function(self._task.pattern, batch, self._task.plan, **self._task.options)
 
     def finish(self) -> Given:
         """No further matches."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from cepbench.automata.model import Automaton
+from cepbench.explainer.columns import percent
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.text import WIDTH
 from cepbench.markup import Html
@@ -57,11 +58,13 @@ class AutomatonExplanation(Explanation):
             f"{metrics.events_per_second:,.0f} events/s, with at most "
             f"{metrics.peak_partial_matches:,} runs at a time."
         )
-        counted = [
-            f"{name.replace('_', ' ')}: {value:,}" for name, value in metrics.details.items()
-        ]
-        if counted:
-            yield f"{'; '.join(counted)}."
+        if metrics.runs is not None:
+            runs = metrics.runs
+            yield (
+                f"{runs.runs_started:,} runs started, {runs.runs_split:,} split off and "
+                f"{runs.runs_merged:,} were merged ({percent(runs.merged_percent / 100)}); "
+                f"{runs.runs_per_step:.3g} were looked at for an event."
+            )
 
     def _repr_html_(self) -> str:
         return str(

@@ -49,7 +49,7 @@ from cepbench.patterns.pattern_text import (
     nodes_of,
     tokens_of,
 )
-from cepbench.patterns.read_conditions import ConditionReader, conjoined
+from cepbench.patterns.read_conditions import ConditionReader, conjoined, without_needless_rest
 from cepbench.patterns.read_structure import StructureReader
 from cepbench.patterns.validity import check_structures
 
@@ -79,7 +79,7 @@ _AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
 #: Grammars of other papers' languages, each added to ``grammar.lark``.
-DIALECTS = ("zstream",)
+DIALECTS = {"zstream": "zstream.lark", "sase+": "sase_plus.lark"}
 
 
 def parse(
@@ -96,15 +96,18 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy WITHIN amount unit RETURN
-        value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and KL; WHERE,
-        STRATEGY and RETURN are optional.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output WITHIN amount
+        unit RETURN value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and
+        KL; WHERE, STRATEGY, OUTPUT and RETURN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
-    dialect : {"zstream"}, optional
+    dialect : {"zstream", "sase+"}, optional
         The language of a paper. In ZStream's [mei2009]_, section 3, ``B+``, ``B*`` and ``B^5`` are
         groups, a second WHERE is AND, a chain of equalities holds between any two of its sides, and
-        ``same IP address`` is ``["IP address"]``.
+        ``same IP address`` is ``["IP address"]``. In SASE+'s [agrawal2008]_, Figure 1 and section 6,
+        ``PATTERN(…)`` is a SEQ, ``skip_till_next_match`` is ``next``, ``a[i].x`` is every event but
+        the first, ``max(a[i-1].x)`` is ``max(a[..i-1].x)``, a strategy may be the first condition,
+        and a window without a unit is in ticks of the time column.
     classes : "ANY" or mapping of str to str, optional
         In a dialect, which event types the names of classes stand for: any type, or that of the
         mapping; by default, and where the mapping has none, the type of the same name.
@@ -215,7 +218,7 @@ def _parser(dialect: str | None = None) -> Lark:
     from lark import Lark
 
     folder = importlib.resources.files("cepbench.patterns")
-    files = ["grammar.lark"] if dialect is None else ["grammar.lark", f"{dialect}.lark"]
+    files = ["grammar.lark"] if dialect is None else ["grammar.lark", DIALECTS[dialect]]
     grammar = "\n".join(folder.joinpath(file).read_text("utf-8") for file in files)
     # The basic lexer reserves keywords everywhere; a contextual one would take a misplaced WITHIN
     # for a name and report the next word. Positions come from tokens (span_of): propagating them
@@ -242,8 +245,8 @@ class _Reader:
         classes: Mapping[str, str] | None = MappingProxyType({}),
     ) -> None:
         self._source = source
-        self._is_zstream = dialect == "zstream"
-        closure = Kind.GROUP if self._is_zstream else Kind.KLEENE
+        self._dialect = dialect
+        closure = Kind.GROUP if dialect == "zstream" else Kind.KLEENE
         self._structures = StructureReader(source, closure, classes)
         self._clauses: dict[Clause, Node] = {}
         self._equivalences: dict[str, Node] = {}
@@ -258,13 +261,15 @@ class _Reader:
         with self.errors_with_places():
             structure = self._structures.read(root)
             check_structures(structure.alternatives())
-            reader = ConditionReader(self._source, structure, closes=self._is_zstream)
+            reader = ConditionReader(self._source, structure, dialect=self._dialect)
         strategy, output = None, "all"
         conditions: tuple[Clause, ...] = ()
         if "selecting" in parts:
-            braced = nodes_of(parts["selecting"])[-1]
-            conditions = self._conditions(nodes_of(braced), reader)
-            strategy = self._selecting(parts["selecting"])
+            inside = {part.data: part for part in nodes_of(parts["selecting"])}
+            listed = inside.pop("listed", None)
+            trees = [tree for part in inside.values() for tree in nodes_of(part)]
+            conditions = self._conditions(trees, reader)
+            strategy = self._selecting(tokens_of(parts["selecting"])[1], listed)
         elif "where" in parts:
             conditions = self._conditions(nodes_of(parts["where"]), reader)
         if "strategy" in parts:
@@ -336,7 +341,10 @@ class _Reader:
                         part,
                     )
                 for conjunct in conjuncts:
-                    self._clauses.setdefault(Clause(conjunct), part)
+                    clause = Clause(conjunct)
+                    if self._dialect == "sase+":
+                        clause = without_needless_rest(clause)
+                    self._clauses.setdefault(clause, part)
         return tuple(self._clauses)
 
     # -- results --------------------------------------------------------------------------------
@@ -361,17 +369,16 @@ class _Reader:
     # -- strategy -------------------------------------------------------------------------------
 
     def _strategy(self, tree: Node) -> Strategy:
-        name, *attribute = names_in(tree)
+        _, name, *_ = tokens_of(tree)
+        attribute = [token for token in names_in(tree) if token is not name]
         return self._named_strategy(name, name_of(attribute[0]) if attribute else None, tree)
 
-    def _selecting(self, tree: Node) -> Strategy:
+    def _selecting(self, name: Token, listed: Node | None) -> Strategy:
         """The strategy of ``WHERE strategy(variables) { conditions }``."""
-        name = names_in(tree)[0]
-        *listed, _ = nodes_of(tree)
-        if listed:
-            self._check_listed(listed[0])
+        if listed is not None:
+            self._check_listed(listed)
         attributes = self._equivalences
-        if name.lower() != "partition_contiguity":
+        if name.lower().replace("-", "_") != "partition_contiguity":
             return self._named_strategy(name, None, name)
         if len(attributes) != 1:
             found = f"found {', '.join(attributes)}" if attributes else "found none"
@@ -384,13 +391,17 @@ class _Reader:
         return self._named_strategy(name, next(iter(attributes)), name)
 
     def _named_strategy(self, name: Token, attribute: str | None, place: Node | Token) -> Strategy:
-        known = _STRATEGY_NAMES.get(name.lower())
-        if name.lower() == _AMBIGUOUS_STRATEGY:
+        written = name.lower().replace("-", "_")
+        known = _STRATEGY_NAMES.get(written)
+        if written == _AMBIGUOUS_STRATEGY and self._dialect == "sase+":
+            known = "next"
+        elif written == _AMBIGUOUS_STRATEGY:
             self._source.fail(
                 PatternNameError,
                 f"{_AMBIGUOUS_STRATEGY} has two meanings: `next` (SASE+), each run of the automaton "
                 "takes the next event that fits; `consuming` (Kolchinsky & Schuster), an event is "
-                "in at most one match. Write STRATEGY next or STRATEGY consuming",
+                "in at most one match. Write STRATEGY next or STRATEGY consuming, or parse SASE+'s "
+                'texts with dialect="sase+"',
                 name,
             )
         if known is None:
@@ -445,6 +456,8 @@ class _Reader:
         if isinstance(value, str):
             return self._window_of_text(value, amount, has_unit=bool(units))
         if not units:
+            if self._dialect == "sase+":
+                return self._window_from(value, "units", amount, amount)
             self._source.fail(
                 PatternNameError,
                 f"the window {value:g} has no unit; write WITHIN {tokens_of(amount)[0]} minutes, or "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from cepbench.patterns.expressions import (
     Aggregate,
     Arithmetic,
     Attribute,
+    Clause,
     Comparison,
     Constant,
     Expression,
@@ -53,13 +55,16 @@ class ConditionReader:
     ----------
     source : PatternText
     structure : Structure
-    closes : bool
-        Whether a chain of equalities holds between any two of its sides.
+    dialect : str, optional
+        In ZStream's a chain of equalities holds between any two of its sides; in SASE+'s ``a[i]``
+        is every event but the first.
     """
 
-    def __init__(self, source: PatternText, structure: Structure, *, closes: bool = False) -> None:
+    def __init__(
+        self, source: PatternText, structure: Structure, dialect: str | None = None
+    ) -> None:
         self._source = source
-        self._closes = closes
+        self._dialect = dialect
         self._branches = structure.alternatives()
         self._kinds = {v.name: v.kind for v in structure.variables()}
 
@@ -162,7 +167,7 @@ class ConditionReader:
                     PatternError, f"{left} {symbol} {right} compares a text with a number", tree
                 )
             found.append(Comparison(symbol, left, right))
-        if self._closes and all(comparison.operator == "=" for comparison in found):
+        if self._dialect == "zstream" and all(comparison.operator == "=" for comparison in found):
             # Also where a negated variable stands between two others.
             found += [
                 Comparison("=", left, right)
@@ -184,9 +189,14 @@ class ConditionReader:
                         "the events before b[i] are a set; apply a function, as in avg(b[..i-1].x)",
                         tree,
                     )
+                has_i = any(tokens_of(index)[0].type != "EMPTY" for index in nodes_of(tree))
+                if self._dialect == "sase+" and has_i and attribute.element == "each":
+                    return replace(attribute, element="rest")
                 return attribute
             case "aggregate":
                 attribute, before = self._attribute(nodes_of(tree)[0])
+                if self._dialect == "sase+" and attribute.element == "previous":
+                    attribute, before = replace(attribute, element="each"), True
                 return Aggregate(tokens_of(tree)[0].lower(), attribute, before)
             case "negative":
                 self._source.check_depth(depth, tree)
@@ -247,6 +257,18 @@ class ConditionReader:
                 tree,
             )
         return known[written]
+
+
+def without_needless_rest(clause: Clause) -> Clause:
+    """The clause with ``b[i]`` for ``b[2..]`` where ``b[i-1]`` or ``b[..i-1]`` says that i > 1."""
+
+    def as_each(term: Attribute | Aggregate) -> Expression:
+        if isinstance(term, Attribute) and term.element == "rest":
+            return replace(term, element="each")
+        return term
+
+    shorter = clause.with_terms(as_each)
+    return shorter if shorter.running_variables() == clause.running_variables() else clause
 
 
 def conjoined(tree: Node) -> list[Node]:

@@ -139,11 +139,12 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
 
 def _next_step(pattern: Pattern, time: str | None) -> Step | None:
     size = _size(pattern.structure)
-    names = pattern.positive_names if pattern.strategy.name == "consuming" else None
+    selects = pattern.strategy.name == "consuming" or pattern.output != "all"
+    names = pattern.positive_names if selects else None
     for rule in RULES:
         try:
             for candidate in rule.candidates(pattern, time):
-                # Of matches that share events, consuming takes the first in the order of variables.
+                # Of matches that share events, the first in the order of variables is taken.
                 keeps = names is None or candidate.positive_names == names
                 if _size(candidate.structure) < size and keeps:
                     return Step(rule, pattern, candidate)

@@ -16,7 +16,7 @@ from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
 from cepbench.markup import Html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -158,6 +158,8 @@ def compare(
     chosen = generators_from(generators)
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
+    elif alone := evaluator_without_plan(pattern.strategy.name):
+        evaluators = [alone.name]
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
     seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table

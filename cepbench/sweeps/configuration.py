@@ -18,14 +18,18 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
+from cepbench.adaptation.detector import GENERATOR
+from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
 from cepbench.costs.models import UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import (
+    AdaptationError,
     DatasetError,
     ExperimentError,
     PatternError,
     PlanError,
+    PlanGeneratorError,
     at_key,
     did_you_mean,
 )
@@ -35,7 +39,7 @@ from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.patterns.model import ANY, STRATEGIES
 from cepbench.patterns.parse import parse
 from cepbench.planners.fixed import fixed_plan
-from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator
+from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
@@ -51,7 +55,7 @@ _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
     "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
-    "outputs": ["count"],
+    "outputs": ["count"], "policies": {}, "batch_size": 0,
 }  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
@@ -234,30 +238,48 @@ def _regimes(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _plans(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    """Names of plans and, as a JSON object, the shape of each under its kind."""
-    example = '{left-deep = {tree = [["a", "b"], "c"]}}'
-    found = []
-    for key, given in _table(value, name, "plan", example).items():
-        with at_key(key):
-            table = json.loads(given) if isinstance(given, str) else given
-            if not (isinstance(table, Mapping) and len(table) == 1):
-                raise ExperimentError(f"plan {key!r} must be a table such as {example}")
-            if folded(key) in map(folded, PLAN_GENERATORS):
-                raise ExperimentError(f"plan {key!r}: a plan generator has this name")
-            try:
-                _plan(table)
-            except PlanError as error:
-                raise ExperimentError(f"plan {key!r}: {error}") from error
-            found.append((key, json.dumps(dict(table))))
-    return tuple(found)
+def _run_by_name(check: Callable[[Mapping[str, Any]], object], of: str, example: str) -> _Check:
+    """The check of tables by names that stand in the place of a plan generator's; as JSON objects."""
+
+    def checked(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+        found = []
+        for key, given in _table(value, name, of, example).items():
+            with at_key(key):
+                table = json.loads(given) if isinstance(given, str) else given
+                if not isinstance(table, Mapping):
+                    raise ExperimentError(f"{of} {key!r} must be a table such as {example}")
+                if folded(key) in map(folded, PLAN_GENERATORS):
+                    raise ExperimentError(f"{of} {key!r}: a plan generator has this name")
+                try:
+                    check(table)
+                except (AdaptationError, PlanError, PlanGeneratorError) as error:
+                    raise ExperimentError(f"{of} {key!r}: {error}") from error
+                found.append((key, json.dumps(dict(table))))
+        return tuple(found)
+
+    return checked
+
+
+def _check_policy(table: Mapping[str, Any]) -> None:
+    check_keys(table, ("policy", "generator", "threshold", "gain"))
+    # Workers know no user-defined ones.
+    builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
+    choice(table.get("policy"), "policy", builtin, AdaptationError)
+    find_generator(table.get("generator", GENERATOR))
+    for name in table.keys() & {"threshold", "gain"}:
+        number(table[name], name, AdaptationError, least=0.0)
 
 
 def _plan(table: Mapping[str, Any]) -> Plan:
+    if len(table) != 1:
+        raise PlanError(f"a plan is one shape under its kind, as in {_A_PLAN}")
     ((kind, shape),) = table.items()
     return PLAN_KINDS[choice(kind, "the kind of a plan", PLAN_KINDS, PlanError)].plan(shape)
 
 
+_A_PLAN = '{tree = [["a", "b"], "c"]}'
+_plans = _run_by_name(_plan, "plan", f"{{left-deep = {_A_PLAN}}}")
+_policies = _run_by_name(_check_policy, "policy", '{adaptive = {policy = "threshold"}}')
 _rate = partial(number, error=ExperimentError, least=0.0)
 _positive = partial(whole, error=ExperimentError, least=1)
 _text = partial(text, error=ExperimentError)
@@ -324,11 +346,19 @@ class SweepConfig:
         Whether equal plans of several generators run once; see
         :func:`cepbench.sweeps.measure.measure_pattern`.
     generators : tuple of str or None
-        Plan generators; all that are registered if None, or none if there are ``plans``.
+        Plan generators; all that are registered if None, or none if there are ``plans`` or
+        ``policies``.
     plans : tuple of (str, str)
         Plans beside those that are generated, by name: each a JSON object with the shape of the
         plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``; also as a mapping of names to
         tables. A pattern with other variables refuses the plan.
+    policies : tuple of (str, str)
+        Adaptive runs beside those of plans, by name: each a JSON object with the built-in ``policy``
+        and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`; also as
+        a mapping of names to tables. Statistics of the whole stream are unknown to them.
+    batch_size : int
+        Events of a push, and of a round of adaptive runs. If it is 0, plans run on the stream as a
+        whole, and rounds have the default size.
     evaluators : tuple of str or None
         See :class:`cepbench.sweeps.grid.Grid`.
     orders_in_trees : bool
@@ -392,6 +422,8 @@ class SweepConfig:
     share_equal_plans: bool = _field(_flag, False)
     generators: tuple[str, ...] | None = _field(_names, None)
     plans: tuple[tuple[str, str], ...] = _field(_plans, ())
+    policies: tuple[tuple[str, str], ...] = _field(_policies, ())
+    batch_size: int = _field(partial(whole, error=ExperimentError, least=0), 0)
     evaluators: tuple[str, ...] | None = _field(_names, None)
     orders_in_trees: bool = _field(_flag, True)
     options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
@@ -416,8 +448,10 @@ class SweepConfig:
         if getattr(self, "pattern_sets", None) is None:
             sets = () if self.user_patterns else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
-        if self.plans and self.generators is None:
+        if (self.plans or self.policies) and self.generators is None:
             object.__setattr__(self, "generators", ())
+        for name in dict(self.plans).keys() & dict(self.policies).keys():
+            raise ExperimentError(f"policy {name!r}: a plan has this name", ("policies", name))
         if self.max_partial_matches == math.inf:
             object.__setattr__(self, "max_partial_matches", None)
         if not (self.pattern_sets and self.sizes) and not self.user_patterns:
@@ -458,6 +492,7 @@ class SweepConfig:
             **values
             | {
                 "generators": [*generators, *fixed],
+                "policies": {name: json.loads(given) for name, given in self.policies},
                 "options": dict(self.options),
                 "windows": self.windows_on(stream),
             }
@@ -471,7 +506,7 @@ class SweepConfig:
             values[name] = dict(getattr(self, name))
         if isinstance(self.least_rate, tuple):
             values["least_rate"] = dict(self.least_rate)
-        for name in ("regimes", "plans"):
+        for name in ("regimes", "plans", "policies"):
             values[name] = {key: json.loads(given) for key, given in getattr(self, name)}
         values["options"] = {
             name: [json.loads(one) for one in several] for name, several in self.options

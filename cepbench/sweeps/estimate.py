@@ -21,13 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError, PartialMatchLimitError
-from cepbench.evaluators.evaluate import evaluate
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK, Cell
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, run_arguments
+from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, evaluated
 from cepbench.sweeps.workload import PatternSpec
 
 #: Confidence level of an estimate's bounds.
@@ -168,10 +167,8 @@ def time_pattern(
         plan = plans.of(cell).plan
         if plans.of(cell).status != OK:
             continue
-        same = (
-            cell.evaluator, cell.options, cell.strategy, cell.window, cell.output,
-            plan and plan.text,
-        )  # fmt: skip
+        run = plan.text if plan else cell.generator
+        same = (cell.evaluator, cell.options, cell.strategy, cell.window, cell.output, run)
         is_first = same not in runs
         if is_first:
             runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
@@ -192,11 +189,10 @@ def _seconds(
     long_enough: float,
 ) -> tuple[float, bool]:
     """Expected seconds of one run on all events, and whether it reaches the limit."""
-    how = run_arguments(cell, grid)
 
     def run(events: EventStream) -> float:
         began = time.process_time()
-        evaluate(pattern, events, plan, **how)
+        evaluated(pattern, events, plan, cell, grid)
         return time.process_time() - began
 
     run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used

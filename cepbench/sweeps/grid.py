@@ -6,7 +6,9 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from cepbench.adaptation.detector import GENERATOR
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
@@ -62,6 +64,12 @@ class Grid:
         ``count``, ``matches`` or ``arrow``. Matches in Arrow are built batch by batch and dropped.
     cost : str or CostModel
         The cost that plans minimize, see :func:`cepbench.planners.generate.plan`.
+    policies : mapping of str to mapping
+        Adaptive runs by name: ``policy``, ``generator``, ``threshold`` and ``gain`` as
+        :func:`cepbench.adapt` takes them.
+    batch_size : int
+        Events of a push, and of a round of adaptive runs; 0 for the whole stream, and rounds of the
+        default size.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -80,6 +88,8 @@ class Grid:
     partial_match_limit: int = PARTIAL_MATCH_LIMIT
     outputs: Sequence[str] = ("count",)
     cost: str | CostModel = "throughput"
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    batch_size: int = 0
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.
@@ -105,6 +115,8 @@ class Grid:
                 self.outputs, self.windows, self.strategies, self.alphas, self._pairs()
             )
             for some in options.get(evaluator, (NO_OPTIONS,))
+            # Adaptive runs minimize no latency.
+            if not (alpha and generator in self.policies)
         ]
         cells: list[Cell] = []
         for repetition in range(self.repetitions):
@@ -123,6 +135,13 @@ class Grid:
         found = (find_generator(g) if isinstance(g, str) else g for g in self.generators)
         return {generator.name: generator for generator in found}
 
+    def policy_kinds(self) -> dict[str, str]:
+        """The kind of plans of each adaptive run."""
+        return {
+            name: find_generator(policy.get("generator", GENERATOR)).kind
+            for name, policy in self.policies.items()
+        }
+
     def _checked_options(self) -> dict[str, Sequence[str]]:
         for name, several in self.options.items():
             for text in several:
@@ -132,12 +151,13 @@ class Grid:
     def _pairs(self) -> list[tuple[str, str]]:
         """Each generator with each evaluator that runs its plans; those without a plan alone."""
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
-        kinds = [generator.kind for generator in self.plan_generators().values()]
-        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, kinds)]
+        kinds = {name: generator.kind for name, generator in self.plan_generators().items()}
+        kinds |= self.policy_kinds()
+        made = [*kinds.values()]
+        pairs = [(NO_PLAN, entry.name) for entry in chosen or () if runs_without(entry, made)]
         if chosen is not None and len(pairs) == len(chosen):
             return pairs
-        for name, generator in self.plan_generators().items():
-            kind = generator.kind
+        for name, kind in kinds.items():
             fitting = [
                 entry
                 for entry in chosen or [default_evaluator(kind)]

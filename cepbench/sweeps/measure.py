@@ -14,11 +14,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
 from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.result import Metrics
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -56,7 +56,7 @@ _OF_GRID = ("seed", "time_selectivity", "partial_match_limit")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The outcome of planning; OK without a plan for an evaluator that needs none."""
+    """The outcome of planning; OK without a plan for what needs none beforehand."""
 
     plan_kind: str
     plan: Any
@@ -153,7 +153,8 @@ def measure_pattern(
                     "plan_cost": entry.plan.cost,
                     "plan_log_cost": entry.plan.log_cost,
                 }
-            same = (cell.repetition, alike.key(cell, row["plan"]))
+            # An adaptive run is like no other one.
+            same = (cell.repetition, alike.key(cell, row["plan"] or cell.generator))
             if same in measured:
                 row["measured_with"], outcome = measured[same]
                 alike.joined(cell, same[1])
@@ -233,8 +234,12 @@ class Plans:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._found: dict[tuple[str, str, float, str], Planned] = {}
+        adaptive = grid.policy_kinds()
         for cell in cells:
-            if self._purpose(cell) not in self._found:
+            if cell.generator in adaptive:
+                kind = adaptive[cell.generator]
+                self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
+            elif self._purpose(cell) not in self._found:
                 self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
                     generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
                     seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
@@ -321,14 +326,49 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
     }
 
 
+def evaluated(
+    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+) -> dict[str, Any]:
+    """The metrics of a cell's run, on the stream as a whole or batch by batch.
+
+    In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
+    the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
+    """
+    how = run_arguments(cell, grid)
+    policy = grid.policies.get(cell.generator)
+    if policy is not None:
+        size = grid.batch_size or BATCH_SIZE
+        adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
+        detector: Detector = AdaptiveDetector(pattern, **policy, **how, **adaptive)
+    elif grid.batch_size or cell.output == "arrow":
+        size = grid.batch_size or BATCH_EVENTS
+        detector = Detector(pattern, plan, **how)
+    else:
+        return evaluate(pattern, stream, plan, **how).metrics.to_dict()
+    seconds = []
+    for batch in stream.batches(size):
+        began = time.perf_counter()
+        # Matches may take more memory than there is: each batch's are dropped.
+        detector.push(batch)
+        seconds.append(time.perf_counter() - began)
+    detector.flush()
+    found: dict[str, Any] = detector.metrics().to_dict()
+    if grid.batch_size or policy is not None:
+        found["batch_seconds"] = seconds
+    if isinstance(detector, AdaptiveDetector):
+        found["switches"] = detector.switches.to_dict("records")
+    return found
+
+
 def _run(
     pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
     how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        measured = _metrics(pattern, stream, plan, how).to_dict() | dict.fromkeys(LATENCY)
-        if grid.latency and evaluator_for(cell.evaluator).latency:
+        measured = evaluated(pattern, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
+        is_adaptive = cell.generator in grid.policies
+        if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
             timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
     except PartialMatchLimitError as error:
@@ -351,17 +391,6 @@ def _run(
     own = {name: known.pop(name) for name in measured if name not in METRICS}
     details = json.dumps(own, sort_keys=True) if own else None
     return {"status": OK, "reason": None, "details": details, **known}
-
-
-def _metrics(pattern: Pattern, stream: EventStream, plan: Any, how: Mapping[str, Any]) -> Metrics:
-    if how["output"] != "arrow":
-        return evaluate(pattern, stream, plan, **how).metrics
-    # Matches may take more memory than there is: each batch's are dropped.
-    detector = Detector(pattern, plan, **how)
-    for batch in stream.batches(BATCH_EVENTS):
-        detector.push(batch)
-    detector.flush()
-    return detector.metrics()
 
 
 def _reason(error: BaseException) -> str:

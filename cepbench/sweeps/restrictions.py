@@ -39,7 +39,7 @@ def restrictions(
         )
     if "disjunction" in sets:
         found.append("The size of a disjunction is that of each of its three sequences.")
-    if any("contiguity" in strategy for strategy in config.strategies):
+    if "strict_contiguity" in config.strategies:
         found.append(
             "A pattern runs on the events of its own types, and contiguity is relative to those: "
             "in the stream of all identifiers hardly any match would be contiguous."

@@ -147,6 +147,7 @@ class Sweep:
             ),
             *(("patterns" if number == 0 else " ", text) for number, text in enumerate(patterns)),
             ("windows", ", ".join(config.windows)),
+            *(("windows", f"{window} on {name}") for name, window in config.stream_windows),
             (
                 "generators",
                 "those of the default set"
@@ -154,9 +155,11 @@ class Sweep:
                 else ", ".join(config.generators),
             ),
             ("plans", ", ".join(dict(config.plans))),
+            ("policies", ", ".join(dict(config.policies))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
             ("strategies", ", ".join(config.strategies)),
             ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
+            ("outputs", ", ".join(config.outputs)),
             ("repetitions", str(config.repetitions)),
         ]
         profile = f", profile {self.profile}" if self.profile else ""

@@ -79,14 +79,16 @@ def test_buffers_of_the_same_variables_are_not_made_again(monkeypatch) -> None:
             made.append(assembly.tallies[:, 0].tolist()) or make(self, assembly, found)
         ),
     )
-    stream = stream_of(events_of("A@1 B@2 C@3 D@4 A@5 A@6 B@7 D@8 C@9 A@10 B@11 C@12 A@13"))
-    pattern = parse("PATTERN SEQ(A a, B b, NOT(D n), C c, A d) WITHIN 20 units")
-    inner, left = (("a", "b"), "c"), ("a", ("b", "c"))
-    plans = [TreePlan((inner, "d")), TreePlan((left, "d")), TreePlan((("a", "b"), ("c", "d")))]
+    stream = stream_of(events_of("A@1 B@2 C@3 D@4 A@5 A@6 B@7 C@8 C@9 D@10 A@11 D@12 A@13"))
+    pattern = parse("PATTERN SEQ(A a, B b, C c, D d, A e) WITHIN 20 units")
+    below = ((("a", "b"), "c"), "d"), (("a", ("b", "c")), "d"), (("a", "b"), ("c", "d"))
+    plans = [TreePlan((tree, "e")) for tree in below]
     expected = len(evaluate(pattern, stream, plans[0]).matches)
     detector = AdaptiveDetector(pattern, evaluator="zstream", policy="static", initial=plans[0])
     found = len(detector.push(stream[:8]))
-    for plan, is_made in zip(plans[1:], ([], [("a", "b")]), strict=True):
+    for plan, is_made in zip(
+        plans[1:], ([], [("a", "b"), ("c", "d"), ("a", "b", "c", "d")]), strict=True
+    ):
         made.clear()
         detector.switch(plan)
         engine = detector._run._inner._run._opened[0]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import cepbench as cep
 from cepbench.commands.app import app
 from cepbench.errors import PlanError, UnsupportedTaskError
-from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.result import Metrics, RunCounts
 
 PATTERN = "PATTERN OR(SEQ(A a, KL(B b)), SEQ(A a, B c)) WHERE b[i].x > b[i-1].x WITHIN 9 units"
 PLAN = cep.automaton(PATTERN)
@@ -37,7 +37,9 @@ class NoMatches:
         return self.nothing
 
     def metrics(self) -> Metrics:
-        return Metrics(peak_partial_matches=7, details={"runs_started": 1234})
+        return Metrics(
+            peak_partial_matches=7, runs=RunCounts(runs_started=1234, runs_split=5, runs_merged=6)
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +70,10 @@ def test_an_automaton_is_explained(stream: cep.EventStream) -> None:
     assert "not run" in repr(found) and found.metrics is None
     ran = cep.explain(PATTERN, PLAN, stream=stream, evaluator="no-matches")
     assert "no-matches found 0 matches in 100 events" in ran.describe()
-    assert "at most 7 runs at a time" in ran.describe() and "runs started: 1,234" in ran.describe()
+    assert (
+        "at most 7 runs at a time" in ran.describe()
+        and "1,234 runs started, 5 split off and 6" in ran.describe()
+    )
     page = ET.fromstring(ran._repr_html_())
     assert len([1 for element in page.iter() if element.tag.endswith("}svg")]) == 2
 
@@ -133,3 +138,11 @@ def test_commands_run_without_a_plan(files: list[str]) -> None:
         *files[1:-1],
     ]
     assert "without a plan, run by stack-nfa" in run("run", *stack, "stack-nfa", "--count")
+
+
+def test_under_next_nothing_is_planned(stream: cep.EventStream) -> None:
+    pattern = "PATTERN SEQ(A a, KL(B b)) STRATEGY next WITHIN 9 units"
+    table = cep.compare(pattern, stream, repetitions=1, seconds=0)
+    assert table[["generator", "evaluator", "status"]].to_numpy().tolist() == [
+        ["none", "sase", "ok"]
+    ]

@@ -362,3 +362,11 @@ def test_a_pattern_with_or_is_several_problems() -> None:
     either = Structure(Operator.OR, case.pattern.variables)
     with pytest.raises(UnsupportedPatternError, match=r"pattern.branches\(\)"):
         CostedProblem.from_pattern(Pattern(either, (), Window(1, "units")), case.statistics)
+
+
+def test_an_automaton_has_no_plan_to_choose() -> None:
+    case = random_case(1, 3)
+    sequence = Structure(Operator.SEQ, case.pattern.variables)
+    pattern = Pattern(sequence, (), Window(9, "units"), Strategy("next"))
+    with pytest.raises(UnsupportedPatternError, match="no choice of a plan; evaluate the pattern"):
+        CostedProblem.from_pattern(pattern, case.statistics)

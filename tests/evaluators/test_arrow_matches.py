@@ -198,7 +198,9 @@ def test_requests_that_make_no_sense() -> None:
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
     with pytest.raises(EvaluationError, match="rows must be at least 1, not 0"):
         cep.match_batches(pattern, stream, plan, rows=0)
-    with pytest.raises(EvaluationError, match="one of matches, arrow, count, not 'table'"):
+    with pytest.raises(
+        EvaluationError, match="one of matches, arrow, count, compressed, not 'table'"
+    ):
         cep.evaluate(pattern, stream, plan, output="table")
     counted = cep.evaluate(pattern, stream, plan, output="count")
     with pytest.raises(EvaluationError, match="were only counted"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 from math import comb, sqrt
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.errors import EvaluationError, UnsupportedTaskError
 from cepbench.evaluators.compressed import CompressedMatches
+from cepbench.evaluators.returned import returned_table, values_suffice
 from tests.evaluators.graph_engine import GRAPHS
 from tests.naive.matcher import labelled_matches
 
@@ -126,6 +128,29 @@ def test_everything_said_is_true_of_the_list(text: str, stream: cep.EventStream,
             for history in part.picked(own, len(pattern.branches()[number].positive))
         ]
         assert picked == [positions_of(row) for row in enumerated]
+
+
+#: Without lists; the last two with them.
+RETURNS = [
+    "b[1].x AS first, b[last].x AS last, a.x AS a, c",
+    "sum(b.x) - a.x AS rise, avg(b.x) AS mean, c.x AS c, count(b.x) AS n",
+    "max(b.x) AS most, min(b.x) AS least, max(b.x) / count(b.x) AS share",
+    "min(b.y) AS least, max(b.y) AS most, sum(b.y) AS total",
+    "sum(b.x) AS total, b",
+    "b.x AS values",
+]
+
+
+@pytest.mark.parametrize("returns", RETURNS)
+@given(stream=streams())
+def test_columns_of_return_are_those_of_the_list(returns: str, stream: cep.EventStream) -> None:
+    y = np.where(np.arange(len(stream)) % 4 == 3, np.nan, stream.attributes["x"] * 7 % 5)
+    stream = replace(stream, attributes={**stream.attributes, "y": y})
+    pattern = cep.parse(f"{PATTERNS[0]} RETURN {returns}")
+    result = cep.evaluate(pattern, stream, evaluator=GRAPHS, output="compressed")
+    assert values_suffice(pattern) == (RETURNS.index(returns) < 4)
+    expected = returned_table(result.compressed.expand(), pattern, stream)
+    assert result.arrow.equals(expected)
 
 
 def test_the_result_enumerates_on_demand() -> None:

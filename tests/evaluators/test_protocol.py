@@ -149,6 +149,23 @@ def test_latency() -> None:
     assert np.allclose(middles, seconds, rtol=0.012)
 
 
+def test_a_function_sees_comparisons_and_finds_all_matches() -> None:
+    seen = []
+
+    @cep.plan_evaluator("sees", without_plan=True)
+    def sees(pattern: cep.Pattern, stream: cep.EventStream, plan: object) -> pd.DataFrame:
+        seen.append(pattern)
+        return cep.evaluate(pattern, stream, evaluator=NAME).matches
+
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [y] OUTPUT non_overlap WITHIN 30 units")
+    result = cep.evaluate(pattern, STREAM, evaluator="sees")
+    assert str(seen[0]) == "PATTERN SEQ(A a, B b) WHERE a.y = b.y WITHIN 30 units"
+    expected = cep.evaluate(pattern, STREAM, cep.OrderPlan(["a", "b"])).matches
+    assert len(expected)
+    pd.testing.assert_frame_equal(result.matches, expected)
+    assert result.metrics.matches == len(expected)
+
+
 def test_compared_with_others() -> None:
     cep.plan_evaluator("mine", kinds=("order", "tree"))(
         lambda pattern, stream, plan: cep.evaluate(pattern, stream, evaluator=NAME).matches

@@ -153,3 +153,9 @@ def test_what_is_not_compressed(text: str) -> None:
     events = stream_of(events_of("A@1 B@2 C@3"))
     with pytest.raises(UnsupportedTaskError, match='use output="arrow"'):
         evaluate(f"PATTERN {text} WITHIN 9 units", events, evaluator="sase", output="compressed")
+
+
+def test_next_needs_neither_a_plan_nor_an_evaluator() -> None:
+    result = evaluate(QUERY_3, stock())
+    assert result.evaluator == "sase"
+    assert set(result.matches.itertuples(index=False, name=None)) == FIGURE_3

@@ -83,9 +83,21 @@ def test_a_union_visits_nothing_expired() -> None:
     node = graphs.NONE
     for position in rng.permutation(2000):
         node = drawn.add_union(node, drawn.add_event(int(position), 0))
+    everything = graph_chunks(drawn.graph, np.array([node]), np.array([0]), variables_of([False]))
+    found = np.concatenate([column for (column,) in everything])
+    assert sorted(found.tolist()) == list(range(2000))
     drawn.graph.nodes[drawn.graph.nodes[:, graphs.START] < 1990] = -(10**9)
     (chunk,) = graph_chunks(drawn.graph, np.array([node]), np.array([1995]), variables_of([False]))
     assert sorted(chunk[0].tolist()) == [1995, 1996, 1997, 1998, 1999]
+
+
+def test_long_matches_are_enumerated() -> None:
+    """The search and its chunks grow with the longest match."""
+    drawn, node = Drawn(), graphs.NONE
+    for position in range(1000):
+        node = drawn.add_event(position, 0, node)
+    (chunk,) = graph_chunks(drawn.graph, np.array([node]), np.array([0]), variables_of([True]), 1)
+    assert BranchMatches(["v0"], [chunk]).rows() == [(tuple(range(1000)),)]
 
 
 def test_memory_is_that_of_a_window() -> None:

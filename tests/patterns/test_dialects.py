@@ -1,4 +1,4 @@
-"""ZStream's language: Queries 1-8 as printed, and what only the dialect reads."""
+"""The languages of ZStream and SASE+: queries as printed, and what only the dialects read."""
 
 import pandas as pd
 import pytest
@@ -157,7 +157,9 @@ def test_what_the_dialect_refuses(text: str, error: type[PatternError], words: s
 
 def test_arguments() -> None:
     text = "PATTERN A;B WITHIN 1 s"
-    with pytest.raises(PatternError, match="did you mean 'zstream'"):
+    with pytest.raises(
+        PatternError, match=r"one of zstream, sase\+, not .* did you mean 'zstream'"
+    ):
         parse(text, dialect="z-stream")
     with pytest.raises(PatternError, match='give dialect="zstream" too'):
         parse(text, classes="ANY")
@@ -204,3 +206,128 @@ def test_queries_over_one_stream_of_stocks(number: int) -> None:
     for evaluator in ("tree", "lazy-nfa", "tree-instances"):
         found = cep.evaluate(pattern, stream, plan, evaluator=evaluator).matches
         assert set(found.itertuples(index=False, name=None)) == expected
+
+
+#: Figure 1 of [agrawal2008].
+SASE = {
+    1: (
+        """
+PATTERN SEQ(Shelf a, ~(Register b), Exit c)
+WHERE skip_till_next_match(a, b, c) {
+          a.tag_id = b.tag_id
+  and     a.tag_id = c.tag_id
+  /* equivalently, [tag_id] */ }
+WITHIN  12 hours
+""",
+        "SEQ(Shelf a, NOT(Register b), Exit c) WHERE a.tag_id = b.tag_id AND a.tag_id = c.tag_id "
+        "STRATEGY next WITHIN 12 hours",
+    ),
+    2: (
+        """
+PATTERN SEQ(Alert a, Shipment+ b[])
+WHERE skip_till_any_match(a, b[]) {
+          a.type = 'contaminated'
+  and     b[1].from = a.site
+  and     b[i].from = b[i-1].to }
+WITHIN  3 hours
+""",
+        "SEQ(Alert a, KL(Shipment b)) WHERE a.type = 'contaminated' AND b[1].from = a.site AND "
+        "b[i].from = b[i-1].to WITHIN 3 hours",
+    ),
+    3: (
+        """
+PATTERN SEQ(Stock+ a[], Stock b)
+WHERE skip_till_next_match(a[], b) {
+          [symbol]
+  and     a[1].volume > 1000
+  and     a[i].price > avg(a[..i-1].price)
+  and     b.volume < 80%*a[a.LEN].volume }
+WITHIN  1 hour
+""",
+        "SEQ(KL(Stock a), Stock b) WHERE [symbol] AND a[1].volume > 1000 AND "
+        "a[i].price > avg(a[..i-1].price) AND b.volume < 0.8 * a[last].volume "
+        "STRATEGY next WITHIN 1 hours",
+    ),
+    "prototype": (
+        """
+PATTERN SEQ(stock+ a[ ], stock b)
+WHERE partition-contiguity
+AND [symbol]
+AND a[1].price % 500 = 0
+AND a[i].price > a[i-1].price
+AND b.volume < 150
+WITHIN 500
+""",
+        "SEQ(KL(stock a), stock b) WHERE [symbol] AND a[1].price % 500 = 0 AND "
+        "a[i].price > a[i-1].price AND b.volume < 150 STRATEGY partition_contiguity(symbol) "
+        "WITHIN 500 units",
+    ),
+}
+
+
+@pytest.mark.parametrize("number", SASE)
+def test_queries_of_sase_as_printed(number: int | str) -> None:
+    text, canonical = SASE[number]
+    pattern = parse(text, dialect="sase+")
+    assert str(pattern) == f"PATTERN {canonical}"
+    assert parse(str(pattern)) == pattern
+
+
+@pytest.mark.parametrize(
+    ("strategy", "selected"),
+    [
+        ("skip_till_next_match", "next"),
+        ("skip-till-next-match", "next"),
+        ("partition-contiguity", "partition_contiguity(symbol)"),
+        ("Partition_Contiguity", "partition_contiguity(symbol)"),
+        ("strict_contiguity", "strict_contiguity"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("predicate", "meant"),
+    [
+        ("true", ""),
+        ("a[i].price > a[i-1].price", "a[i].price > a[i-1].price AND "),
+        ("a[i].price > max(a[i-1].price)", "a[i].price > max(a[..i-1].price) AND "),
+        ("a[i].price > avg(a[..i-1].price)", "a[i].price > avg(a[..i-1].price) AND "),
+        ("a[i].price > 100", "a[2..].price > 100 AND "),
+        ("a[].price > a[i].volume", "a[i].price > a[2..].volume AND "),
+        ("a.price > 100", "a.price > 100 AND "),
+    ],
+)
+def test_template_of_the_experiments(
+    strategy: str, selected: str, predicate: str, meant: str
+) -> None:
+    text = (
+        f"PATTERN(STOCK+ a[ ], STOCK b) where {strategy} {{[symbol] ∧ a[1].price %500==0 ∧ "
+        f"{predicate} ∧ b.volume <150}} within W"
+    )
+    pattern = parse(text, dialect="sase+", W=1000)
+    assert str(pattern) == (
+        f"PATTERN SEQ(KL(STOCK a), STOCK b) WHERE [symbol] AND a[1].price % 500 = 0 AND {meant}"
+        f"b.volume < 150 STRATEGY {selected} WITHIN 1000 units"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        ("(A a, B b) STRATEGY skip-till-next-match OUTPUT non_overlap WITHIN 5 units", ""),
+        ("(A a, (B b, C c) | D d) WHERE skip_till_any_match WITHIN 5", ""),
+        ("(A a, B b) WHERE consuming(a, b) { a.x = 1 } WITHIN W", ""),
+        ("(A a, B b) WHERE skip-till-last-match WITHIN 5", "expected a comparison"),
+        ("(A a, B b) WHERE partition-contiguity AND a.x = 1 WITHIN 5", "found none"),
+        ("(A a, B b) WHERE strict-contiguity(a) { a.x = 1 } WITHIN 5", "b is not listed"),
+        ("(A a, B+ b) WHERE avg(b[2..].x) > 1 WITHIN 5", "all events but the first"),
+    ],
+)
+def test_what_else_is_read_and_refused(rest: str, words: str) -> None:
+    values = {"W": "9 min"} if "WITHIN W" in rest else {}
+    if words:
+        with pytest.raises(PatternError, match=words):
+            parse(f"PATTERN {rest}", values, dialect="sase+")
+    else:
+        pattern = parse(f"PATTERN {rest}", values, dialect="sase+")
+        assert parse(str(pattern)) == pattern
+    with pytest.raises(PatternError):
+        parse(f"PATTERN {rest}", values)

@@ -197,9 +197,10 @@ def test_order_in_time() -> None:
     # Of a trailing NOT the sequence would say something else.
     text = "AND(SEQ(A a, NOT(C c)), B b) WHERE a.ts < b.ts"
     assert rewritten(text, "ts") == text
-    # Consuming prefers matches by the order of the variables.
-    text = "AND(B b, A a) WHERE a.ts < b.ts STRATEGY consuming"
-    assert rewritten(text, "ts") == text
+    # These prefer matches by the order of the variables.
+    for chosen in ("STRATEGY consuming", "OUTPUT non_overlap"):
+        text = f"AND(B b, A a) WHERE a.ts < b.ts {chosen}"
+        assert rewritten(text, "ts") == text
     with pytest.raises(PatternError, match="time"):
         cep.rewrite("PATTERN AND(A a, B b) WITHIN 1 units", time=3)  # type: ignore[arg-type]
 

@@ -60,7 +60,8 @@ def assert_selectivity(found: Statistics, pair: tuple[str, str], *shares: float 
 def test_kleene_conditions_are_measured_on_the_events_that_they_mention(rows) -> None:
     pattern = parse(
         "PATTERN SEQ(A a, KL(B b)) WHERE b.x > 1 AND b[i].x > b[i-1].x AND b[1].x < 4 "
-        "AND b[last].x > 2 AND b[last].x > b[1].x AND sum(b[].x) > 100 WITHIN 3 units"
+        "AND b[last].x > 2 AND b[last].x > b[1].x AND sum(b[].x) > 100 AND b[2..].x < 3 "
+        "WITHIN 3 units"
     )
     found = measure_statistics(pattern, stream_of(rows)) if rows else None
     b = rows_of(rows, "B")
@@ -71,6 +72,7 @@ def test_kleene_conditions_are_measured_on_the_events_that_they_mention(rows) ->
         share(y > x for (t, x, _), (u, y, _) in itertools.pairwise(b) if u - t <= 3),
         share(x < 4 for _, x, _ in b),
         share(x > 2 for _, x, _ in b),
+        share(y < 3 for (t, _, _), (u, y, _) in itertools.pairwise(b) if u - t <= 3),
     )
 
 

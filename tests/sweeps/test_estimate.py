@@ -108,11 +108,11 @@ def test_times_are_extrapolated_from_a_part(
     """A run takes ten microseconds an event here; on two parts or more it can be told."""
     seen: list[int] = []
 
-    def evaluating(pattern: Any, events: EventStream, plan: Any, **_: Any) -> None:
+    def evaluating(pattern: Any, events: EventStream, plan: Any, *_: Any) -> None:
         seen.append(len(events))
         work(1e-5 * len(events))
 
-    monkeypatch.setattr(estimate, "evaluate", evaluating)
+    monkeypatch.setattr(estimate, "evaluated", evaluating)
     text = (
         "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference "
         "AND b.difference > c.difference WITHIN 60 seconds"
@@ -135,12 +135,12 @@ def test_times_are_extrapolated_from_a_part(
 def test_a_run_at_the_limit_is_not_extrapolated(
     stream: EventStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def evaluating(pattern: Any, events: EventStream, plan: Any, **_: Any) -> None:
+    def evaluating(pattern: Any, events: EventStream, plan: Any, *_: Any) -> None:
         if len(events) > 1_000:
             work(0.005)
             raise PartialMatchLimitError("too many")
 
-    monkeypatch.setattr(estimate, "evaluate", evaluating)
+    monkeypatch.setattr(estimate, "evaluated", evaluating)
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.difference < c.difference WITHIN 60 seconds"
     statistics = measure_statistics(spec(text).pattern, stream)
     config = SweepConfig(data="", repetitions=1)

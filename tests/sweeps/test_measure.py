@@ -538,3 +538,36 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
             check_agreement(other)
         other.loc[place, "status"] = LIMIT  # what did not end has no number to compare
         check_agreement(other)
+
+
+def test_policies_and_plans_batch_by_batch(stream: EventStream) -> None:
+    """Both see the same batches; each run states its seconds, an adaptive one its switches."""
+    grid = Grid(
+        generators=["ZSTREAM"],
+        policies={
+            "follows": {"policy": "threshold", "threshold": 0.0, "gain": 0.0},
+            "stays": {"policy": "static"},
+        },
+        batch_size=1_000,
+        repetitions=2,
+        alphas=(0.0, 0.5),
+        latency=True,
+        share_equal_plans=True,
+    )
+    rows = [*measure_pattern(SPEC, stream, measure_statistics(TEXT, stream), grid)]
+    assert {(row["status"], row["matches"]) for row in rows} == {(OK, rows[0]["matches"])}
+    assert [row["generator"] for row in rows].count("ZSTREAM") == 4
+    adaptive = [row for row in rows if row["generator"] != "ZSTREAM"]
+    assert {row["alpha"] for row in adaptive} == {0.0} and len(adaptive) == 4
+    for row in rows:
+        details = json.loads(row["details"])
+        assert len(details["batch_seconds"]) == math.ceil(len(stream) / 1_000)
+        assert sum(details["batch_seconds"]) <= row["seconds"] * 1.5
+        assert ("switches" in details) == (row["generator"] != "ZSTREAM")
+        assert row["plan_kind"] == "tree" and row["measured_with"] in (None, "ZSTREAM")
+    assert json.loads(adaptive[0]["details"]).keys() == json.loads(adaptive[1]["details"]).keys()
+    # Without a size the plan sees the whole stream at once, and rounds are long.
+    whole_stream = replace(grid, batch_size=0, repetitions=1, alphas=(0.0,), latency=False)
+    for row in measure_pattern(SPEC, stream, measure_statistics(TEXT, stream), whole_stream):
+        assert row["matches"] == rows[0]["matches"]
+        assert (row["details"] is None) == (row["generator"] == "ZSTREAM")

@@ -428,7 +428,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         share_equal_plans=True, seed=7, time_selectivity="exact", partial_match_limit=77,
         windows=("1 minutes", "2 minutes"), cost="comparisons", options=(("tree", ('{"a": 1}',)),),
         plans=(("left", '{"tree": [["a", "b"], "c"]}'),), orders_in_trees=False,
-        outputs=("arrow",),
+        outputs=("arrow",), policies=(("adaptive", '{"policy": "bound"}'),), batch_size=64,
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
     plain = SweepConfig(data="", pattern_sets=("sequence",))
@@ -456,6 +456,7 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
     } | {
         "generators": grid.generators,
         "options": {"tree": config.options[0][1]},
+        "policies": {"adaptive": {"policy": "bound"}},
         "cost": grid.cost,
     }
 

@@ -66,6 +66,7 @@ most_rate = 40
 predicates = "n"
 selectivities = [0.002, 0.88]
 duration = "3 days"
+batch_size = 128
 [profile.long.regimes.dense]
 least_rate = 8
 
@@ -75,6 +76,7 @@ cost = "comparisons"
 windows = ["5 minutes", "1 hours"]
 stream_defaults = { days = 1 }
 plans = { backwards = { order = ["b", "a"] }, pair = { tree = ["a", "b"] } }
+policies = { adaptive = { policy = "bound", gain = 0.2 } }
 [profile.many.streams]
 sample = "nasdaq-style/sample"
 [profile.many.streams.slow]
@@ -127,6 +129,7 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
         outputs=("count", "arrow"),
         time_selectivity="exact",
         partial_match_limit=1_000_000,
+        batch_size=128,
         user_patterns=(
             ("rising", "PATTERN SEQ(N0001 a, N0002 b) WHERE a.price < b.price WITHIN 5 minutes"),
         ),
@@ -282,9 +285,12 @@ def test_mistakes_in_streams_of_other_kinds(
     ("plan", "message"),
     [
         ('tree = ["a", "b", "c"]', "plan 'p': .* is not a tree"),
-        ('bush = ["a", "b"]', "plan 'p': the kind of a plan is one of order, tree, not 'bush'"),
+        (
+            'bush = ["a", "b"]',
+            "plan 'p': the kind of a plan is one of order, tree, automaton, not 'bush'",
+        ),
         ('tree = ["a", "a"]', "plan 'p': .*'a'"),
-        ('tree = ["a", "b"]\norder = ["a"]', "plan 'p' must be a table such as"),
+        ('tree = ["a", "b"]\norder = ["a"]', "plan 'p': a plan is one shape under its kind"),
     ],
 )
 def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
@@ -294,6 +300,25 @@ def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
     taken = text.replace("plans.p", "plans.dp_b")
     with pytest.raises(ExperimentError, match="plan 'dp_b'"):
         read_sweep(write(tmp_path, taken.replace(plan, 'tree = ["a", "b"]')))
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ('policy = "every"', "policy 'p': policy is one of threshold, bound, static, clairvoyant"),
+        ('generator = "DP-B"', "policy 'p': policy is one of"),
+        ('policy = "bound"\ngenerator = "D"', "policy 'p': no plan generator 'D'"),
+        ('policy = "bound"\ngain = -1', "policy 'p': gain must be at least 0"),
+        ('policy = "bound"\nevery = 3', "unknown key 'every'"),
+    ],
+)
+def test_mistakes_in_policies(tmp_path: Path, policy: str, message: str) -> None:
+    text = f'data = "x"\n[user_patterns]\nq = "PATTERN A a; B b WITHIN 1 units"\n[policies.p]\n{policy}'
+    with pytest.raises(ExperimentError, match=rf"mine\.toml, line \d: {message}"):
+        read_sweep(write(tmp_path, text))
+    taken = text.replace(policy, 'policy = "bound"\n[plans.p]\ntree = ["a", "b"]')
+    with pytest.raises(ExperimentError, match="policy 'p': a plan has this name"):
+        read_sweep(write(tmp_path, taken))
 
 
 def test_patterns_are_taken_from_the_library_of_the_data(tmp_path: Path) -> None:

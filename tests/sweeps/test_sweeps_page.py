@@ -30,7 +30,7 @@ EXAMPLE = ROOT / "notebooks" / "sweeps" / "example.toml"
 @pytest.fixture
 def printed(tmp_path: Path) -> Path:
     """The example of the page as a file."""
-    text, _ = BLOCKS
+    text = BLOCKS[0]
     path = tmp_path / "printed.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -40,7 +40,7 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
     named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
-    assert set(content).union(*named) == set(KEYS) - {"plans"}
+    assert set(content).union(*named) == set(KEYS) - {"plans", "policies"}
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
@@ -68,6 +68,15 @@ def test_the_example_with_plans(tmp_path: Path) -> None:
         ("left-deep", "tree"), ("right-deep", "tree"), ("as-written", "tree"),
         ("as-written", "lazy-nfa"),
     }  # fmt: skip
+
+
+def test_the_example_with_policies(tmp_path: Path) -> None:
+    path = tmp_path / "policies.toml"
+    path.write_text(BLOCKS[2], encoding="utf-8")
+    sweep = read_sweep(path)
+    assert len(sweep.generated[""].segments) == 2
+    runs = {(cell.generator, cell.evaluator) for cell in sweep.cells()}
+    assert runs == {(name, "tree") for name in ("left-deep", "inner", "adaptive", "first")}
 
 
 def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:

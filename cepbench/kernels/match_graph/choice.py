@@ -50,7 +50,7 @@ def choose(graph, root, earliest, scratch):
     if not is_live(graph, root, earliest):
         return NONE
     latest = nodes[root & mask, START]
-    below = find_nodes(graph, root, latest, scratch)
+    below = find_nodes(graph, np.full(1, root), latest, scratch)
     # By node: the event at which its best history ends; by event: the one before, and its length.
     best, before, length = np.arange(below), np.full(below, NONE), np.ones(below, np.int64)
     for k in range(below):

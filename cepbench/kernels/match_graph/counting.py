@@ -5,140 +5,159 @@ the nodes below a root counts its matches in polynomial time although there may 
 many, as GRETA [poppe2017]_ does for a trend's events.
 
 A count is one or more *digits* of 62 bits, the lowest first, so that two of them and a carry fit
-into an integer of 64 bits. :func:`measure` bounds counts by their logarithms, from which the caller
-derives how many digits suffice; one, in most cases.
+into an integer of 64 bits. A count that does not fit its digits is noticed by the last carry, and the
+caller tries again with more; one suffices in most cases.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import ITEM, START, UNION, is_live
-from cepbench.kernels.match_graph.nodes import children, find_nodes
+from cepbench.kernels.match_graph.nodes import children, find_nodes, group_end
 
 #: Bits of a digit.
 DIGIT_BITS = 62
 
 _LOWEST = (1 << DIGIT_BITS) - 1
 
+#: Roots whose counts by length are computed at once, since they take room for each node.
+_LENGTHS_AT_ONCE = 64
+
 
 @njit
-def measure(graph, roots, earliest, scratch):
-    """Bounds of the matches of each root.
+def count_histories(graph, roots, earliest, by_length, digits, scratch):
+    """The numbers of histories of the nodes below roots.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots : int64 array
+    earliest : int
+        The same for all.
+    by_length : bool
+        Whether there is one count for each length from 0 on, or one for all.
+    digits : int
+        Of a count.
+    scratch : Scratch
+        Holds the nodes.
+
+    Returns
+    -------
+    counts : int64 array, shape (nodes, digits of all counts)
+        By node, in the order of ``scratch``.
+    fits : bool
+        Whether the digits suffice.
+    """
+    nodes, mask = graph.nodes, len(graph.nodes) - 1
+    below = find_nodes(graph, roots, earliest, scratch)
+    shift = digits if by_length else 0
+    # By node: where the counts of its longest histories end.
+    ends = np.full(below, shift + digits)
+    for k in range(below):
+        row = scratch.order[k] & mask
+        first, last = children(graph, row)
+        for column in range(first, last):
+            if is_live(graph, nodes[row, column], earliest):
+                its_end = ends[scratch.places[nodes[row, column] & mask]]
+                ends[k] = max(ends[k], its_end + (0 if nodes[row, ITEM] == UNION else shift))
+    counts = np.zeros((below, ends.max() if below > 0 else 0), np.int64)
+    carried = 0
+    for k in range(below):
+        row = scratch.order[k] & mask
+        first, last = children(graph, row)
+        is_first = True
+        for column in range(first, last):
+            if not is_live(graph, nodes[row, column], earliest):
+                continue
+            is_first = False
+            place = scratch.places[nodes[row, column] & mask]
+            if nodes[row, ITEM] == UNION:
+                carried |= add_counts(counts[k, : ends[place]], counts[place], digits)
+            else:
+                counts[k, shift : ends[k]] = counts[place, : ends[k] - shift]
+        if is_first:
+            counts[k, shift] = 1
+    return counts, carried == 0
+
+
+@njit
+def count_matches(graph, roots, earliest, found, scratch):
+    """Count the matches of each root.
 
     Parameters
     ----------
     graph : MatchGraph
     roots, earliest : int64 arrays, shape (n,)
         As for :func:`cepbench.kernels.match_graph.enumeration.enumerate_matches`.
+    found : int64 array, shape (n, digits)
+        0; written in place.
     scratch : Scratch
 
     Returns
     -------
-    bits : float64 array, shape (n,)
-        Binary logarithms of their numbers, less than 10⁻³ too small; -inf for none.
-    longest : int64 array, shape (n,)
-        The most events of one.
+    bool
+        Whether the digits suffice.
     """
-    bits, longest = np.full(len(roots), -np.inf), np.zeros(len(roots), np.int64)
-    for number in range(len(roots)):
-        below = find_nodes(graph, roots[number], earliest[number], scratch)
-        logs, sizes = np.zeros(below), np.ones(below, np.int64)
-        for k in range(below):
-            row = scratch.order[k] & (len(graph.nodes) - 1)
-            first, last = children(graph, row)
-            added = 0
-            for column in range(first, last):
-                child = graph.nodes[row, column]
-                if not is_live(graph, child, earliest[number]):
-                    continue
-                place = scratch.places[child & (len(graph.nodes) - 1)]
-                if added == 0:
-                    logs[k], sizes[k] = logs[place], sizes[place]
-                else:
-                    more, less = max(logs[k], logs[place]), min(logs[k], logs[place])
-                    logs[k] = more + math.log2(1.0 + 2.0 ** (less - more))
-                    sizes[k] = max(sizes[k], sizes[place])
-                added += 1
-            if graph.nodes[row, ITEM] != UNION and added > 0:
-                sizes[k] += 1
-        if below > 0:
-            bits[number], longest[number] = logs[below - 1], sizes[below - 1]
-    return bits, longest
+    first = 0
+    while first < len(roots):
+        last = group_end(earliest, first, len(roots))
+        counts, fits = count_histories(
+            graph, roots[first:last], earliest[first], False, found.shape[1], scratch
+        )
+        if not fits:
+            return False
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                found[number] = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+        first = last
+    return True
 
 
 @njit
-def count_histories(graph, root, earliest, shift, width, scratch):
-    """The numbers of histories of the nodes below a root.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-    root, earliest : int
-    shift : int
-        0 for one count a node, or the digits of a count, for one count a length.
-    width : int
-        The digits of a node, that is of a count, or of the counts of all lengths from 0 on.
-    scratch : Scratch
-        Holds the nodes.
-
-    Returns
-    -------
-    int64 array, shape (nodes, width)
-        By node, the root last; no rows if the root is expired.
-    """
-    nodes, mask = graph.nodes, len(graph.nodes) - 1
-    below = find_nodes(graph, root, earliest, scratch)
-    counts = np.zeros((below, width), np.int64)
-    for k in range(below):
-        row = scratch.order[k] & mask
-        first, last = children(graph, row)
-        is_first = True
-        for column in range(first, last):
-            if is_live(graph, nodes[row, column], earliest):
-                its = counts[scratch.places[nodes[row, column] & mask]]
-                if nodes[row, ITEM] == UNION:
-                    add_digits(counts[k], its)
-                else:
-                    counts[k, shift:] = its[: width - shift]
-                is_first = False
-        if is_first:
-            counts[k, shift] = 1
-    return counts
-
-
-@njit
-def count_matches(graph, roots, earliest, rows, shift, found, scratch):
-    """Add the numbers of matches of each root.
+def count_lengths(graph, roots, earliest, digits, scratch):
+    """Count the matches of all roots by their numbers of events.
 
     Parameters
     ----------
     graph : MatchGraph
     roots, earliest : int64 arrays, shape (n,)
-    rows : int64 array, shape (n,)
-        The row of ``found`` that a root's are added to.
-    shift : int
-        See :func:`count_histories`.
-    found : int64 array, shape (rows, width)
-        Written in place.
+    digits : int
     scratch : Scratch
+
+    Returns
+    -------
+    found : int64 array, shape (digits of all lengths from 0 on,)
+    fits : bool
+        Whether the digits suffice.
     """
-    for number in range(len(roots)):
-        counts = count_histories(
-            graph, roots[number], earliest[number], shift, found.shape[1], scratch
+    found = np.zeros(digits, np.int64)
+    first, carried = 0, 0
+    while first < len(roots):
+        last = group_end(earliest, first, _LENGTHS_AT_ONCE)
+        counts, fits = count_histories(
+            graph, roots[first:last], earliest[first], True, digits, scratch
         )
-        if len(counts) > 0:
-            add_digits(found[rows[number]], counts[-1])
+        if counts.shape[1] > len(found):
+            longer = np.zeros(counts.shape[1], np.int64)
+            longer[: len(found)] = found
+            found = longer
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                its = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+                carried |= add_counts(found[: len(its)], its, digits)
+        if not fits or carried != 0:
+            return found, False
+        first = last
+    return found, True
 
 
 @njit
 def counts_per_start(graph, roots, earliest, lowest, found, scratch):
     """Add the numbers of matches by the position of their first event.
 
-    From each root its weight, one, is passed down to the first events.
+    Each root has the weight one, which is passed down to the first events.
 
     Parameters
     ----------
@@ -147,38 +166,62 @@ def counts_per_start(graph, roots, earliest, lowest, found, scratch):
     lowest : int
         The position counted in the first row of ``found``.
     found : int64 array, shape (positions, digits)
-        Written in place.
+        0; written in place.
     scratch : Scratch
+
+    Returns
+    -------
+    bool
+        Whether the digits suffice.
     """
+    digits, carried = found.shape[1], 0
     nodes, mask = graph.nodes, len(graph.nodes) - 1
-    for number in range(len(roots)):
-        below = find_nodes(graph, roots[number], earliest[number], scratch)
-        weights = np.zeros((below, found.shape[1]), np.int64)
-        if below > 0:
-            weights[below - 1, 0] = 1
+    first_root = 0
+    while first_root < len(roots):
+        last_root = group_end(earliest, first_root, len(roots))
+        bound = earliest[first_root]
+        below = find_nodes(graph, roots[first_root:last_root], bound, scratch)
+        weights = np.zeros((below, digits), np.int64)
+        for number in range(first_root, last_root):
+            if is_live(graph, roots[number], bound):
+                weights[scratch.places[roots[number] & mask], 0] += 1
         for k in range(below - 1, -1, -1):
             row = scratch.order[k] & mask
             first, last = children(graph, row)
             is_first = True
             for column in range(first, last):
-                if is_live(graph, nodes[row, column], earliest[number]):
-                    add_digits(weights[scratch.places[nodes[row, column] & mask]], weights[k])
+                if is_live(graph, nodes[row, column], bound):
+                    place = scratch.places[nodes[row, column] & mask]
+                    carried |= add_counts(weights[place], weights[k], digits)
                     is_first = False
             if is_first:
-                add_digits(found[nodes[row, START] - lowest], weights[k])
+                carried |= add_counts(found[nodes[row, START] - lowest], weights[k], digits)
+        first_root = last_root
+    return carried == 0
 
 
 @njit_in_place
-def add_digits(total, more):
-    """Add a row of counts to another.
+def add_counts(total, more, digits):
+    """Add counts to others.
 
     Parameters
     ----------
-    total, more : int64 arrays, shape (digits,)
-        ``total`` is written in place.
+    total : int64 array, shape (n,)
+        Of counts with ``digits`` each; written in place.
+    more : int64 array, at least as long
+    digits : int
+
+    Returns
+    -------
+    int
+        Not 0 if a sum does not fit.
     """
-    carry = 0
-    for digit in range(len(total)):
-        summed = total[digit] + more[digit] + carry
-        total[digit] = summed & _LOWEST
+    carried = carry = 0
+    for place in range(len(total)):
+        summed = total[place] + more[place] + carry
+        total[place] = summed & _LOWEST
         carry = summed >> DIGIT_BITS
+        if digits == 1 or (place + 1) % digits == 0:
+            carried |= carry
+            carry = 0
+    return carried

@@ -101,38 +101,20 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
     """
     nodes, mask = graph.nodes, len(graph.nodes) - 1
     path, progress = search.path, search.progress
-    room = len(path)
     last = len(sets) - 1
-    while True:
-        if progress[PENDING] == 0:
-            if progress[ROOTS] == len(roots):
-                return ENDED
-            root = progress[ROOTS]
-            progress[ROOTS] += 1
-            if not is_live(graph, roots[root], earliest[root]):
-                continue
-            _wait(search, roots[root], 0, NONE)
-        bound = earliest[progress[ROOTS] - 1]
-        progress[PENDING] -= 1
+    while begin(graph, roots, earliest, search):
         node, depth, chosen = search.pending[progress[PENDING]]
         while node != NONE:
-            if progress[PENDING] + 3 > room or depth == room:
-                _wait(search, node, depth, chosen)
+            node = to_event(graph, earliest, node, depth, chosen, search)
+            if node == NONE:
                 return CRAMPED
-            row = node & mask
-            item = nodes[row, ITEM]
-            if item == UNION:
-                for side in (RIGHT, LEFT):
-                    if is_live(graph, nodes[row, side], bound):
-                        _wait(search, nodes[row, side], depth, chosen)
-                node = nodes[row, HEAD]
-                continue
+            item = nodes[node & mask, ITEM]
             if item != chosen:
                 search.begins[item + 1] = depth
                 chosen = item
             # Most events of a long match are in one set, with one predecessor each.
             before = node
-            while node != NONE and nodes[node & mask, ITEM] == item and depth < room:
+            while node != NONE and nodes[node & mask, ITEM] == item and depth < len(path):
                 path[depth] = nodes[node & mask, POSITION]
                 depth += 1
                 before, node = node, nodes[node & mask, PREDECESSOR]
@@ -140,13 +122,81 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
                 search.begins[0] = progress[LENGTH] = depth
                 if not _write(last, sets, search, chunk):
                     # The first event is chosen again; its item has begun before.
-                    _wait(search, before, depth - 1, chosen)
+                    wait(before, depth - 1, chosen, search)
                     return FULL
+    return ENDED
 
 
 @njit_in_place
-def _wait(search, node, depth, chosen):
-    """Leave a node for later."""
+def begin(graph, roots, earliest, search):
+    """Take the next node that waits, or the next root; it is then behind those that wait.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest : int64 arrays, shape (n,)
+    search : Search
+
+    Returns
+    -------
+    bool
+        Whether there is one.
+    """
+    progress = search.progress
+    while progress[PENDING] == 0 and progress[ROOTS] < len(roots):
+        root = progress[ROOTS]
+        progress[ROOTS] += 1
+        if is_live(graph, roots[root], earliest[root]):
+            wait(roots[root], 0, NONE, search)
+    progress[PENDING] -= 1
+    if progress[PENDING] < 0:
+        progress[PENDING] = 0
+        return False
+    return True
+
+
+@njit_in_place
+def to_event(graph, earliest, node, depth, chosen, search):
+    """The event of a node's first history; its others wait.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    earliest : int64 array, shape (n,)
+    node, depth, chosen : int
+        The node, how many events have been chosen before it, and the item of the last of these.
+    search : Search
+
+    Returns
+    -------
+    int
+        The node of the event; ``NONE`` if the search is cramped, and the node waits.
+    """
+    nodes, mask, room = graph.nodes, len(graph.nodes) - 1, len(search.path)
+    bound = earliest[search.progress[ROOTS] - 1]
+    while True:
+        if search.progress[PENDING] + 3 > room or depth == room:
+            wait(node, depth, chosen, search)
+            return NONE
+        row = node & mask
+        if nodes[row, ITEM] != UNION:
+            return node
+        for side in (RIGHT, LEFT):
+            if is_live(graph, nodes[row, side], bound):
+                wait(nodes[row, side], depth, chosen, search)
+        node = nodes[row, HEAD]
+
+
+@njit_in_place
+def wait(node, depth, chosen, search):
+    """Leave a node for later.
+
+    Parameters
+    ----------
+    node, depth, chosen : int
+        As for :func:`to_event`.
+    search : Search
+    """
     top = search.progress[PENDING]
     search.pending[top, 0] = node
     search.pending[top, 1] = depth

@@ -1,8 +1,4 @@
-"""The nodes that the matches of a root consist of, in the order of creation.
-
-A node refers only to earlier ones, so that one pass in this order meets every node after those that
-it refers to.
-"""
+"""The nodes that the matches of a root consist of, each after those that it refers to."""
 
 from __future__ import annotations
 
@@ -14,7 +10,6 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import (
     HEAD,
     ITEM,
-    NONE,
     PREDECESSOR,
     RIGHT,
     UNION,
@@ -24,10 +19,11 @@ from cepbench.kernels.match_graph.graph import (
 
 
 class Scratch(NamedTuple):
-    """The nodes with a history of the root at hand, in the order of creation."""
+    """The nodes with a history of the roots at hand, which have the same window."""
 
-    order: np.ndarray  #: int64 (capacity,)
+    order: np.ndarray  #: int64 (capacity,): each after those that it refers to
     places: np.ndarray  #: int64 (capacity,): where a node is in ``order``, by its row
+    stack: np.ndarray  #: int64 (4 * capacity,)
 
 
 def new_scratch(graph: MatchGraph) -> Scratch:
@@ -38,7 +34,9 @@ def new_scratch(graph: MatchGraph) -> Scratch:
     graph : MatchGraph
     """
     capacity = len(graph.nodes)
-    return Scratch(np.full(capacity, NONE), np.zeros(capacity, np.int64))
+    return Scratch(
+        np.empty(capacity, np.int64), np.zeros(capacity, np.int64), np.empty(4 * capacity, np.int64)
+    )
 
 
 @njit_in_place
@@ -61,13 +59,15 @@ def children(graph, row):
 
 
 @njit
-def find_nodes(graph, root, earliest, scratch):
-    """Find the nodes on the ways from a root to the first events within its window.
+def find_nodes(graph, roots, earliest, scratch):
+    """Find the nodes on the ways from roots to the first events within their window.
 
     Parameters
     ----------
     graph : MatchGraph
-    root, earliest : int
+    roots : int64 array
+    earliest : int
+        The same for all.
     scratch : Scratch
         Written in place.
 
@@ -76,26 +76,57 @@ def find_nodes(graph, root, earliest, scratch):
     int
         How many there are.
     """
-    order, places, mask = scratch.order, scratch.places, len(graph.nodes) - 1
-    if not is_live(graph, root, earliest):
-        return 0
-    order[0] = root
-    found, visited = 1, 0
-    while visited < found:
-        row = order[visited] & mask
-        first, last = children(graph, row)
-        for column in range(first, last):
-            child = graph.nodes[row, column]
-            if not is_live(graph, child, earliest):
-                continue
-            # What earlier roots left behind need not be erased.
-            place = places[child & mask]
-            if place >= found or order[place] != child:
-                order[found] = child
-                places[child & mask] = found
+    nodes, mask, stack = graph.nodes, len(graph.nodes) - 1, scratch.stack
+    found = 0
+    for root in roots:
+        top = 0
+        if is_live(graph, root, earliest) and not _is_found(root, found, mask, scratch):
+            stack[0] = root
+            top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            if node < 0:  # all that it refers to has been found
+                scratch.order[found] = ~node
+                scratch.places[~node & mask] = found
                 found += 1
-        visited += 1
-    order[:found].sort()
-    for k in range(found):
-        places[order[k] & mask] = k
+            elif not _is_found(node, found, mask, scratch):
+                stack[top] = ~node
+                top += 1
+                row = node & mask
+                first, last = children(graph, row)
+                for column in range(first, last):
+                    child = nodes[row, column]
+                    if is_live(graph, child, earliest) and not _is_found(
+                        child, found, mask, scratch
+                    ):
+                        stack[top] = child
+                        top += 1
     return found
+
+
+@njit_in_place
+def group_end(earliest, first, most):
+    """The end of the roots from ``first`` on that have the same window.
+
+    Parameters
+    ----------
+    earliest : int64 array, shape (n,)
+    first, most : int
+        At most so many roots are in a group.
+
+    Returns
+    -------
+    int
+    """
+    last = first + 1
+    while last < min(len(earliest), first + most) and earliest[last] == earliest[first]:
+        last += 1
+    return last
+
+
+@njit_in_place
+def _is_found(node, found, mask, scratch):
+    """Whether a node is among those found; what earlier groups left behind need not be erased."""
+    place = scratch.places[node & mask]
+    return place < found and scratch.order[place] == node

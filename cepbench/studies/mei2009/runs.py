@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import pandas as pd
 
+from cepbench.analysis.settings import engines_of
 from cepbench.sweeps.cells import NO_PLAN
 
 #: The evaluator that runs without a plan, and its name in charts and claims.
 NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
+
+#: Behind the name of an engine that makes matches instead of counting them.
+MAKING = ", making matches"
 
 
 def setting_of(stream: str) -> str:
@@ -24,7 +28,7 @@ def setting_of(stream: str) -> str:
     ['1/32', 'sel1 = 1/50', '1:50:50', 'Sun ×10', 'short']
     """
     if not stream:
-        return "log"  # of the web server: the only sweep of a single stream
+        return "log"  # of the web server: the only single stream that is a setting
     what, _, numbers = stream.partition("-")
     if what == "rates":
         return numbers.replace("-", ":")
@@ -38,6 +42,8 @@ def setting_of(stream: str) -> str:
 def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results with a pattern set for each stream, and a pattern for each run on it.
 
+    Runs that make matches instead of counting them have another evaluator, named by the engine and
+    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts.
     Runs of the NFA, which has no plan, stand beside the plans of every engine: each is repeated
     under its evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
 
@@ -58,6 +64,9 @@ def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
         pattern_id=settings + ", run " + results["repetition"].astype(str),
         stream="",
     )
+    makes = runs["output"] == "matches"
+    making = pd.Series(engines_of(runs), index=runs.index) + MAKING
+    runs["evaluator"] = runs["evaluator"].where(~makes, making)
     is_nfa = runs["generator"] == NO_PLAN
     nfa = runs[is_nfa].assign(generator=NFA, plan_kind="tree", measured_with=NFA_EVALUATOR)
     engines = runs.loc[~is_nfa, "evaluator"].unique()

@@ -153,7 +153,7 @@ def run_sweep(
         user_defined = user_defined_generators() if config.generators is None else ()
     _measured(spark, config, Path(path), progress=progress)
     for name in user_defined:
-        part = replace(config, generators=(name,), plans=())
+        part = replace(config, generators=(name,), plans=(), policies=())
         _measured(spark, part, user_folder(path, name), beside=Path(path), progress=progress)
     return finished_results(config, path, user_defined)
 

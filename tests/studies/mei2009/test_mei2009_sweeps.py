@@ -12,14 +12,14 @@ from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.reporting.claims import PARTIAL_MATCHES, Claim, claims
 from cepbench.studies.mei2009 import STUDY
 from cepbench.studies.mei2009.runs import NFA, setting_of
-from cepbench.studies.mei2009.segments import ADAPTIVE, STREAMS, WHOLE
+from cepbench.studies.mei2009.segments import SEGMENTS, WHOLE
 from cepbench.sweeps.sweep_file import Sweep, read_sweep
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks" / STUDY.key
 #: Notebook → its sweep.
 SWEEPS = {
     "figures_8_9": "selectivity", "figures_10_11": "rates", "figures_12_13_table_3": "plans",
-    "figures_15_16": "negation", "figure_17_tables_4_5": "web_log",
+    "figure_14": "drift", "figures_15_16": "negation", "figure_17_tables_4_5": "web_log",
 }  # fmt: skip
 EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
@@ -29,10 +29,9 @@ def sweep_of(notebook: str, profile: str = "quick") -> Sweep:
 
 
 def plans_of(notebook: str) -> set[str]:
-    if notebook == "figure_14":
-        return {"left-deep", "right-deep", "inner", ADAPTIVE}
     config = sweep_of(notebook).config("data")
-    return {*(name for name, _ in config.plans), *(config.generators or ()), NFA}
+    named = (name for name, _ in (*config.plans, *config.policies))
+    return {*named, *(config.generators or ()), NFA}
 
 
 @pytest.mark.parametrize("notebook", SWEEPS)
@@ -45,7 +44,12 @@ def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the
     assert [cell._replace(repetition=0) for cell in quick.cells()[:4]] == [
         cell._replace(repetition=0) for cell in full.cells()[:4]
     ]
-    if notebook != "figure_17_tables_4_5":  # a month in both
+    if notebook == "figure_14":
+        for profile in (quick, full):
+            # Whole rounds in every segment.
+            rounds = profile.data[""]["events"] / profile.config("data").batch_size
+            assert rounds % len(SEGMENTS) == 0
+    elif notebook != "figure_17_tables_4_5":  # a month in both
         for profile, events in ((quick, 100_000), (full, 2_000_000)):
             sizes = {its["events"] for name, its in profile.data.items() if name != "short"}
             assert sizes == {events}
@@ -69,6 +73,13 @@ def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
             if stream.startswith("rates"):
                 rates = [made["rates"][name] for name in names]
                 assert setting_of(stream) == ":".join(map(str, rates))
+    # The segments are three of these streams.
+    streams = {setting_of(stream): made for stream, made in plans.items()}
+    segments = sweep_of("figure_14").data[""]["segments"]
+    for name, segment in zip(SEGMENTS, segments, strict=True):
+        assert segment == {
+            key: streams[name][key] for key in streams[name].keys() & {"rates", "selectivities"}
+        }
     for stream, made in sweep_of("figures_15_16").data.items():
         name, _, times = setting_of(stream).rpartition(" ×")
         expected = dict.fromkeys(("IBM", "Sun", "Oracle"), 1)
@@ -100,7 +111,7 @@ def test_the_study_has_claims_about_every_figure_and_table() -> None:
 def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
     assert (NOTEBOOKS / f"{claim.results}.ipynb").is_file()
     if claim.results == "figure_14":
-        settings = {*map(setting_of, STREAMS), WHOLE}
+        settings = {*SEGMENTS, WHOLE}
     else:
         settings = {setting_of(stream) for stream in sweep_of(claim.results).data}
     for test in claim.tests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,12 +22,16 @@ from cepbench.studies.mei2009.rounds import batch_sizes
 from cepbench.studies.mei2009.runs import NFA, NFA_EVALUATOR, inverse_costs, runs_on_streams
 from cepbench.studies.mei2009.segments import (
     ADAPTIVE,
+    SEGMENTS,
     WHOLE,
-    changing_stream,
-    query_6,
-    run_segments,
+    rounds_of,
     runs_by,
+    switches_of,
 )
+from cepbench.sweeps.cells import OK, REFUSED
+from cepbench.sweeps.measure import measure_pattern
+from cepbench.sweeps.sweep_file import read_sweep
+from cepbench.sweeps.workload import PatternSpec
 
 #: Plan → partial matches; throughput is their inverse.
 CREATED = {"left-deep": 10, "right-deep": 40}
@@ -42,7 +47,7 @@ def results(
                 "pattern_set": "user", "size": 3, "pattern_id": "q", "generator": plan,
                 "plan_kind": "none" if plan == "none" else "tree", "evaluator": evaluator,
                 "stream": stream, "regime": "", "strategy": "any", "alpha": 0.0,
-                "repetition": repetition, "status": "ok", "measured_with": None,
+                "repetition": repetition, "status": "ok", "measured_with": None, "output": "count",
                 "events_per_second": speed, "seconds": 1 / speed, "matches": 1,
                 "partial_matches_created": CREATED.get(plan, 0), "events": 100,
                 "plan_cost": float(CREATED.get(plan, np.nan)),
@@ -207,23 +212,31 @@ def test_batches_of_every_size_find_the_same() -> None:
     assert set(summary["patterns"]) == {2}
 
 
-def test_segments_are_those_of_the_figure_and_every_plan_finds_the_same() -> None:
-    parts = changing_stream(600, seed=1)
-    assert list(parts) == ["1:100:100:100", "sel1 = 1/50", "sel2 = 1/50"]
-    assert [len(part) for part in parts.values()] == [600] * 3
-    rare, *equal = (len(part.of_types(["IBM"])) / 600 for part in parts.values())
-    assert rare < 0.02 and min(equal) > 0.2
-    starts = [int(part.timestamps[0]) for part in parts.values()]
-    assert starts == [0, 600, 1_200]  # one stream: windows reach over the changes
-    plans = {"left-deep": cep.TreePlan(((("a", "b"), "c"), "d"))}
-    rounds, switches = run_segments(
-        query_6(), parts, plans, {ADAPTIVE: "threshold", "first": "static"},
-        evaluators=("zstream",), batch_size=300, repetitions=2,
-    )  # fmt: skip
-    assert len(rounds) == 2 * 6 * 3 and set(rounds["repetition"]) == {0, 1}
-    assert set(switches["generator"]) == {ADAPTIVE} and (switches["position"] > 0).all()
+def test_runs_that_make_matches_are_an_engine_of_their_own() -> None:
+    both = pd.concat([results(PLANS), results(PLANS).assign(output="matches")], ignore_index=True)
+    engines = ["zstream", "columnar", "zstream, making matches", "columnar, making matches"]
+    assert list(medians(runs_on_streams(both), "events_per_second").columns.unique(0)) == engines
+
+
+def test_rounds_and_switches_are_read_from_the_runs_of_the_sweep() -> None:
+    changes = {"events": 1_800}
+    sweep = read_sweep("mei2009/drift", changes={"data": changes, "batch_size": 300})
+    made = sweep.generated[""]
+    stream = cep.EventStream.from_arrow(made.table(0, made.events), type="name", time="ts")
+    ((_, text),) = sweep.config("data").user_patterns
+    spec = PatternSpec("user", "user", 4, text, 0)
+    grid = replace(sweep.config("data").grid([]), evaluators=["zstream"], repetitions=2)
+    statistics = cep.measure_statistics(text, stream)
+    results = pd.DataFrame(measure_pattern(spec, stream, statistics, grid))
+    assert set(results["status"]) == {OK} and results["matches"].nunique() == 1
+    failed = results.head(1).assign(status=REFUSED, details=None)
+    results = pd.concat([results, failed])
+    rounds, switches = rounds_of(results), switches_of(results)
+    assert len(rounds) == 2 * 7 * 6 and set(rounds["repetition"]) == {0, 1}
+    assert set(switches["generator"]) <= {ADAPTIVE, "bound", "clairvoyant"}
+    assert len(switches) and (switches["position"] > 0).all()
     runs = runs_by(rounds, "segment")
-    assert list(runs["pattern_set"].unique()) == [*parts, WHOLE]
+    assert list(runs["pattern_set"].unique()) == [*SEGMENTS, WHOLE]
     own = runs[(runs["generator"] == ADAPTIVE) & (runs["repetition"] == 1)].set_index("pattern_set")
     assert own.at[WHOLE, "events"] == 1_800
     assert own.at[WHOLE, "seconds"] == pytest.approx(own.drop(WHOLE)["seconds"].sum())
