@@ -15,7 +15,6 @@ import pandas as pd
 
 from cepbench.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.analysis.summary import groups_of
-from cepbench.sweeps.cells import OK
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -143,8 +142,6 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
         pattern_id=settings + ", run " + found["repetition"].astype(str),
         generator=found[series].astype(str),
         plan_kind="tree",
-        size=pd.NA,
-        status=OK,
     )
 
 
@@ -187,12 +184,14 @@ def table_of(runs: pd.DataFrame, *metrics: str) -> pd.DataFrame:
         As :func:`figure_runs` returns it.
     *metrics : str
     """
-    cells = runs.groupby(["generator", "pattern_set"], sort=False)[list(metrics)].median()
-    table = cells.stack().unstack("pattern_set")
-    order = [(metric, name) for metric in metrics for name in runs["generator"].unique()]
-    table = table.swaplevel().reindex(order)[list(runs["pattern_set"].unique())]
-    table.index = [" ".join((metric.replace("_", " "), name)) for metric, name in order]
-    return table.rename_axis(index=None, columns=None)
+    cells = runs.groupby(["generator", "pattern_set"])
+    settings, series = (list(runs[name].unique()) for name in ("pattern_set", "generator"))
+    parts = {
+        f"{metric.replace('_', ' ')} {name}": cells[metric].median().loc[name].reindex(settings)
+        for metric in metrics
+        for name in series
+    }
+    return pd.DataFrame(parts).T.rename_axis(columns=None)
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:
