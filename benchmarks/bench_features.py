@@ -44,6 +44,10 @@ FEATURES = {
     "Kleene": f"PATTERN SEQ(s5 a, KL(s1 b), s8 c) {_WHERE} {_WITHIN}",
     "Kleene, rising": f"PATTERN SEQ(s2 a, KL(s3 b), s8 c) {_WHERE} "
     f"AND b[i].difference > b[i-1].difference {_WITHIN}",
+    "group of all": "PATTERN SEQ(s5 a, GROUP(s1 b, +), s8 c) WHERE a.difference < c.difference "
+    f"AND sum(b.difference) > 0 {_WITHIN}",
+    "group of three": "PATTERN SEQ(s5 a, GROUP(s1 b, 3), s8 c) WHERE a.difference < c.difference "
+    f"AND sum(b.difference) > 0 {_WITHIN}",
     "consuming": f"PATTERN SEQ({_THREE}) {_WHERE} STRATEGY consuming {_WITHIN}",
     "strict contiguity": f"PATTERN SEQ({_THREE}) {_WHERE} STRATEGY strict_contiguity {_WITHIN}",
     "partition contiguity": f"PATTERN SEQ({_THREE}) {_WHERE} "

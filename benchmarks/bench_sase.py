@@ -8,14 +8,18 @@ one run.
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import numba
 import numpy as np
 import pandas as pd
 
 import cepbench as cep
+from cepbench.streams.stock_ticker import StockTicker
 
 PREDICATES = {
     "p1": "",
@@ -25,34 +29,25 @@ PREDICATES = {
 STRATEGIES = {"s2": "partition_contiguity(symbol)", "s3": "next"}
 WINDOWS = (500, 2000)
 
+#: Events in a batch whose matches are built.
+_BATCH = 1 << 12
+
+#: Positions that the loop writes before it overwrites them.
+_POSITIONS = 1 << 16
+
 #: Runs of a symbol that the loop has room for.
 _RUNS = 64
 
 
-def stock_ticker(events: int, seed: int, symbols: int = 2) -> cep.EventStream:
-    """A stream like the paper's: prices move by one, and go up with probability 0.7.
+def stock_ticker(events: int, seed: int) -> cep.EventStream:
+    """The paper's stream, one event a tick.
 
     Parameters
     ----------
-    events : int
-    seed : int
-    symbols : int
+    events, seed : int
     """
-    rng = np.random.default_rng(seed)
-    symbol = rng.integers(1, symbols + 1, events)
-    step = rng.choice([1, -1, 0], events, p=[0.7, 0.15, 0.15])
-    price = np.empty(events, np.int64)
-    for one in range(1, symbols + 1):
-        own = symbol == one
-        price[own] = rng.integers(1, 1001) + np.cumsum(step[own])
-    columns = {
-        "type": "STOCK",
-        "time": np.arange(events),
-        "symbol": symbol,
-        "price": price,
-        "volume": rng.integers(1, 1001, events),
-    }
-    return cep.EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
+    table = StockTicker(events, seed).table(0, events)
+    return cep.EventStream.from_arrow(table, type="type", time="ts")
 
 
 def query(predicate: str, strategy: str, window: int) -> str:
@@ -66,10 +61,10 @@ def query(predicate: str, strategy: str, window: int) -> str:
 
 @numba.njit
 def loop(predicate, contiguous, window, symbols, prices, volumes, positions):
-    """The matches of a query, and the positions in them, which are written in turn."""
+    """The number of matches of a query; as many positions as they have are written in turn."""
     runs = np.empty((3, _RUNS, 3), np.int64)  # start, last or least price, events
     sizes = np.zeros(3, np.int64)
-    found = written = 0
+    found = place = 0
     for now in range(len(symbols)):
         symbol, price, closes = symbols[now], prices[now], volumes[now] < 150
         its, kept = runs[symbol], 0
@@ -80,9 +75,10 @@ def loop(predicate, contiguous, window, symbols, prices, volumes, positions):
             if closes:
                 found += 1
                 if len(positions):
+                    place = place if place + events < len(positions) else 0
                     for k in range(events + 1):
-                        positions[(written + k) % len(positions)] = now - k
-                written += events + 1
+                        positions[place + k] = now - k
+                    place += events + 1
             if predicate == 0 or price > compared:
                 if predicate == 1:
                     compared = price
@@ -95,7 +91,16 @@ def loop(predicate, contiguous, window, symbols, prices, volumes, positions):
             its[kept] = now, price, 1
             kept += 1
         sizes[symbol] = kept
-    return found, written
+    return found
+
+
+def detected(pattern: cep.Pattern, stream: cep.EventStream, output: str) -> int:
+    """The number of matches that the engine finds; those that it builds are dropped."""
+    if output == "count":
+        result = cep.evaluate(pattern, stream, evaluator="sase", output=output)
+        return int(result.metrics.matches)
+    detector = cep.Detector(pattern, evaluator="sase", output=output)
+    return sum(detector.push(batch).num_rows for batch in stream.batches(_BATCH))
 
 
 def measure(
@@ -121,14 +126,14 @@ def measure(
             for number, predicate in enumerate(PREDICATES):
                 pattern = cep.parse(query(predicate, strategy, window))
                 for output in outputs:
-                    room = np.empty(1 << 16 if output == "arrow" else 0, np.int64)
+                    room = np.empty(_POSITIONS if output == "arrow" else 0, np.int64)
                     for repetition in range(-1, repetitions):
                         before = time.perf_counter()
-                        found, _ = loop(number, strategy == "s2", 2 * window, *arrays, room)
+                        found = loop(number, strategy == "s2", 2 * window, *arrays, room)
                         between = time.perf_counter()
-                        result = cep.evaluate(pattern, stream, evaluator="sase", output=output)
+                        matches = detected(pattern, stream, output)
                         after = time.perf_counter()
-                        assert result.metrics.matches == found, (pattern, found)
+                        assert matches == found, (pattern, found)
                         if repetition >= 0:  # the first one loads the kernels
                             rows += [
                                 {
@@ -146,3 +151,42 @@ def measure(
                                 )
                             ]
     return pd.DataFrame(rows)
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """A line a query, window and output: events a second, as a share of the loop's.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`measure` gives them.
+    """
+    lines = []
+    for (window, query, output), its in rows.groupby(["window", "query", "output"], sort=False):
+        times = its.pivot(index="repetition", columns="engine", values="seconds")
+        lines.append(
+            f"  {query} W {window:<5}{output:<6}{1e3 * times['sase'].median():>9.1f} ms"
+            f"{(times['loop'] / times['sase']).median():>7.2f} of the loop's throughput"
+            f"{its['matches'].iloc[0]:>12,} matches"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="The automaton engine against one loop.")
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    given = parser.parse_args(arguments)
+    rows = measure(given.events, given.repetitions, given.seed)
+    print(f"sase, {given.events:,} events, {given.repetitions} repetitions")
+    print(summary(rows))
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

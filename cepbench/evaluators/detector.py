@@ -167,14 +167,16 @@ class Detector:
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
         # What matches return is no matter of evaluators.
         plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
-        if not evaluator.is_builtin:
-            plain = plain.expanded  # may read conditions only
         self._selection: NonOverlap | None = None
         if plain.output != "all" and not evaluator.selects_output:
             self._selection = NonOverlap(plain)
             kept = {*(kept or ()), *self._selection.attributes}
-            plain = replace(plain, output="all")
-            task = replace(task, output="matches")
+            if not evaluator.prunes_output:
+                plain = replace(plain, output="all")
+            in_graphs = self._selection.takes_graphs and "compressed" in evaluator.outputs
+            task = replace(task, output="compressed" if in_graphs else "matches")
+        if not evaluator.is_builtin:
+            plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
         self._run = self._guarded(evaluator.open, self._task)
         self._recent: RecentEvents | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from cepbench.kernels.match_graph import enumeration, values
 from cepbench.kernels.match_graph.graph import MatchGraph
 from cepbench.patterns.model import Variable
 
-#: Members of sets for which a chunk has room, per match.
-_MEMBERS = 16
+#: Members of sets for which a chunk has room, per match and at most.
+_MEMBERS, _MOST_MEMBERS = 64, 1 << 24
 
 
 def graph_chunks(
@@ -41,11 +42,37 @@ def graph_chunks(
     list of Column
         A column for each variable. Matches are in the order of ``roots``.
     """
+    yield from written_chunks(
+        variables, partial(enumeration.enumerate_matches, graph, roots, earliest), first_chunk
+    )
+
+
+def written_chunks(
+    variables: Sequence[Variable],
+    write: Callable[[np.ndarray, enumeration.Search, enumeration.Chunk], int],
+    first_chunk: int = FIRST_CHUNK,
+) -> Iterator[list[Column]]:
+    """The matches that a kernel writes, in chunks.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+    write : callable
+        With the last parameters of :func:`cepbench.kernels.match_graph.enumeration.enumerate_matches`
+        and its result.
+    first_chunk : int
+
+    Yields
+    ------
+    list of Column
+        A column for each variable.
+    """
     is_set = np.array([variable.is_set for variable in variables])
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
     search, rows, status = enumeration.new_search(len(variables)), first_chunk, enumeration.FULL
     while status != enumeration.ENDED:
-        members = max(_MEMBERS * rows, int(search.progress[enumeration.LENGTH]))
+        needed = int(search.progress[enumeration.LENGTH])
+        members = max(min(_MEMBERS * rows, _MOST_MEMBERS), needed)
         # Of a larger chunk than needed, the rest is never touched and takes no memory.
         chunk = enumeration.Chunk(
             np.zeros((len(variables), 1 + rows), np.int64),
@@ -54,7 +81,7 @@ def graph_chunks(
         search.progress[enumeration.WRITTEN] = 0
         status = enumeration.CRAMPED
         while status == enumeration.CRAMPED:
-            status = enumeration.enumerate_matches(graph, roots, earliest, sets, search, chunk)
+            status = write(sets, search, chunk)
             if status == enumeration.CRAMPED:
                 search = enumeration.roomier(search)
         written = search.progress[enumeration.WRITTEN]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -44,18 +45,34 @@ class SetColumn:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of positions of each set, shape (matches,)."""
+        return np.diff(self.offsets)
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions, and where in them each set begins; it has ``sizes`` of them."""
+        return self.positions, self.offsets[:-1]
+
+    def taken(self, kept: np.ndarray) -> SetColumn:
+        """The sets of these matches, in their order."""
+        pool, begin = self.ranges()
+        return SetColumn.of(begin[kept], self.sizes[kept], pool)
+
     def last(self) -> np.ndarray:
         """The largest position of each set, shape (matches,); -1 of an empty one."""
         found = np.full(len(self), -1)
-        some = np.diff(self.offsets) > 0
-        found[some] = self.positions[self.offsets[1:][some] - 1]
+        some = self.sizes > 0
+        pool, begin = self.ranges()
+        found[some] = pool[(begin + self.sizes)[some] - 1]
         return found
 
     def first(self) -> np.ndarray:
         """The smallest position of each set, shape (matches,); beyond all of an empty one."""
         found = np.full(len(self), np.iinfo(np.int64).max)
-        some = np.diff(self.offsets) > 0
-        found[some] = self.positions[self.offsets[:-1][some]]
+        some = self.sizes > 0
+        pool, begin = self.ranges()
+        found[some] = pool[begin[some]]
         return found
 
     def ranks(self) -> np.ndarray:
@@ -85,6 +102,55 @@ class SetColumn:
         for number in range(len(self)):
             found[number] = tuple(listed[ends[number] : ends[number + 1]])
         return found
+
+
+class RangeColumn(SetColumn):
+    """Sets that are successive positions of one array, copied only when they are shown.
+
+    Parameters
+    ----------
+    begin, sizes : ndarray of int64, shape (matches,)
+        Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``.
+    pool : ndarray of int64
+        Ascending within a set.
+    """
+
+    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
+        # Past the frozen dataclass, whose fields are properties here.
+        self.__dict__.update(_begin=begin, _sizes=sizes, _pool=pool)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of positions of each set, shape (matches,)."""
+        found: np.ndarray = self.__dict__["_sizes"]
+        return found
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """See :class:`SetColumn`."""
+        return self._copied.offsets
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """See :class:`SetColumn`."""
+        return self._copied.positions
+
+    @cached_property
+    def _copied(self) -> SetColumn:
+        pool, begin = self.ranges()
+        return SetColumn.of(begin, self.sizes, pool)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`SetColumn.ranges`."""
+        return self.__dict__["_pool"], self.__dict__["_begin"]
+
+    def taken(self, kept: np.ndarray) -> RangeColumn:
+        """The sets of these matches, in their order."""
+        pool, begin = self.ranges()
+        return RangeColumn(begin[kept], self.sizes[kept], pool)
 
 
 Column = np.ndarray | SetColumn
@@ -169,13 +235,7 @@ class BranchMatches:
 
     def taken(self, kept: np.ndarray) -> BranchMatches:
         """The matches of these numbers, in their order."""
-        columns: list[Column] = []
-        for column in self.columns:
-            if isinstance(column, SetColumn):
-                sizes = np.diff(column.offsets)[kept]
-                columns.append(SetColumn.of(column.offsets[:-1][kept], sizes, column.positions))
-            else:
-                columns.append(column[kept])
+        columns = [c.taken(kept) if isinstance(c, SetColumn) else c[kept] for c in self.columns]
         return BranchMatches(self.names, [columns])
 
 

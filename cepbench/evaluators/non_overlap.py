@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import (
     BranchMatches,
     Found,
@@ -51,6 +52,8 @@ class NonOverlap:
         is_one = pattern.strategy.name == "strict_contiguity"
         #: The attributes of a partition.
         self.attributes = () if is_one else tuple(dict.fromkeys(names))
+        #: Whether it takes graphs of matches, which are then not listed.
+        self.takes_graphs = len(self._branches) == 1 and not (pattern.negated or self._waits)
         self._reader = NumericReader()
         self._undecided = [no_matches(branch.positive) for branch in self._branches]
         #: Partition → the position of the last event of the match reported last.
@@ -62,85 +65,73 @@ class NonOverlap:
         Parameters
         ----------
         found : Found
-            All matches of the batch.
+            All matches of the batch, listed or, for a pattern of which :attr:`takes_graphs`, in
+            graphs.
         recent : RecentEvents
             The events of the batch and of two windows before it, with :attr:`attributes`.
         ended : bool
             Whether no events follow.
         """
+        if found.graphs:
+            # All matches of a last event are of its partition, and one of them at most is reported.
+            found = _of_latest(found, self._branches[0])
         if found.number:
             self._undecided = [
                 joined([old, new])
                 for old, new in zip(self._undecided, found.matches, strict=True)
                 if new is not None
             ]
-        if not any(map(len, self._undecided)):
-            return Found(0, tuple(self._undecided))
-        partitions: list[_Partition] = []
+        due = [self._due(matches, recent, ended=ended) for matches in self._undecided]
         candidates = []
-        due_rows = []
-        for number, matches in enumerate(self._undecided):
-            due = self._due(matches, recent, ended=ended)
-            due_rows.append(due)
-            columns = matches.taken(due).in_columns(
-                [name for name in self._written if name in matches.names]
-            )
-            first, last = columns.first_positions(), columns.last_positions()
-            size = np.sum([_sizes(column) for column in columns.columns], axis=0)
-            partition = self._partitions(first, recent, partitions)
-            order = np.lexsort((*columns.codes()[::-1], size, -first, last, partition))
-            # Of those with the same last event no other one can be reported.
-            new = np.diff(last[order], prepend=-1) != 0
-            new |= np.diff(partition[order], prepend=-1) != 0
-            best = order[new]
-            rows = columns.taken(best).rows() if len(self._branches) > 1 else [()] * len(best)
-            for row, bound in zip(best.tolist(), rows, strict=True):
+        for number, (matches, its) in enumerate(zip(self._undecided, due, strict=True)):
+            rows = _first_ones(matches, np.flatnonzero(its))
+            taken = matches.taken(rows)
+            taken = taken.in_columns([name for name in self._written if name in taken.names])
+            first, last = taken.first_positions().tolist(), taken.last_positions().tolist()
+            for row, bound in enumerate(taken.rows()):
                 sets = [its if isinstance(its, tuple) else (its,) for its in bound]
-                rank = (int(last[row]), -int(first[row]), int(size[row]), sets, number)
-                candidates.append((rank, row, int(partition[row])))
+                rank = (last[row], -first[row], sum(map(len, sets)), sets, number)
+                candidates.append((rank, int(rows[row])))
+        candidates.sort()
+        partitions = self._partitions([-first for (_, first, *_), _ in candidates], recent)
         kept: list[list[int]] = [[] for _ in self._branches]
-        for (last_position, first_position, _, _, number), row, code in sorted(candidates):
-            if -first_position > self._ends.get(partitions[code], -1):
-                self._ends[partitions[code]] = last_position
+        for ((last_event, first_event, *_, number), row), partition in zip(
+            candidates, partitions, strict=True
+        ):
+            if -first_event > self._ends.get(partition, -1):
+                self._ends[partition] = last_event
                 kept[number].append(row)
         chosen = [
-            matches.taken(due[np.array(rows, np.int64)])
-            for matches, due, rows in zip(self._undecided, due_rows, kept, strict=True)
+            matches.taken(np.array(rows, np.int64))
+            for matches, rows in zip(self._undecided, kept, strict=True)
         ]
         self._undecided = [
-            matches.taken(np.setdiff1d(np.arange(len(matches)), due))
-            for matches, due in zip(self._undecided, due_rows, strict=True)
+            matches.taken(np.flatnonzero(~its))
+            for matches, its in zip(self._undecided, due, strict=True)
         ]
         # No later match begins before the events kept.
         self._ends = {key: end for key, end in self._ends.items() if end >= recent.first}
         return Found(sum(map(len, chosen)), tuple(chosen))
 
     def _due(self, matches: BranchMatches, recent: RecentEvents, *, ended: bool) -> np.ndarray:
-        """The rows of matches that no match to come can precede."""
+        """Which matches no match to come can precede, shape (matches,)."""
         if ended or not self._waits:
-            return np.arange(len(matches))
+            return np.ones(len(matches), bool)
         times = recent.stream.timestamps
-        passed = times[matches.last_positions() - recent.first] + self._window < times[-1]
-        return np.flatnonzero(passed)
+        due: np.ndarray = times[matches.last_positions() - recent.first] + self._window < times[-1]
+        return due
 
-    def _partitions(
-        self, first: np.ndarray, recent: RecentEvents, known: list[_Partition]
-    ) -> np.ndarray:
-        """The number of each match's partition in ``known``, to which new ones are added."""
-        events, event = np.unique(first, return_inverse=True)
+    def _partitions(self, events: list[int], recent: RecentEvents) -> list[_Partition]:
+        """The partition of each event."""
+        rows = np.array(events, np.int64) - recent.first
         columns = [
-            self._reader.read(recent.stream, name, events - recent.first).tolist()
+            [
+                None if value != value else value
+                for value in self._reader.read(recent.stream, name, rows).tolist()
+            ]
             for name in self.attributes
         ]
-        numbers = {partition: number for number, partition in enumerate(known)}
-        codes = np.zeros(len(events), np.int64)
-        for row, values in enumerate(zip(*columns, strict=True)):
-            partition = tuple(None if value != value else value for value in values)
-            codes[row] = numbers.setdefault(partition, len(numbers))
-        if not columns:
-            numbers = {(): 0}
-        known[:] = numbers
-        return codes[event]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(events)
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays."""
@@ -173,8 +164,35 @@ class NonOverlap:
             ) from error
 
 
+def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:
+    """Of the rows with the same last event those that start last, and of these the smallest ones.
+
+    No other match with this last event can be reported: it is in the same partition.
+    """
+    last = matches.last_positions()
+    size = np.sum([_sizes(column) for column in matches.columns], axis=0)
+    for rank in (-matches.first_positions(), size):
+        if len(rows):
+            at = last[rows] - last[rows].min()
+            least = np.full(at.max() + 1, np.iinfo(np.int64).max)
+            np.minimum.at(least, at, rank[rows])
+            rows = rows[rank[rows] == least[at]]
+    return rows
+
+
 def _sizes(column: np.ndarray | SetColumn) -> np.ndarray:
     """How many events each entry has."""
     if isinstance(column, SetColumn):
         return np.diff(column.offsets)
     return np.ones(len(column), np.int64)
+
+
+def _of_latest(found: Found, branch: Pattern) -> Found:
+    """The match to prefer of each last event, of matches in graphs."""
+    parts = [no_matches(branch.positive)]
+    for _, part in found.graphs:
+        its = part.latest()
+        chunks = graph_chunks(its.graph, its.roots, its.earliest, branch.positive)
+        parts += [BranchMatches(branch.positive_names, [chunk]) for chunk in chunks]
+    matches = joined(parts)
+    return Found(len(matches), (matches,))

@@ -220,6 +220,9 @@ class Evaluator:
     selects_output : bool
         Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
         matches, the front end selects them.
+    prunes_output : bool
+        Whether its runs read the pattern's OUTPUT to leave out some of the other matches; the front
+        end selects among the rest.
     adopts : bool
         Whether a run can take over the state of a run with another plan.
     source : str
@@ -243,6 +246,7 @@ class Evaluator:
     node_times: bool = False
     snapshots: bool = False
     selects_output: bool = False
+    prunes_output: bool = False
     adopts: bool = False
     source: str = ""
     implementation: Callable[..., Any] | None = None

@@ -14,6 +14,8 @@ from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
 from cepbench.evaluators.protocol import CONSTRUCTS, JOIN_STRATEGIES, Evaluator, Option
 from cepbench.evaluators.sase.sase import SASE
+from cepbench.evaluators.sase.sase_backtrack import SASE_BACKTRACK
+from cepbench.evaluators.sase.sase_basic import SASE_BASIC
 from cepbench.evaluators.stack_nfa.stack_nfa import STACK_NFA
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.evaluators.zstream.zstream import ZSTREAM
@@ -27,7 +29,17 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 EVALUATORS: Registry[Evaluator] = Registry(
     "evaluator",
     EvaluationError,
-    (LAZY_NFA, TREE, LAZY_NFA_INSTANCES, TREE_INSTANCES, ZSTREAM, STACK_NFA, SASE),
+    (
+        LAZY_NFA,
+        TREE,
+        LAZY_NFA_INSTANCES,
+        TREE_INSTANCES,
+        ZSTREAM,
+        STACK_NFA,
+        SASE,
+        SASE_BASIC,
+        SASE_BACKTRACK,
+    ),
 )
 
 

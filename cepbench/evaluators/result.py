@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import nan
 from typing import Protocol
 
@@ -136,7 +136,7 @@ class Metrics:
     details: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.details and (taken := self.details.keys() & replace(self, details={}).to_dict()):
+        if self.details and (taken := self.details.keys() & _metric_names()):
             raise EvaluationError(
                 f"details of metrics need other names than {', '.join(sorted(taken))}, which are "
                 "those of metrics"
@@ -173,6 +173,12 @@ class Metrics:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.describe())}</pre>"
+
+
+@cache
+def _metric_names() -> frozenset[str]:
+    """The names of all metrics, without details."""
+    return frozenset(Metrics().to_dict())
 
 
 class NodeTable(Protocol):

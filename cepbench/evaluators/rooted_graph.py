@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from cepbench.kernels.match_graph import counting
+from cepbench.kernels.match_graph.choice import choose_each
 from cepbench.kernels.match_graph.extraction import extracted
 from cepbench.kernels.match_graph.graph import (
     HEAD,
@@ -23,7 +24,9 @@ from cepbench.kernels.match_graph.graph import (
     RIGHT,
     START,
     UNION,
+    UNION_NODES,
     MatchGraph,
+    graph_of,
     stored_nodes,
 )
 from cepbench.kernels.match_graph.nodes import Scratch, new_scratch
@@ -116,6 +119,23 @@ class RootedGraph:
             )
 
         return dict(enumerate(_numbers(_fitting(counted)), lowest))
+
+    def latest(self) -> Self:
+        """Of the matches of each last event the one that OUTPUT non_overlap prefers to the others.
+
+        That is the one with the latest start, then the fewest events, then the smallest positions.
+        """
+        lasts = self.last_positions()
+        chosen = np.full(len(self.roots), NONE)
+        nodes, done, more = stored_nodes(self.graph), 0, UNION_NODES
+        while done < len(chosen):
+            graph = graph_of(nodes, more=more)
+            done = choose_each(
+                graph, self.roots, self.earliest, lasts, done, new_scratch(graph), chosen
+            )
+            nodes, more = stored_nodes(graph), 2 * more
+        its = chosen != NONE
+        return type(self)(graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
 
     def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
         """The matches of these numbers, in the order of enumeration, each without the others.

@@ -1,8 +1,8 @@
 """The folders in which compiled kernels are cached.
 
-Each package of kernels has a folder named by the digest of its own sources and of the modules that
-all packages use, so that an edit in one does not recompile another. Packages of kernels do not
-import from each other, which a test checks.
+Each package of kernels has a folder named by the digest of its own sources, of those of the packages
+that it imports from, and of the modules that all packages use, so that an edit recompiles only what
+it may change.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from platformdirs import user_cache_path
 KEPT_SECONDS = 30 * 24 * 3600.0
 
 _KERNELS = Path(__file__).parent
+_IMPORTED = re.compile(r"^from cepbench\.kernels(?:\.| import )(\w+)", re.MULTILINE)
 _NAME = re.compile(r"kernels(-[a-z_]+)?-[0-9a-f]{16}")
 #: A file whose modification time is the last use of its folder.
 _STAMP = "used"
@@ -75,9 +76,21 @@ def digest_of(package: str) -> str:
     """The digest of all sources that a package's kernels may include, and of the compiler."""
     # Numba would overwrite the cache of another version.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    for path in sorted({*_KERNELS.glob("*.py"), *(_KERNELS / package).glob("*.py")}):
+    folders = [_KERNELS, *(_KERNELS / name for name in _included(package))]
+    for path in sorted({path for folder in folders for path in folder.glob("*.py")}):
         digest.update(path.relative_to(_KERNELS).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _included(package: str) -> list[str]:
+    """A package, and those that it imports from, directly or not."""
+    found = [package]
+    for name in found:
+        for path in (_KERNELS / name).glob("*.py"):
+            for other in _IMPORTED.findall(path.read_text(encoding="utf-8")):
+                if other not in found and (_KERNELS / other).is_dir():
+                    found.append(other)
+    return found
 
 
 def remove_old(folder: Path) -> None:

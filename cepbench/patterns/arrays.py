@@ -28,6 +28,9 @@ TextCode = Callable[[str], float]
 #: Aggregate → its values.
 OverSet = Callable[[Aggregate], np.ndarray]
 
+#: Whole numbers up to this are float64 exactly.
+_EXACT = 2.0**53
+
 _ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}
 _COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal,
@@ -133,14 +136,54 @@ def over_sets(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndar
     ndarray of float64, shape (sets,)
         NaN if a value is missing, and of an empty set, whose ``count`` is 0.
     """
-    sizes = np.diff(offsets)
+    return over_ranges(function, values, offsets[:-1], np.diff(offsets))
+
+
+def over_ranges(
+    function: str, values: np.ndarray, begin: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    """The aggregate of each of several ranges of values, which may overlap.
+
+    Sums of whole numbers are differences of running sums, as far as these are exact.
+
+    Parameters
+    ----------
+    function : str
+        One of :data:`cepbench.patterns.expressions.AGGREGATES`.
+    values : ndarray of float64
+    begin, sizes : ndarray of int64, shape (ranges,)
+        Range ``i`` is ``values[begin[i] : begin[i] + sizes[i]]``.
+
+    Returns
+    -------
+    ndarray of float64, shape (ranges,)
+        As :func:`over_sets`.
+    """
     if function == "count":
         return sizes.astype(np.float64)
+    if len(sizes) > len(values) and sizes.min() == sizes.max() > 0:
+        # Many ranges are the same one.
+        starts = np.arange(len(values) - sizes[0] + 1)
+        return over_ranges(function, values, starts, np.full(len(starts), sizes[0]))[begin]
     some = sizes > 0
     found = np.full(len(sizes), np.nan)
-    if some.any():
+    if not some.any():
+        return found
+    ends = np.stack((begin[some], (begin + sizes)[some]))
+    known = ~np.isnan(values)
+    numbers = np.where(known, values, 0.0)
+    with np.errstate(all="ignore"):  # infinite values are not whole numbers
+        is_whole = (np.fmod(numbers, 1) == 0).all() and np.abs(numbers).sum() < _EXACT
+    if function in ("sum", "avg") and is_whole:
+        total, missing = (
+            np.diff(np.concatenate(([0], np.cumsum(its)))[ends], axis=0)[0]
+            for its in (numbers, ~known)
+        )
+        found[some] = np.where(missing > 0, np.nan, total)
+    else:
         reduce = {"min": np.minimum, "max": np.maximum}.get(function, np.add).reduceat
-        found[some] = reduce(values, offsets[:-1][some])
+        # Every other result is one between two ranges; the last range may end behind all values.
+        found[some] = reduce(np.append(values, 0.0), ends.T.ravel())[::2]
     if function == "avg":
         found[some] /= sizes[some]
     return found

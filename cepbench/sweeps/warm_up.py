@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
+from cepbench.evaluators.sase import run as automata
+from cepbench.evaluators.sase.engine import SaseEngine
+from cepbench.evaluators.sase.sase_backtrack import BacktrackEngine
+from cepbench.evaluators.sase.sase_basic import BasicEngine
+from cepbench.evaluators.stack_nfa import stack_nfa
+from cepbench.evaluators.zstream import zstream
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -16,8 +22,10 @@ def compile_kernels() -> None:
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
-    joins.warm_up()
-    instances.warm_up()
+    for engine in (joins, instances, zstream, stack_nfa):
+        engine.warm_up()
+    for of_automata in (SaseEngine, BasicEngine, BacktrackEngine):
+        automata.warm_up(of_automata)
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)

@@ -97,3 +97,15 @@ def test_buffers_of_the_same_variables_are_not_made_again(monkeypatch) -> None:
         assert names == is_made
     assert adopted == [True, True]
     assert found + len(detector.push(stream[8:])) + len(detector.flush()) == expected
+
+
+def test_what_no_round_has_assembled_is_not_assembled_by_a_switch() -> None:
+    """Events of idle rounds are new to the next one, which would join them again."""
+    pattern = parse("PATTERN SEQ(A a, B b, C c, D d) WITHIN 20 units")
+    right, left = TreePlan(("a", ("b", ("c", "d")))), TreePlan(((("a", "b"), "c"), "d"))
+    stream = stream_of(events_of("A@1 B@2 C@3 D@4 A@5 B@6 C@7 D@8"))
+    detector = AdaptiveDetector(pattern, evaluator="zstream", policy="static", initial=right)
+    found = len(detector.push(stream[:4])) + len(detector.push(stream[4:6]))
+    detector.switch(left)
+    assert found + len(detector.push(stream[6:])) == len(evaluate(pattern, stream, left).matches)
+    assert found == 1

@@ -39,8 +39,8 @@ ALL = FAMILIES | GROUP_FAMILIES
 
 
 def planned(pattern: Pattern) -> list[str]:
-    """The evaluators that run the pattern by plans."""
-    return [name for name in able(pattern) if EVALUATORS[name].kinds]
+    """The evaluators that run the pattern by plans of generators."""
+    return [name for name in able(pattern) if {"order", "tree"} & {*EVALUATORS[name].kinds}]
 
 
 def generator_of(plan: AnyPlan) -> str:

@@ -51,7 +51,7 @@ def test_constructs_that_the_benchmark_names_are_in_its_patterns(features) -> No
     written = {name: str(pattern) for name, pattern in patterns.items()}
     for name, part in {
         "AND": "AND(", "negation inside": "NOT(", "negation at the end": ", NOT(s1 n))",
-        "negation under AND": "NOT(", "Kleene": "KL(", "Kleene, rising": "b[i-1]", "OR": "OR(",
+        "negation under AND": "NOT(", "Kleene": "KL(", "group of all": "GROUP(", "Kleene, rising": "b[i-1]", "OR": "OR(",
         "consuming": "STRATEGY consuming", "strict contiguity": "strict_contiguity",
         "partition contiguity": "partition_contiguity(venue)", "nested": "SEQ(s2 a, AND(",
     }.items():  # fmt: skip

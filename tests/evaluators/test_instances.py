@@ -154,7 +154,7 @@ def test_contiguity_is_refused_by_name(evaluator: str, strategy: str) -> None:
             OrderPlan(["a", "b"]),
             evaluator=evaluator,
         )
-    assert f"{evaluator} cannot run STRATEGY {name}; lazy-nfa, tree can" in str(caught.value)
+    assert f"{evaluator} cannot run STRATEGY {name}; lazy-nfa, tree, sase" in str(caught.value)
 
 
 def changed(array: np.ndarray, how: str) -> Any:

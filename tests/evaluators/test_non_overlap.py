@@ -74,6 +74,44 @@ def test_by_hand(text: str, expected: set[tuple]) -> None:
     assert naive_matches(pattern, STREAM) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(A a, KL(B b), B c)",
+        "SEQ(KL(A a), KL(B b)) WHERE [s]",
+        "KL(ANY a) WHERE [s]",
+        "SEQ(KL(A a), B b) STRATEGY partition_contiguity(s)",
+        "SEQ(A a, KL(ANY b), A c) STRATEGY strict_contiguity",
+    ],
+)
+@given(data=st.data())
+def test_engines_of_automata_leave_other_matches_out(text: str, data: st.DataObject) -> None:
+    pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN 5 units")
+    size = data.draw(st.integers(0, 10))
+    gaps = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+    events = pd.DataFrame(
+        {
+            "type": [*"AB", *data.draw(st.text("AB", min_size=size, max_size=size))],
+            "time": [-100, -50, *np.cumsum(gaps)],
+            "s": [1.0, 1.0, *(data.draw(st.sampled_from([1.0, 2.0, np.nan])) for _ in range(size))],
+        }
+    )
+    batches = data.draw(batches_of(stream_of(events)))
+    for evaluator in ("sase", "sase-basic", "sase-backtrack"):
+        detector = Detector(pattern, evaluator=evaluator)
+        found = [detector.push(batch) for batch in batches]
+        rows = [row for one in found for row in one.itertuples(index=False, name=None)]
+        assert len(rows) == len(set(rows))
+        assert set(rows) == naive_matches(pattern, events)
+
+
+def test_more_matches_than_could_be_listed() -> None:
+    events = pd.DataFrame({"type": [*"AA", *"B" * 60, "C"], "time": range(63)})
+    pattern = parse("PATTERN SEQ(A a, KL(B b), C c) OUTPUT non_overlap WITHIN 99 units")
+    detector = Detector(pattern, evaluator="sase")
+    assert detector.push(stream_of(events)).values.tolist() == [[1, (2,), 62]]
+
+
 def test_the_state_is_bounded_and_counting_selects_too() -> None:
     times = np.arange(30_000)
     events = pd.DataFrame(

@@ -157,9 +157,9 @@ def test_a_function_sees_comparisons_and_finds_all_matches() -> None:
         seen.append(pattern)
         return cep.evaluate(pattern, stream, evaluator=NAME).matches
 
-    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [y] OUTPUT non_overlap WITHIN 30 units")
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [k] OUTPUT non_overlap WITHIN 30 units")
     result = cep.evaluate(pattern, STREAM, evaluator="sees")
-    assert str(seen[0]) == "PATTERN SEQ(A a, B b) WHERE a.y = b.y WITHIN 30 units"
+    assert str(seen[0]) == "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 30 units"
     expected = cep.evaluate(pattern, STREAM, cep.OrderPlan(["a", "b"])).matches
     assert len(expected)
     pd.testing.assert_frame_equal(result.matches, expected)
@@ -233,7 +233,7 @@ def test_what_the_check_finds_in_declarations() -> None:
         (lambda: cep.evaluate(PATTERN, STREAM), "neither a plan nor an evaluator; cep.plan"),
         (
             lambda: cep.evaluate(PATTERN, STREAM, evaluator="tree"),
-            f"the evaluator tree cannot run without a plan; stack-nfa, sase, {NAME} can; cep.plan(pattern, st",
+            f"the evaluator tree cannot run without a plan; stack-nfa, sase, sase-basic, sase-backtrack, {NAME} can; cep.plan(pattern, st",
         ),
         (
             lambda: cep.evaluate(PATTERN, STREAM, ORDER, evaluator=NAME),
@@ -258,9 +258,13 @@ def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "construct", "more"),
     [
-        ("SEQ(A a, NOT(B n), C c)", "NOT", ", zstream, stack-nfa, sase"),
-        ("SEQ(A a, KL(B b))", "KL", ", sase"),
-        ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream, stack-nfa, sase"),
+        (
+            "SEQ(A a, NOT(B n), C c)",
+            "NOT",
+            ", zstream, stack-nfa, sase, sase-basic, sase-backtrack",
+        ),
+        ("SEQ(A a, KL(B b))", "KL", ", sase, sase-basic, sase-backtrack"),
+        ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream, stack-nfa, sase, sase-basic, sase-backtrack"),
         ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
     ],
 )

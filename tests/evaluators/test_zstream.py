@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
+from cepbench.errors import PartialMatchLimitError, StreamError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.zstream import assembly, engine
@@ -235,7 +235,10 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     rng = np.random.default_rng(5)
     chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
     events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
-    text, tree = "SEQ(A a, B b, C c, D d) WITHIN 40 units", (("a", "b"), ("c", "d"))
+    events["x"] = rng.random(600)
+    # Without two conditions that share no variable, matches are counted without any record.
+    text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 40 units"
+    tree = (("a", "b"), ("c", "d"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "operators_of", lambda *given, **how: [Operators(*given, **how)])
         made = found_by(text, tree, events)
@@ -294,3 +297,17 @@ def test_equalities_through_a_third_variable_are_hashed() -> None:
     pd.testing.assert_frame_equal(hashed.matches, paired.matches)
     made = [result.metrics.partial_matches_created for result in (hashed, paired)]
     assert 0 < 4 * made[0] < made[1]
+
+
+def test_a_batch_with_an_error_leaves_nothing_behind() -> None:
+    """A value too large to compare exactly, found once events of other variables are read."""
+    frame = pd.DataFrame({"type": list("ABB"), "time": range(3), "y": [1, 2**60, 2]})
+    detector = Detector(
+        "PATTERN SEQ(A a, B b) WHERE a.y < b.y WITHIN 9 units", TreePlan(("a", "b")),
+        evaluator="zstream", output="count",
+    )  # fmt: skip
+    with pytest.raises(StreamError, match=r"row 1: 'y' is 1152921504606846976, too large"):
+        detector.push(stream_of(frame))
+    frame["y"], frame["time"] = [1, 3, 2], [2, 3, 4]
+    assert detector.push(stream_of(frame)) == 2
+    assert detector.node_metrics()["created"].tolist() == [1, 2, 2]

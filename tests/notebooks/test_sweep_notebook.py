@@ -27,7 +27,8 @@ def other_sweep() -> list[dict[str, object]]:
         {
             "pattern_set": "user", "size": 2, "pattern_id": f"user-{name}", "pattern": text,
             "generator": generator, "plan_kind": plans, "evaluator": evaluator, "strategy": "any",
-            "alpha": 0.0, "stream": "", "regime": "", "window": "", "options": NO_OPTIONS, "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
+            "alpha": 0.0, "stream": "", "regime": "", "window": "", "options": NO_OPTIONS, "output": "count",
+            "repetition": 0, "status": OK, "events_per_second": 1.0 + rank / 10,
             "peak_bytes": 1, "plan_seconds": 0.001, "plan_log_cost": 1.0, "matches": 1,
             "configuration": "{}",
         }

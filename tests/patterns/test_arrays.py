@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.arrays import clause_holds, over_ranges
 from cepbench.patterns.model import Attribute
 from cepbench.patterns.parse import parse
 
@@ -44,3 +46,28 @@ def holds(where: str) -> list[bool]:
 )
 def test_truth_for_each_candidate(where: str, expected: list[int]) -> None:
     assert holds(where) == [bool(value) for value in expected]
+
+
+@given(data=st.data())
+def test_aggregates_of_ranges(data: st.DataObject) -> None:
+    """Running sums, repeated ranges and ranges up to the last value are what each range gives."""
+    numbers = data.draw(
+        st.sampled_from(
+            [st.integers(-9, 9).map(float), st.sampled_from([0.1, 0.7, np.inf, 2.0**53])]
+        )
+    )
+    values = np.array(data.draw(st.lists(numbers | st.just(np.nan), max_size=8)), np.float64)
+    begin = st.integers(0, len(values))
+    sizes = [data.draw(begin)] * 9 if data.draw(st.booleans()) else range(9)
+    pairs = [(data.draw(begin), size) for size in sizes]
+    pairs = [(low, size) for low, size in pairs if low + size <= len(values)]
+    begin, sizes = np.array(pairs, np.int64).reshape(-1, 2).T
+    alone = {"sum": sum, "min": min, "max": max, "avg": lambda its: sum(its) / len(its)}
+    with np.errstate(invalid="ignore"):
+        for function, one in alone.items():
+            found = over_ranges(function, values, begin, sizes)
+            for (low, size), value in zip(pairs, found, strict=True):
+                its = values[low : low + size].tolist()
+                expected = np.nan if not its or np.isnan(its).any() else one(its)
+                np.testing.assert_allclose(value, expected, rtol=1e-15)
+        assert over_ranges("count", values, begin, sizes).tolist() == sizes.tolist()

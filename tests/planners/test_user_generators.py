@@ -143,7 +143,7 @@ def test_a_generator_needs_a_name(name) -> None:
 def test_a_generator_says_what_it_plans() -> None:
     with pytest.raises(
         PlanGeneratorError,
-        match="MINE: kind is one of order, tree, not 'orders'; did you mean 'order'",
+        match="MINE: kind is one of order, tree, automaton, not 'orders'; did you mean 'order'",
     ):
         plan_generator("MINE", kind="orders")
 

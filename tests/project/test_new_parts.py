@@ -52,7 +52,7 @@ PARTS = {
         ENGINE,
         "from cepbench.evaluators.joins.lazy_nfa import",
         "from cepbench.evaluators.counting import COUNTING\n",
-        (", SASE)", ", SASE, COUNTING)"),
+        ("        SASE_BACKTRACK,\n", "        SASE_BACKTRACK,\n        COUNTING,\n"),
     ),
     "costs/models.py": (
         "right_heavy.py",

@@ -21,6 +21,7 @@ from cepbench.reporting.claims import claims
 from cepbench.reporting.verdicts import by_claim, counts_of
 from cepbench.studies.kolchinsky2018 import STUDY
 from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.studies.mei2009.runs import MAKING
 from cepbench.studies.registry import find_study
 from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
 from cepbench.sweeps.sweep_file import read_sweep
@@ -275,7 +276,8 @@ def test_plans_of_the_second_study_find_the_same_matches_and_its_claims_are_judg
     found = claims(find_study("mei2009"))
     assert list(by_claim(verdicts)["id"]) == [claim.id for claim in found]
     assert not verdicts["lack"].eq(NO_DATA).any()
-    assert set(verdicts["engine"]) == {"", "zstream", "columnar"}
+    engines = {f"{engine}{how}" for engine in ("zstream", "columnar") for how in ("", MAKING)}
+    assert set(verdicts["engine"]) == {"", *engines}
     accesses = " ".join(pages["mei2009/figure_17_tables_4_5"].text.split())
     assert "6,775 11,610 16,083" in accesses or "6775 11610 16083" in accesses
 

@@ -197,12 +197,17 @@ class PlanEngine(Engine):
         of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
         chosen = []
         for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
-            rows = of_type[leaf.type]
-            for clause in filters:
-                held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
-                rows = rows[np.broadcast_to(held, rows.shape)]
-            chosen.append(rows)
+            chosen.append(self.fitting(batch, of_type[leaf.type], filters))
         return chosen
+
+    def fitting(
+        self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]
+    ) -> np.ndarray:
+        """The rows whose events satisfy all conditions of a leaf alone."""
+        for clause in filters:
+            held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
+            rows = rows[np.broadcast_to(held, rows.shape)]
+        return rows
 
     def values(self, expression: Expression, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """The values of an expression over one variable, for rows bound to it."""
@@ -268,9 +273,7 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     dict of str or None to int64 array
         Ascending row numbers.
     """
-    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
-    type_codes = np.ascontiguousarray(batch.type_codes).view()
-    type_codes.flags.writeable = False
+    type_codes = read_only(np.ascontiguousarray(batch.type_codes))
     counts = np.zeros(len(batch.type_names), np.int64)
     count_types(type_codes, counts)
     wanted = np.array([name in types for name in batch.type_names], np.int64)
@@ -284,6 +287,13 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
         if name in types:
             found[name] = rows[end - count : end]
     return found
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view, since a kernel is compiled separately for writable and read-only arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def warm_up_pattern() -> Pattern:

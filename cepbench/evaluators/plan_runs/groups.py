@@ -2,7 +2,9 @@
 
 A plan joins the plain variables; each of its matches is then a row to which the events of the
 groups are added, all of them or each run of so many successive ones. The remaining conditions, and
-all negations, test the finished rows.
+all negations, test the finished rows. Where no other variable chooses the events of a group, it is a
+range of the candidates: its ends and its aggregates are read in place, conditions on it alone are
+tested once for each run of so many events, and its events are copied only to be shown.
 
 Differs from the paper: a group is formed at the root of the plan, where all plain variables are
 bound, not at the node where its neighbours meet; so negations, wherever the plan places them, are
@@ -14,7 +16,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import combinations
 
 import numpy as np
 
@@ -23,6 +26,7 @@ from cepbench.evaluators.matches import (
     BranchMatches,
     Column,
     Found,
+    RangeColumn,
     SetColumn,
     joined,
     matches_of_rows,
@@ -31,7 +35,7 @@ from cepbench.evaluators.matches import (
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
-from cepbench.patterns.arrays import before_each, clause_holds, over_sets
+from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -43,6 +47,8 @@ _MOST_PAIRS = 1 << 20
 #: Events are kept for so many windows: a match is decided at most one window after its last event,
 #: and a negated item may look back one window from that.
 _WINDOWS_KEPT = 3
+
+_NONE = np.empty(0, np.int64)
 
 
 def open_ended(branch: Pattern) -> bool:
@@ -292,10 +298,9 @@ class _Branch:
         )
         tested = [self.waiting]
         for block in events.blocks(found):
-            rows = events.with_groups(block)
-            tested.append(rows.taken(events.allowed(rows, self._prompt)))
+            tested.append(events.allowed(events.with_groups(block), self._prompt))
         complete, self.waiting = _due(events, joined(tested), ended or not self._late)
-        return complete.taken(events.allowed(complete, self._late))
+        return events.allowed(complete, self._late)
 
 
 def _due(
@@ -303,7 +308,7 @@ def _due(
 ) -> tuple[BranchMatches, BranchMatches]:
     """Those whose window has passed since their first event, and the others."""
     if decided:
-        return matches, matches.taken(np.empty(0, np.int64))
+        return matches, BranchMatches(matches.names, matches.chunks[:1]).taken(_NONE)
     window = events.branch.window.length
     passed = events.time_of(matches.first_positions()) + window < events.now
     return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
@@ -367,8 +372,12 @@ class Events:
             return
         work = np.ones(len(plain), np.int64)
         for group in self.branch.groups:
+            in_place = self._is_range(group) and not self._reads_members
+            if in_place and not isinstance(group.size, int):
+                continue
             start, stop = self._range(plain, group)
-            work += (stop - start) * (group.size if isinstance(group.size, int) else 1)
+            size = group.size if isinstance(group.size, int) else 1
+            work += np.maximum(stop - start - size + 1, 0) if in_place else (stop - start) * size
         number = np.cumsum(work) // _MOST_PAIRS
         for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
             yield plain.taken(rows)
@@ -379,30 +388,91 @@ class Events:
         #: Of each row so far the match that it comes from, and of each group its set.
         match = np.arange(len(plain))
         for group in self.branch.groups:
-            fitting = self._fitting(plain, group)
-            choices, sets = _choices(fitting, group.size)
-            first = np.searchsorted(choices, match, "left")
-            number = np.searchsorted(choices, match, "right") - first
+            choices, sets = self._choices(plain, group)
+            numbers = np.bincount(choices, minlength=len(plain))
+            first, number = (np.cumsum(numbers) - numbers)[match], numbers[match]
             rows = np.repeat(np.arange(len(match)), number)
             chosen = np.arange(len(rows)) + np.repeat(first - np.cumsum(number) + number, number)
-            bound = {name: _taken(column, rows) for name, column in bound.items()}
-            bound[group.name] = _taken(sets, chosen)
+            bound = {
+                name: column.taken(rows) if isinstance(column, SetColumn) else column[rows]
+                for name, column in bound.items()
+            }
+            bound[group.name] = sets.taken(chosen)
             match = match[rows]
         names = self.branch.positive_names
         found = BranchMatches(names, [[bound[name] for name in names]])
         kept = self._distinct(found)
+        rows = np.arange(len(found))
+        tested = {clause for group in self.branch.groups for clause in self._alone(group)}
+        for clause in self._testing:
+            if clause not in tested:
+                kept &= self._holds(found, clause, rows)
+        return found if kept.all() else found.taken(np.flatnonzero(kept))
+
+    @cached_property
+    def _testing(self) -> list[Clause]:
+        """The conditions that test finished groups."""
         choosing = {clause for group in self.branch.groups for clause in self._choosing(group)}
         negated = {variable.name for variable in self.branch.negated}
         groups = {group.name for group in self.branch.groups}
-        rows = np.arange(len(found))
-        for clause in self.branch.conditions:
-            if (
-                clause not in choosing
-                and not negated & {*clause.variables}
-                and groups & {*clause.variables}
-            ):
-                kept &= self._holds(found, clause, rows)
-        return found.taken(np.flatnonzero(kept))
+        return [
+            clause
+            for clause in self.branch.conditions
+            if clause not in choosing
+            and not negated & {*clause.variables}
+            and groups & {*clause.variables}
+        ]
+
+    @cached_property
+    def _reads_members(self) -> bool:
+        """Whether finding the matches takes more of a group than its ends and its aggregates."""
+        return bool(self.branch.negated) or any(
+            clause.running_variables()
+            or any(
+                isinstance(term, Attribute) and term.element in ("each", "rest", "previous")
+                for term in clause.terms()
+            )
+            for clause in self._testing
+        )
+
+    def _is_range(self, group: Variable) -> bool:
+        """Whether all candidates of a group between two times fit: no other variable chooses them,
+        nor takes one of them.
+        """
+        name = group.name
+        return all(
+            (x, name) in self._before or (name, x) in self._before
+            for x in self.branch.planned_names
+        ) and all({*clause.variables} == {name} for clause in self._choosing(group))
+
+    def _choices(self, plain: BranchMatches, group: Variable) -> tuple[np.ndarray, SetColumn]:
+        """The groups that fitting events give: the number of the match of each, and its events."""
+        fitting, size = self._fitting(plain, group), group.size
+        sizes = fitting.sizes
+        if not isinstance(size, int):
+            match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
+            return match, fitting.taken(match)
+        pool, begin = fitting.ranges()
+        starts = np.arange(max(len(pool) - size + 1, 0))
+        for clause in self._alone(group):
+            windows = RangeColumn(starts, np.full(len(starts), size), pool)
+            found = BranchMatches([group.name], [[windows]])
+            starts = starts[self._holds(found, clause, np.arange(len(starts)))]
+        # How many of these groups begin before each place.
+        before = np.zeros(len(pool) + 1, np.int64)
+        before[starts + 1] = 1
+        before = np.cumsum(before)
+        first = before[begin]
+        number = before[begin + np.maximum(sizes - size + 1, 0)] - first
+        match = np.repeat(np.arange(len(sizes)), number)
+        chosen = np.arange(len(match)) + np.repeat(first - np.cumsum(number) + number, number)
+        return match, RangeColumn(starts[chosen], np.full(len(match), size), pool)
+
+    def _alone(self, group: Variable) -> list[Clause]:
+        """The conditions that test groups of so many events once each, whatever matches they are in."""
+        if not isinstance(group.size, int) or self._reads_members:
+            return []
+        return [clause for clause in self._testing if {*clause.variables} == {group.name}]
 
     def _choosing(self, group: Variable) -> list[Clause]:
         """The conditions that choose the events of a group."""
@@ -423,8 +493,8 @@ class Events:
             variable.name,
             [times[x] for x in times if (x, variable.name) in self._before],
             [times[x] for x in times if (variable.name, x) in self._before],
-            np.min([*times.values()], axis=0),
-            np.max([*times.values()], axis=0),
+            reduce(np.minimum, times.values()),
+            reduce(np.maximum, times.values()),
         )
 
     def _between(
@@ -438,17 +508,16 @@ class Events:
         """The range of candidates between some times, and in the window with some others."""
         times = self.time_of(self._candidates[name])
         window = self.branch.window.length
-        start = np.searchsorted(times, latest - window, "left")
-        stop = np.searchsorted(times, earliest + window, "right")
-        for bound in after:
-            start = np.maximum(start, np.searchsorted(times, bound, "right"))
-        for bound in before:
-            stop = np.minimum(stop, np.searchsorted(times, bound, "left"))
-        return start, np.maximum(start, stop)
+        first = reduce(np.maximum, (time + 1 for time in after), latest - window)
+        last = reduce(np.minimum, (time - 1 for time in before), earliest + window)
+        start = np.searchsorted(times, first, "left")
+        return start, np.maximum(start, np.searchsorted(times, last, "right"))
 
     def _fitting(self, plain: BranchMatches, group: Variable) -> SetColumn:
         """The events that fit a group, one set a match."""
         start, stop = self._range(plain, group)
+        if self._is_range(group):
+            return RangeColumn(start, stop - start, self._candidates[group.name])
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
         places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
@@ -472,7 +541,7 @@ class Events:
         """Whether no event is in two groups of a row."""
         kept = np.ones(len(found), bool)
         sets = [column for column in found.columns if isinstance(column, SetColumn)]
-        if len(sets) > 1:
+        if not all(self._are_apart(*pair) for pair in combinations(self.branch.groups, 2)):
             rows = np.concatenate([np.repeat(np.arange(len(s)), np.diff(s.offsets)) for s in sets])
             events = np.concatenate([s.positions for s in sets])
             order = np.lexsort((events, rows))
@@ -480,14 +549,20 @@ class Events:
             kept[rows[1:][(rows[1:] == rows[:-1]) & (events[1:] == events[:-1])]] = False
         return kept
 
+    def _are_apart(self, x: Variable, y: Variable) -> bool:
+        """Whether a plain variable stands between two groups."""
+        return any(
+            {(x.name, z), (z, y.name)} <= self._before or {(y.name, z), (z, x.name)} <= self._before
+            for z in self.branch.planned_names
+        )
+
     # -- negation -------------------------------------------------------------------------------
 
-    def allowed(self, found: BranchMatches, negated: Sequence[Variable]) -> np.ndarray:
-        """The numbers of the matches that no event of these negated items forbids."""
-        kept = np.arange(len(found))
+    def allowed(self, found: BranchMatches, negated: Sequence[Variable]) -> BranchMatches:
+        """The matches that no event of these negated items forbids."""
         for variable in negated:
-            kept = kept[~self._forbidden(found.taken(kept), variable)]
-        return kept
+            found = found.taken(np.flatnonzero(~self._forbidden(found, variable)))
+        return found
 
     def _forbidden(self, found: BranchMatches, variable: Variable) -> np.ndarray:
         columns = dict(zip(found.names, found.columns, strict=True))
@@ -497,8 +572,8 @@ class Events:
             variable.name,
             [lasts[x] for x in lasts if (x, variable.name) in self._before],
             [firsts[x] for x in firsts if (variable.name, x) in self._before],
-            np.min([*firsts.values()], axis=0),
-            np.max([*lasts.values()], axis=0),
+            reduce(np.minimum, firsts.values()),
+            reduce(np.maximum, lasts.values()),
         )
         forbidden = np.zeros(len(found), bool)
         clauses = [
@@ -525,7 +600,7 @@ class Events:
         if not isinstance(column, SetColumn):
             return self.time_of(column)
         positions = column.last() if last else column.first()
-        some = np.diff(column.offsets) > 0
+        some = column.sizes > 0
         beyond = np.iinfo(np.int64)
         found = np.full(len(column), beyond.min if last else beyond.max)
         found[some] = self.time_of(positions[some])
@@ -596,7 +671,7 @@ class Events:
                 places = element - (attribute.element == "previous")
                 return values[column.positions[places] - self.first]
             ends = column.first() if attribute.element == "first" else column.last()
-            some = np.diff(column.offsets) > 0
+            some = column.sizes > 0
             of_row = np.full(len(column), np.nan)
             of_row[some] = values[ends[some] - self.first]
             return of_row[row[entry]]
@@ -604,32 +679,15 @@ class Events:
         def over(aggregate: Aggregate) -> np.ndarray:
             column = columns[aggregate.attribute.variable]
             assert isinstance(column, SetColumn)
-            read = self._columns[aggregate.attribute.name][column.positions - self.first]
+            read = self._columns[aggregate.attribute.name]
             if aggregate.before:
-                return before_each(aggregate.function, read, column.offsets)[element]
-            return over_sets(aggregate.function, read, column.offsets)[row[entry]]
+                members = read[column.positions - self.first]
+                return before_each(aggregate.function, members, column.offsets)[element]
+            pool, begin = column.ranges()
+            values = read[pool - self.first]
+            return over_ranges(aggregate.function, values, begin, column.sizes)[row[entry]]
 
         held = np.ones(len(row), bool)
         every = np.broadcast_to(clause_holds(clause, values, self.reader.code, over), entry.shape)
         held[entry[~every]] = False
         return held
-
-
-def _choices(fitting: SetColumn, size: str | int | None) -> tuple[np.ndarray, SetColumn]:
-    """The groups that fitting events give: the number of the match of each, and its events."""
-    sizes = np.diff(fitting.offsets)
-    if not isinstance(size, int):
-        match = np.arange(len(sizes)) if size == "*" else np.flatnonzero(sizes)
-        return match, SetColumn.of(fitting.offsets[:-1][match], sizes[match], fitting.positions)
-    runs = np.maximum(sizes - size + 1, 0)
-    match = np.repeat(np.arange(len(sizes)), runs)
-    begin = np.arange(len(match)) + np.repeat(fitting.offsets[:-1] - np.cumsum(runs) + runs, runs)
-    return match, SetColumn.of(begin, np.full(len(match), size), fitting.positions)
-
-
-def _taken(column: Column, rows: np.ndarray) -> Column:
-    if isinstance(column, SetColumn):
-        return SetColumn.of(
-            column.offsets[:-1][rows], np.diff(column.offsets)[rows], column.positions
-        )
-    return column[rows]

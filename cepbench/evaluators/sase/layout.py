@@ -157,12 +157,23 @@ class _Compilation:
         masks = np.logical_or.accumulate(automaton.masks[::-1])[::-1][:number]
         masks[:, [self._is_key(column) for column in automaton.vector]] = False
         name = pattern.strategy.name
+        # Whose copies need no V and are no matches: they are only counted together.
+        unites = [
+            counts
+            and name == "any"
+            and not is_loop[k]
+            and targets[k] < number
+            and not masks[targets[k]].any()
+            and not (is_loop[targets[k]] and targets[k] == number - 1)
+            for k in range(number)
+        ]
         plan = tables.Plan(
             states=number,
             kinds=np.where(is_loop, tables.LOOP, tables.SINGLE),
             targets=np.array(targets, np.int64),
             items=np.array([names.index(state.variable or "") for state in states], np.int64),
             accepts=np.array([*[False] * (number - 1), is_loop[-1], False], np.int64),
+            unites=np.array(unites),
             bits=bits,
             relevant=relevant,
             spans=spans,

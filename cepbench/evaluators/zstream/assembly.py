@@ -13,17 +13,21 @@ import numpy as np
 
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
+from cepbench.evaluators.zstream.stars import Leg, Star
 from cepbench.kernels import counts
 from cepbench.kernels.batches import LARGEST_CHUNK
 from cepbench.kernels.zstream import bounds as bound_kernels
 from cepbench.kernels.zstream import counted, listed
 from cepbench.kernels.zstream import join as join_kernels
+from cepbench.kernels.zstream import star as star_kernels
 from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
 
 _NO_SIZES = np.empty(0, np.int64)
 _NO_POSITIONS = np.empty(0, np.int64)
+_NO_PLACES = np.empty((0, 2), np.int64)
+_NO_WORDS = np.empty(1, np.uint64), np.empty(1, np.int32)
 _NO_RECORDS = np.empty((0, 0), np.int32)
 
 #: Pairs of a record and an event that are tested together.
@@ -108,28 +112,35 @@ class Assembly:
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         self.found: list[np.ndarray] = []
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        #: The first row of the tested leaf, and bits as :meth:`_bits` gives them.
+        self._tables: dict[Table, tuple[int, np.ndarray, np.ndarray, np.ndarray]] = {}
         self._find_bounds()
 
     def _find_bounds(self) -> None:
         """The rows that events stand for in other leaves, for all operators at once."""
         leaves, bounds = self._leaves, self._operators.bounds
-        lengths = [leaves[bound.x].stop - leaves[bound.x].base for bound in bounds]
-        ends = np.cumsum(lengths)
         # Where row 0 of each bound's leaf would be.
-        self._offsets = ends - lengths - [leaves[bound.x].base for bound in bounds]
-        self._bounds = np.empty(sum(lengths), np.int32)
-        for bound, offset in zip(bounds, self._offsets.tolist(), strict=True):
+        self._offsets: list[int] = []
+        size = 0
+        for bound in bounds:
+            x = leaves[bound.x]
+            self._offsets.append(size - x.base)
+            size += x.stop - x.base
+        self._bounds = np.empty(size, np.int32)
+        for bound, offset in zip(bounds, self._offsets, strict=True):
             x, y = leaves[bound.x], leaves[bound.y]
             found = self._bounds[offset + x.base : offset + x.stop]
             times, shift = x.times[x.base : x.stop], bound.shift
             if bound.negated >= 0:
                 its = leaves[bound.negated]
-                times, negating = np.empty(len(found), np.int64), times
+                negated = its.times[: its.stop]
+                bound_kernels.first_rows(times, negated, its.base, int(bound.is_after), found)
+                times = np.empty(len(found), np.int64)
                 self.tallies[bound.node, counts.COMPARED] += bound_kernels.negating_times(
-                    negating,
+                    found,
                     x.values,
                     x.base,
-                    its.times[: its.stop],
+                    negated,
                     its.values,
                     its.base,
                     np.array(bound.comparisons, np.int64).reshape(-1, 3),
@@ -172,14 +183,15 @@ class Assembly:
             tally = self.tallies[len(self._leaves) + number]
             if self._counts_last and number == len(joins) - 2:
                 continue
-            made = (
-                self._count_last()
-                if self._counts_last and join is joins[-1]
-                else self._evaluate(number, join)
-            )
+            if self._operators.chosen:
+                made = self._count_star(number, tally)
+            elif self._counts_last and join is joins[-1]:
+                made = self._count_last()
+            else:
+                made = self._evaluate(number, join)
             if timed:
                 tally[counts.NANOSECONDS] = time.perf_counter_ns() - since
-            if join is not joins[-1]:
+            if join is not joins[-1] and not self._operators.chosen:
                 tally[counts.CREATED] = made
                 tally[counts.LIFETIME] = made * self._operators.window - self._span(number, join)
         return made
@@ -279,6 +291,8 @@ class Assembly:
             sizes = _NO_SIZES if counted else np.empty(outer.shape[1], np.int64)
             if is_leaf:
                 ranges = self._filtered(number, join, outer, ranges)
+                if counted:
+                    return empty, _number_of_events(outer, ranges)
                 within = _limits(outer, ranges)
                 size = join_kernels.count_events(outer, ranges, within, sizes)
             else:
@@ -331,10 +345,9 @@ class Assembly:
 
     def _places(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
         """Columns and offsets of bounds, shape (pairs, 2)."""
-        found = np.empty((len(pairs), 2), np.int64)
-        for place, (column, bound) in enumerate(pairs):
-            found[place] = column, self._offsets[bound]
-        return found
+        if not pairs:
+            return _NO_PLACES
+        return np.array([(column, self._offsets[bound]) for column, bound in pairs], np.int64)
 
     def _ranges(
         self, number: int, join: Join, outer: np.ndarray, first: int, stop: int | None = None
@@ -347,7 +360,7 @@ class Assembly:
             lows=self._places(join.lows),
             highs=self._places(join.highs),
             bounds=self._bounds,
-            tables=np.array([its for its in tables if its[1] is not None], np.int64).reshape(-1, 2),
+            tables=np.array([its for its in tables if its[1] is not None] or _NO_PLACES, np.int64),
             origins=origins,
             words=words,
             ranks=ranks,
@@ -376,6 +389,8 @@ class Assembly:
         Returns where in the origins row 0 of each table would be, or None if all its bits are set,
         and origins, words and ranks.
         """
+        if not tested:
+            return [], _NO_SIZES, *_NO_WORDS
         lengths = [self._leaves[table.x].stop - self._leaves[table.x].base for table, _ in tested]
         ends = [0, *accumulate(lengths)]
         origins = np.empty(ends[-1], np.int64)
@@ -412,6 +427,81 @@ class Assembly:
         leaf = self._leaves[self._operators.bounds[bound].x]
         offset = self._offsets[bound]
         return self._bounds[offset + leaf.base : offset + leaf.stop]
+
+    def _count_star(self, number: int, tally: np.ndarray) -> int:
+        """Count the new records of a node without making them."""
+        stars = self._operators.chosen[number]
+        latest = stars[0].latest
+        firsts = list(self.starts)
+        firsts[latest] = max(firsts[latest], self._leaves[latest].fresh)
+        found = [self._counted_star(number, star, firsts) for star in stars]
+        made = found[0][0]
+        if number < len(self._operators.joins) - 1:
+            span = sum(abs(its) for _, its in found)
+            tally[counts.CREATED] = made
+            tally[counts.LIFETIME] = made * self._operators.window - span
+        return made
+
+    def _counted_star(self, number: int, star: Star, firsts: Sequence[int]) -> list[int]:
+        """The records from some row of each leaf on, and the times from centres to spokes."""
+        centre, spoke = self._leaves[star.centre], self._leaves[star.spoke.leaf]
+        legs = [self._leg(number, star.centre, leg, firsts) for leg in star.legs]
+        is_root = number == len(self._operators.joins) - 1
+        is_range = len(legs) <= 1 + is_root and not any(len(leg.origins) for leg in legs)
+        given = star_kernels.Star(
+            begin=firsts[star.centre],
+            stop=centre.stop,
+            base=centre.base,
+            spoke_base=spoke.base,
+            times=centre.times,
+            spoke_times=spoke.times,
+            spoke=legs[0],
+            first_satellite=legs[min(1, len(legs) - 1)],
+            second_satellite=legs[-1],
+            satellites=len(legs) - 1,
+            timed=not is_root,
+        )
+        results = np.zeros(2, np.int64)
+        if is_range:
+            running = np.empty(spoke.stop - spoke.base + 1, np.int64)
+            star_kernels.count_ranges(given, running, results)
+        else:
+            star_kernels.count_star(given, results)
+        return results.tolist()
+
+    def _leg(self, number: int, centre: int, leg: Leg, firsts: Sequence[int]) -> star_kernels.Leg:
+        low, high = (self._operators.number_of(bound) for bound in (leg.low, leg.high))
+        moving, bits = self._bounds[:0], (_NO_SIZES, *_NO_WORDS)
+        if leg.moving is not None:
+            moving = self._bounds_of(self._operators.number_of(leg.moving))
+        if leg.comparisons:
+            bits = self._bits_of(number, Table(centre, leg.leaf, low, high, leg.comparisons))
+        return star_kernels.Leg(
+            self._bounds_of(low),
+            self._bounds_of(high),
+            firsts[leg.leaf],
+            moving,
+            leg.from_low,
+            *bits,
+        )
+
+    def _bits_of(self, number: int, table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Origins, words and ranks of a table that several nodes read; none if all bits are set."""
+        x, y = self._leaves[table.x], self._leaves[table.y]
+        if table not in self._tables:
+            rows = np.arange(x.base, x.stop)
+            (offset,), origins, words, ranks = self._bits(number, [(table, rows)], y.base)
+            origins = _NO_SIZES if offset is None else origins
+            self._tables[table] = x.base, origins, words, ranks
+        base, origins, words, ranks = self._tables[table]
+        # Events may have expired since.
+        return origins[x.base - base :], words, ranks
+
+    def stored_by_star(self, number: int, starts: Sequence[int]) -> int:
+        """How many records of a node later rounds may read, if none is made."""
+        if not self._operators.joins[number].is_kept:
+            return 0
+        return self._counted_star(number, self._operators.chosen[number][0], starts)[0]
 
     def _count_last(self) -> int:
         """Count matches, and list them, without making the records of the join before the root."""
@@ -462,7 +552,8 @@ class Assembly:
         positions, offsets = self._positions_of(root)
         resume = np.zeros(2, np.int64)
         while count:
-            room = min(count, LARGEST_CHUNK) + slack
+            # Large chunks are all of one size, which the allocator finds again.
+            room = min(count + slack, max(LARGEST_CHUNK, slack + 1))
             chunk = np.empty((len(root.columns), room), np.int64)
             made = listed.list_last(
                 *inputs, positions, offsets, self._operators.targets, resume, chunk
@@ -770,7 +861,8 @@ def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
 
 def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
     """How many events of the key join outer records."""
-    return int(join_kernels.count_events(outer, ranges, _limits(outer, ranges), _NO_SIZES))
+    within = np.empty((2, _BLOCK), np.int32)
+    return int(join_kernels.total_events(outer, ranges, within, _NO_SIZES))
 
 
 def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -781,6 +873,8 @@ def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def beginning_at(join: Join, rows: np.ndarray, starts: Sequence[int]) -> np.ndarray:
     """The records of a join whose first event is not before the first row of its leaf."""
+    if not rows.shape[1]:
+        return rows
     kept = np.ones(rows.shape[1], bool)
     for column in join.first:
         kept &= rows[column] >= starts[join.columns[column]]

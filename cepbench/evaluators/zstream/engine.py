@@ -12,7 +12,13 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine
+from cepbench.evaluators.plan_runs.engine import (
+    BranchTask,
+    Chunks,
+    Layout,
+    PlanEngine,
+    read_only,
+)
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
@@ -20,6 +26,7 @@ from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, operators_of
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
+from cepbench.kernels.zstream.reading import read_events, read_times
 from cepbench.streams.event_stream import EventStream
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
@@ -59,7 +66,9 @@ class ZStreamEngine(PlanEngine):
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
-        self._alternatives = operators_of(branch, tree, placements=placements, hashing=hashing)
+        self._alternatives = operators_of(
+            branch, tree, placements=placements, hashing=hashing, reports=task.reports
+        )
         self._batch_size = batch_size
         #: Events in the next round.
         self._size = batch_size
@@ -78,7 +87,10 @@ class ZStreamEngine(PlanEngine):
             nodes=tuple(operators.names),
             columns=operators.positive,
         )
-        self._leaves = [Leaf.empty(len(columns)) for columns in operators.values]
+        self._leaves = [
+            Leaf.empty(len(columns), has_positions=operators.has_positions)
+            for columns in operators.values
+        ]
         self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
         #: Matches that wait for the end of their window.
         self._pending = self._records[-1]
@@ -106,19 +118,37 @@ class ZStreamEngine(PlanEngine):
             if self._is_new and len(self._alternatives) > 1:
                 self._start(self._cheapest(batch[:SAMPLE], first_position))
             self._is_new = False
-            self._take(batch, first_position)
+            codes, timestamps = (
+                read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
+            )
+            codes_of: dict[str | None, int] = {
+                name: code for code, name in enumerate(batch.type_names)
+            }
+            kinds = [codes_of.get(leaf.type) for leaf in self.layout.leaves]
             begin = 0
             while begin < len(batch):
-                stop = self._end_of_round(batch.timestamps, begin)
-                now = int(batch.timestamps[stop - 1])
+                stop = self._end_of_round(timestamps, begin)
+                events = slice(begin, stop)
+                if not all(leaf.has_room(stop - begin) for leaf in self._leaves):
+                    self._make_room(min(self._batch_size, len(batch) - begin))
+                stops = [leaf.stop for leaf in self._leaves]
                 try:
-                    found += self._round(first_position + stop, now, stop - begin, chunks)
+                    self._take(
+                        batch, codes[events], timestamps[events], kinds, begin, first_position
+                    )
+                    found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
+                    begin = stop
                 except TooManyRecords:
                     self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
-                else:
-                    begin = stop
+                finally:
+                    for number, before in enumerate(stops):
+                        leaf = self._leaves[number]
+                        if begin == stop:
+                            self._counts[number, counts.CREATED] += leaf.stop - before
+                        else:
+                            leaf.stop = before
         if until == NEVER:
-            found += self._round(None, NEVER, 0, chunks)
+            found += self._round(NEVER, 0, chunks)
         none = np.empty((self.layout.columns, 0), np.int64)
         return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
 
@@ -135,59 +165,97 @@ class ZStreamEngine(PlanEngine):
             made.append(int(trial._counts[len(trial._leaves) : -2, counts.CREATED].sum()))
         return made.index(min(made))
 
-    def _take(self, batch: EventStream, first_position: int) -> None:
-        """Add the events of a batch to the leaf buffers, behind where rounds have come."""
-        dropped = []
-        for number, rows in enumerate(self.leaf_rows(batch)):
-            leaf = self._leaves[number]
-            dropped.append(leaf.extend(len(rows)))
-            new = slice(leaf.stop, leaf.stop + len(rows))
-            np.take(batch.timestamps, rows, out=leaf.times[new], mode="clip")
-            np.add(rows, first_position, out=leaf.positions[new])
-            for expression, column in self._operators.values[number].items():
-                leaf.values[column, new] = self.values(expression, batch, rows)
-            self._counts[number, counts.CREATED] += len(rows)
+    def _make_room(self, events: int) -> None:
+        """Have leaf buffers hold what is stored and so many events more."""
+        dropped = [leaf.make_room(events) for leaf in self._leaves]
         for number, join in enumerate(self._operators.joins):
             moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
             self._records[number] = self._records[number] - moved
         self._pending = self._pending - moved
+
+    def _take(
+        self,
+        batch: EventStream,
+        codes: np.ndarray,
+        timestamps: np.ndarray,
+        kinds: Sequence[int | None],
+        first: int,
+        first_position: int,
+    ) -> None:
+        """Add the events of a round to the leaf buffers.
+
+        Parameters
+        ----------
+        batch : EventStream
+        codes, timestamps : ndarray
+            Types and times of the round's events.
+        kinds : sequence of int or None
+            The code of the type of each leaf; None if the batch has no such type.
+        first : int
+            The row of its first event.
+        first_position : int
+            The position of the batch's.
+        """
+        for number, variable in enumerate(self.layout.leaves):
+            leaf, kind = self._leaves[number], kinds[number]
+            columns, filters = self._operators.values[number], self.layout.filters[number]
+            times = leaf.times[leaf.stop :]
+            if variable.type is None:
+                rows = np.arange(first, first + len(codes))
+                times[: len(rows)] = timestamps
+            elif kind is None:
+                continue
+            elif not (filters or columns or leaf.has_positions):
+                leaf.stop += int(read_times(codes, timestamps, kind, times))
+                continue
+            else:
+                rows = np.empty(len(codes), np.int64)
+                rows = rows[: read_events(codes, timestamps, kind, first, times, rows)]
+            if filters:
+                rows = self.fitting(batch, rows, filters)
+                times[: len(rows)] = batch.timestamps[rows]
+            new = slice(leaf.stop, leaf.stop + len(rows))
+            if leaf.has_positions:
+                np.add(rows, first_position, out=leaf.positions[new])
+            for expression, column in columns.items():
+                leaf.values[column, new] = self.values(expression, batch, rows)
+            leaf.stop = new.stop
 
     def _end_of_round(self, times: np.ndarray, begin: int) -> int:
         if len(self.latencies):
             return int(np.searchsorted(times, times[begin], "right"))
         return min(begin + self._size, len(times))
 
-    def _round(self, stop: int | None, now: int, events: int, chunks: list[np.ndarray]) -> int:
-        """Take up the events before a position, and give the number of new matches.
+    def _round(self, now: int, events: int, chunks: list[np.ndarray]) -> int:
+        """Take up the events that leaf buffers have got, and give the number of new matches.
 
         Nothing has changed if :class:`TooManyRecords` is raised.
 
         Parameters
         ----------
-        stop : int or None
-            None for no new events.
         now : int
             No event follows with an earlier timestamp.
         events : int
-            How many there are, of whatever type.
+            How many there are, of whatever type; 0 at the end.
         chunks : list of ndarray
             Matches are added to it.
         """
         since = time.perf_counter()
         operators, leaves = self._operators, self._leaves
-        if stop is not None:
-            for leaf in leaves:
-                leaf.stop = int(np.searchsorted(leaf.positions, stop))
         fresh = [
             int(leaves[number].times[leaves[number].fresh])
             for number in operators.finals
             if leaves[number].stop > leaves[number].fresh
         ]
         if not fresh and not self._pending.shape[1]:
-            self.rounds[0] += stop is not None
+            self.rounds[0] += events > 0
             self._tally_bytes(0)
             self._expire(now, None)
             return 0
+        if operators.stars and not operators.chosen:
+            sizes = [leaf.stop - leaf.base for leaf in leaves]
+            begun = [int(leaf.times[leaf.base]) for leaf in leaves if leaf.stop > leaf.base]
+            operators.choose_stars(sizes, min(1.0, operators.window / max(1, now - min(begun))))
         cuts = events > FEWEST_EVENTS
         assembly = Assembly(
             operators,
@@ -199,7 +267,7 @@ class ZStreamEngine(PlanEngine):
             code=self.task.reader.code,
         )
         if not fresh:
-            self.rounds[0] += stop is not None
+            self.rounds[0] += events > 0
             found = 0
         else:
             assembly.discard(min(fresh) - operators.window)
@@ -277,6 +345,8 @@ class ZStreamEngine(PlanEngine):
                 else:
                     self._records[number] = beginning_at(join, rows, starts)
         stored = [rows.shape[1] for rows in self._records[:-1]]
+        if operators.chosen and assembly is not None:
+            stored = [assembly.stored_by_star(number, starts) for number in range(len(stored))]
         if operators.counts_last and assembly is not None:
             stored[-1] = assembly.waiting(self._records, starts)
         self._tally_stored([*stored, self._pending.shape[1]])
@@ -405,11 +475,18 @@ class ZStreamEngine(PlanEngine):
         (self._size,) = stored("size", self.rounds, (1,)).tolist()
         fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
         for number, columns in enumerate(self._operators.values):
-            leaf = self._leaves[number] = Leaf.empty(len(columns))
+            leaf = self._leaves[number] = Leaf.empty(
+                len(columns), has_positions=self._operators.has_positions
+            )
             times = stored(f"times/{number}", leaf.times)
-            leaf.extend(len(times))
-            leaf.times[:] = times
-            leaf.positions[:] = stored(f"positions/{number}", leaf.positions, times.shape)
+            leaf.make_room(len(times))
+            leaf.times[: len(times)] = times
+            positions = stored(
+                f"positions/{number}",
+                leaf.positions[:0],
+                times.shape if leaf.has_positions else (0,),
+            )
+            leaf.positions[: len(positions)] = positions
             values = (len(columns), len(times))
             leaf.values[:, : len(times)] = stored(f"values/{number}", leaf.values, values)
             leaf.stop, leaf.fresh = len(times), fresh[number]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -21,42 +22,14 @@ from cepbench.evaluators.plan_runs.programs import (
     equal_values,
     separated_sides,
 )
+from cepbench.evaluators.zstream.bounds import Bound, Comparison
+from cepbench.evaluators.zstream.stars import Star, Stars
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements
 
-#: A column of values of the first leaf, one of the second, an operator.
-Comparison = tuple[int, int, int]
-
 #: Windows are cut to this, which no two timestamps are apart.
 _LONGEST = 1 << 62
-
-
-@dataclass(frozen=True)
-class Bound:
-    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``.
-
-    Attributes
-    ----------
-    x, y : int
-    shift : int
-    negated : int
-        A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
-    comparisons : tuple of Comparison
-        Between the events of ``x`` and of ``negated``.
-    is_after : bool
-        Whether the negating event is the first one after the event of ``x``, not the last before.
-    node : int
-        Which node's comparisons these are; -1 if there are none.
-    """
-
-    x: int
-    y: int
-    shift: int
-    negated: int = -1
-    comparisons: tuple[Comparison, ...] = ()
-    is_after: bool = False
-    node: int = -1
 
 
 @dataclass(frozen=True)
@@ -202,6 +175,8 @@ class Operators:
         where that is exact.
     hashing : bool
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
+    reports : bool
+        Whether matches are listed, or only counted.
 
     Attributes
     ----------
@@ -217,9 +192,13 @@ class Operators:
         Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
     names : list of tuple of str
         The variables of each node, leaves first.
+    stars : Stars or None
+        If no record is made at all: the nodes that are counted instead.
     counts_last : bool
         Whether matches are counted, or listed, without making the records of the join before the
         root.
+    has_positions : bool
+        Whether the positions of events are asked for.
     is_rotated : bool
         Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
         those of the plan that was given.
@@ -241,6 +220,7 @@ class Operators:
         *,
         placements: Placements = (),
         hashing: bool,
+        reports: bool,
     ) -> None:
         self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
         #: Negated variables that are placed above the leaf beside them, as filters.
@@ -284,18 +264,62 @@ class Operators:
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
         columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
         self.targets = np.array([names.index(name) for name in columns], np.int64)
+        self.has_positions = reports or any(
+            join.distinct or any(negation.distinct for negation in join.negations)
+            for join in self.joins
+        )
         self.is_rotated = False
         self.order = list(range(len(self.names)))
-        self.counts_last = self._can_count_last()
+        self.stars = None if reports else self._stars()
+        #: Those that are evaluated, by node.
+        self.chosen: list[tuple[Star, ...]] = []
+        self.counts_last = not self.stars and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
             if below.outer >= len(self.leaves):
                 self.joins[below.outer - len(self.leaves)].is_kept |= below.is_kept
 
+    def _stars(self) -> Stars | None:
+        order = [self.leaves[leaf].name for leaf in range(self.positive)]
+        if (
+            len(self.joins) < 2
+            or self.positive < len(self.leaves)
+            or any((x, y) not in self._before for x, y in pairwise(order))
+            or any(join.clauses or join.equalities for join in self.joins)
+        ):
+            return None
+        comparisons: dict[tuple[int, int], tuple[Comparison, ...]] = {}
+        for node in self._planned.nodes:
+            for clause in node.joined:
+                for x, y in permutations(clause.variables):
+                    pair = self._leaf_of[x], self._leaf_of[y]
+                    comparisons[pair] = (*comparisons.get(pair, ()), self._compared(clause, x))
+        if len(self.joins) == 2 and comparisons:
+            # Counting the last join, which is told the rows by bits too, looks at the same pairs.
+            return None
+        found = Stars(
+            [tuple(sorted(join.columns)) for join in self.joins], self.window, comparisons
+        )
+        return found if found.is_possible() else None
+
+    def choose_stars(self, sizes: Sequence[int], share: float) -> None:
+        """Choose the stars to evaluate; see :meth:`Stars.cheapest`."""
+        assert self.stars is not None
+        self.chosen = self.stars.cheapest(sizes, share)
+        self._numbers.clear()
+        for stars in self.chosen:
+            for leg in (leg for star in stars for leg in star.legs):
+                for bound in (leg.low, leg.high, *([leg.moving] if leg.moving else [])):
+                    self._number(bound)
+
+    def number_of(self, bound: Bound) -> int:
+        """The number of a bound of a star."""
+        return self._numbers[bound]
+
     @property
     def made(self) -> list[Join]:
         """The joins whose records are made, but for the root."""
-        return self.joins[: -2 if self.counts_last else -1]
+        return [] if self.stars else self.joins[: -2 if self.counts_last else -1]
 
     def _can_count_last(self) -> bool:
         leaves, root = len(self.leaves), self.joins[-1]
@@ -552,7 +576,7 @@ class Operators:
 
 
 def operators_of(
-    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool
+    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
 ) -> list[Operators]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
@@ -562,10 +586,10 @@ def operators_of(
     """
 
     def along(tree: Tree) -> Operators:
-        return Operators(pattern, tree, placements=placements, hashing=hashing)
+        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
 
     planned = along(tree)
-    if planned.counts_last or isinstance(tree, str):
+    if planned.stars or planned.counts_last or isinstance(tree, str):
         return [planned]
     left, right = tree
     if isinstance(left, str) or isinstance(right, str):

@@ -13,7 +13,8 @@ the times of its positive event, of which there is one record, and the negating 
 bound on rows of the other neighbour. KSEQ forms groups from the finished records of the plain
 variables, not where start and end meet. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
-then listed at once, as positions. A round that would make many records is cut in two.
+then listed at once, as positions; if they are only counted and all conditions mention one variable, no
+record is made at all. A round that would make many records is cut in two.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _WARM_UP = (
     ("SEQ(A a, B b, C c) WHERE a.x < b.x", (("a", "b"), "c"), True),
     ("SEQ(A a, B b, C c, D d) WHERE a.x < c.x AND a.x < d.x", (("a", "b"), ("c", "d")), True),
     ("SEQ(A a, B b, C c, D d) WHERE b.x < c.x", (("a", "b"), ("c", "d")), False),
+    ("SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x", (("a", "b"), ("c", "d")), False),
     ("SEQ(A a, NOT(B b), C c) WHERE b.x > c.x", ("a", "c"), True),
     ("SEQ(A a, NOT(B b), C c) WHERE b.x < c.x AND a.x < b.x", ("a", "c"), False),
 )
@@ -108,7 +110,7 @@ ZSTREAM = Evaluator(
     constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     options={
-        "batch_size": Option(32_768, partial(whole, least=1), "events in a round"),
+        "batch_size": Option(65_536, partial(whole, least=1), "events in a round"),
         "hashing": Option(True, flag, "whether equalities are evaluated by hashing"),
     },
     latency=True,

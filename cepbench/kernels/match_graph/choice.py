@@ -11,7 +11,9 @@ from cepbench.kernels.match_graph.graph import (
     POSITION,
     START,
     UNION,
+    UNION_NODES,
     add_event,
+    add_union,
     is_live,
     room,
 )
@@ -85,6 +87,42 @@ def choose(graph, root, earliest, scratch):
         row = chosen[k] & mask
         node = add_event(graph, nodes[row, POSITION], nodes[row, ITEM], node)
     return node
+
+
+@njit
+def choose_each(graph, roots, earliest, lasts, first, scratch, chosen):
+    """Choose one match for each last event, as long as there is room.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest, lasts : int64 arrays, shape (n,)
+        Roots, their windows, and the positions of their last events; those of one last event come
+        together.
+    first : int
+        The root to begin with.
+    scratch : Scratch
+    chosen : int64 array, shape (n,)
+        Written in place: the match of a last event, at the first of its roots.
+
+    Returns
+    -------
+    int
+        The root to go on with after the graph has grown; n at the end.
+    """
+    while first < len(roots):
+        root, last = NONE, first
+        while last < len(roots) and lasts[last] == lasts[first]:
+            if room(graph) < UNION_NODES:
+                return first
+            root = add_union(graph, root, roots[last])
+            last += 1
+        node = choose(graph, root, earliest[first], scratch)
+        if node == NO_ROOM:
+            return first
+        chosen[first] = node
+        first = last
+    return first
 
 
 @njit_in_place

@@ -120,7 +120,7 @@ def enumerate_matches(graph, roots, earliest, sets, search, chunk):
                 before, node = node, nodes[node & mask, PREDECESSOR]
             if node == NONE:
                 search.begins[0] = progress[LENGTH] = depth
-                if not _write(last, sets, search, chunk):
+                if not write_match(last, sets, search, chunk):
                     # The first event is chosen again; its item has begun before.
                     wait(before, depth - 1, chosen, search)
                     return FULL
@@ -205,8 +205,17 @@ def wait(node, depth, chosen, search):
 
 
 @njit_in_place
-def _write(last, sets, search, chunk):
-    """Write the path as a match; false if the chunk is full."""
+def write_match(last, sets, search, chunk):
+    """Write the path as a match; false if the chunk is full.
+
+    Parameters
+    ----------
+    last : int
+        The last item.
+    sets : int64 array, shape (items,)
+    search : Search
+    chunk : Chunk
+    """
     progress, begins, ends = search.progress, search.begins, chunk.ends
     row = progress[WRITTEN]
     if row + 1 == ends.shape[1]:

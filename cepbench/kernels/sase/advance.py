@@ -39,6 +39,7 @@ from cepbench.kernels.sase.tables import (
     FREE_RUNS,
     LAST,
     LATEST,
+    MERGED,
     NEXT,
     NEXT_START,
     NODE,
@@ -89,6 +90,10 @@ def advance(plan, state, events):
     while at < len(rows):
         row = rows[at]
         now, flags = times[row], events.flags[row]
+        if counters[FREE_RUNS] == len(runs) and flags & plan.bits[BEGIN] == 0:
+            phase = ARRIVES
+            at += 1
+            continue
         earliest = now - plan.window
         tied = row + 1 == len(times) or times[row + 1] == now
         if phase == ARRIVES:
@@ -111,6 +116,9 @@ def advance(plan, state, events):
             while run >= 0:
                 if not _has_room(plan, state, partition):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
+                if plan.unites[at_state]:
+                    run = _begin_all(run, at_state, row, tied, plan, state, events)
+                    continue
                 following = runs[run, NEXT]
                 pending = _visit(run, at_state, row, pending, plan, state, events)
                 run = following
@@ -202,6 +210,50 @@ def _visit(run, at_state, row, pending, plan, state, events):
     elif plan.dies:
         free(state, run, plan)
     return pending
+
+
+@njit
+def _begin_all(run, at_state, row, tied, plan, state, events):
+    """Begin an item from a run and those after it in its table; all copies of them are equivalent.
+
+    Returns
+    -------
+    int
+        The next run, for which there may be no room; -1 after the last one.
+    """
+    return _begun(run, at_state, row, tied, plan, state, events)
+
+
+@njit_in_place
+def _begun(run, at_state, row, tied, plan, state, events):
+    runs, vectors, now = state.runs, state.vectors, events.times[row]
+    partition, target, edge = runs[run, PARTITION], plan.targets[at_state], EDGES * at_state + BEGIN
+    earliest = now - plan.window
+    union = _NO_RUN
+    while run >= 0 and _has_room(plan, state, partition):
+        following = runs[run, NEXT]
+        if runs[run, LATEST] < earliest:
+            free(state, run, plan)
+        else:
+            state.tallies[VISITED] += 1
+            if runs[run, LAST] < now and holds(edge, row, vectors[run], plan, state, events):
+                state.tallies[SPLIT] += 1
+                waits = False
+                if union < 0:
+                    union, waits = equivalent(
+                        state, plan, partition, target, vectors[run], now, tied
+                    )
+                if union < 0:
+                    union = copied(state, run, target, earliest)
+                    runs[union, LAST] = now
+                    link(state, union, plan, waits)
+                else:
+                    starts.merge(state, union, run, earliest)
+                    runs[union, LATEST] = max(runs[union, LATEST], runs[run, LATEST])
+                    runs[union, LAST] = now
+                    state.tallies[MERGED] += 1
+        run = following
+    return run
 
 
 @njit_in_place

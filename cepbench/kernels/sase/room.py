@@ -47,6 +47,9 @@ from cepbench.kernels.sase.tables import (
     State,
 )
 
+#: The least number of cells.
+_CELLS = 1 << 12
+
 #: Powers of two that blocks of cells may have.
 _CLASSES = 63
 
@@ -74,8 +77,8 @@ def empty_state(plan: Plan, columns: int) -> State:
         partitions=np.zeros((0, PARTITION_COLUMNS), np.int64),
         keys=np.zeros((0, len(plan.keys))),
         partition_buckets=np.zeros(0, np.int64),
-        cells=np.zeros((64 if plan.counts else 0, 1), np.int64),
-        cell_times=np.zeros(64 if plan.counts else 0, np.int64),
+        cells=np.zeros((_CELLS if plan.counts else 0, 1), np.int64),
+        cell_times=np.zeros(_CELLS if plan.counts else 0, np.int64),
         totals=np.zeros((0, 1), np.int64),
         free_cells=np.full(_CLASSES, -1),
         found=np.zeros(1, np.int64),
@@ -171,7 +174,7 @@ def _with_cells(plan: Plan, state: State) -> State:
     if not wider and state.counters[TOP_CELL] + step <= len(state.cells):
         return state
     limbs = state.cells.shape[1] + int(wider)
-    size = 2 * used + 2 * step
+    size = max(_CELLS, 4 * (used + step))
     fresh = state._replace(
         cells=np.zeros((size, limbs), np.int64),
         cell_times=np.zeros(size, np.int64),

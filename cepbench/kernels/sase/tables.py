@@ -43,7 +43,7 @@ FREE_RUN, FREE_RUNS, FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS 
 NODES_A_STEP = 2 + 2 * UNION_NODES
 
 # TALLIES[...].
-STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, TALLIES = range(6)
+STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, REPROCESSED, TALLIES = range(7)
 
 # PROGRESS[...]: where a batch is interrupted for lack of room.
 AT, PHASE, CURRENT, AT_STATE, AT_RUN, PENDING, PROGRESS = range(7)
@@ -66,6 +66,7 @@ class Plan(NamedTuple):
     targets: np.ndarray  #: int64 (states,): where begin leads, from a loop where take leads
     items: np.ndarray  #: int64 (states,): the item of the match that it binds
     accepts: np.ndarray  #: int64 (states + 1,): 1 for a loop behind which the pattern ends
+    unites: np.ndarray  #: bool (states,): runs that leave it are equivalent, see advance.py
     bits: np.ndarray  #: int64 (EDGES * states,): the flag of events that pass by themselves
     relevant: np.ndarray  #: int64 (states,): flags of the events that concern runs of a state
     spans: np.ndarray  #: int64 (EDGES * states, RULE_KINDS + 1)

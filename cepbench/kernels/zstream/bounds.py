@@ -10,6 +10,10 @@ from cepbench.kernels.jit import njit, njit_in_place
 #: The timestamps of no event at all; the latter can be shifted.
 BEFORE_ALL, AFTER_ALL = np.iinfo(np.int64).min, np.iinfo(np.int64).max - 1
 
+#: A leaf with so many times fewer events than another one is searched for rather than scanned.
+_RARE = 16
+_BLOCK = 16
+
 
 @njit_in_place
 def first_rows(times, others, first, shift, found):
@@ -28,31 +32,57 @@ def first_rows(times, others, first, shift, found):
     found : int32 array, shape (n,)
         Written in place; ``m`` where there is none.
     """
+    events, rows = len(times), len(others) - first
+    if events * _RARE < rows:
+        row = first
+        for i in range(events):
+            row = _next_row(others, row, times[i] + shift)
+            found[i] = row
+        return
+    if rows * _RARE < events:
+        i = 0
+        for row in range(first, len(others)):
+            behind = _next_row(times, i, others[row] - shift + 1)
+            found[i:behind] = row
+            i = behind
+        found[i:] = len(others)
+        return
     # The scan has no branches, since which leaf has the next event cannot be predicted; what is left
-    # is the wait for one load after the other, so that two halves are scanned side by side.
-    end, half = len(times), len(times) // 2
-    i, row, j, other = 0, first, half, _first_row(others, first, times[half] + shift) if end else 0
-    while i < half and j < end and row < len(others) and other < len(others):
-        is_before = np.int64(others[row] < times[i] + shift)
-        found[i] = row
-        row += is_before
-        i += 1 - is_before
-        is_before = np.int64(others[other] < times[j] + shift)
-        found[j] = other
-        other += is_before
-        j += 1 - is_before
-    _scan(times, others, shift, i, half, row, found)
-    _scan(times, others, shift, j, end, other, found)
+    # is the wait for one load after the other, so that four parts are scanned side by side.
+    part = events // 4
+    i, j, k, m = 0, part, 2 * part, 3 * part
+    end_i, end_j, end_k = j, k, m
+    a = b = c = d = first
+    if part > 0:
+        b = _first_row(others, first, times[j] + shift)
+        c = _first_row(others, first, times[k] + shift)
+        d = _first_row(others, first, times[m] + shift)
+    # Rows ascend, so that none is behind the last one before d is.
+    while i < end_i and j < end_j and k < end_k and m < events and d < len(others):
+        i, a = _step(times, others, shift, i, a, found)
+        j, b = _step(times, others, shift, j, b, found)
+        k, c = _step(times, others, shift, k, c, found)
+        m, d = _step(times, others, shift, m, d, found)
+    _scan(times, others, shift, i, end_i, a, found)
+    _scan(times, others, shift, j, end_j, b, found)
+    _scan(times, others, shift, k, end_k, c, found)
+    _scan(times, others, shift, m, events, d, found)
+
+
+@njit_in_place
+def _step(times, others, shift, i, row, found):
+    """Move on to the next row or to the next event."""
+    # Unsigned indices are never counted from the end.
+    is_before = np.int64(others[np.uint64(row)] < times[np.uint64(i)] + shift)
+    found[np.uint64(i)] = row
+    return i + 1 - is_before, row + is_before
 
 
 @njit_in_place
 def _scan(times, others, shift, i, end, row, found):
     """The first rows for the events i … end - 1, from a row on."""
     while i < end and row < len(others):
-        is_before = np.int64(others[row] < times[i] + shift)
-        found[i] = row
-        row += is_before
-        i += 1 - is_before
+        i, row = _step(times, others, shift, i, row, found)
     found[i:end] = row
 
 
@@ -70,8 +100,19 @@ def _first_row(others, first, time):
 
 
 @njit_in_place
+def _next_row(others, row, time):
+    """The same, probably some rows on: by blocks, which vectorize."""
+    while row + _BLOCK <= len(others) and others[row + _BLOCK - 1] < time:
+        row += _BLOCK
+    count = 0
+    for other in others[row : row + _BLOCK]:
+        count += np.int64(other < time)
+    return row + count
+
+
+@njit_in_place
 def negating_times(
-    times, values, first, negated, its_values, its_first, comparisons, is_after, found
+    rows, values, first, negated, its_values, its_first, comparisons, is_after, found
 ):
     """The timestamp of the event that negates each event [mei2009]_, Algorithm 2.
 
@@ -80,8 +121,8 @@ def negating_times(
 
     Parameters
     ----------
-    times : int64 array, shape (n,)
-        Ascending.
+    rows : int32 array, shape (n,)
+        For each event the first negated event that is not before it, or if ``is_after`` after it.
     values : float64 array, shape (columns, at least first + n)
     first : int
         The row of the first event.
@@ -103,18 +144,9 @@ def negating_times(
         The number of pairs tested.
     """
     tested = 0
-    row = its_first
-    for i in range(len(times)):
-        if is_after:
-            while row < len(negated) and negated[row] <= times[i]:
-                row += 1
-            step, at = 1, row
-            found[i] = AFTER_ALL
-        else:
-            while row < len(negated) and negated[row] < times[i]:
-                row += 1
-            step, at = -1, row - 1
-            found[i] = BEFORE_ALL
+    for i in range(len(rows)):
+        step, at = (1, rows[i]) if is_after else (-1, rows[i] - 1)
+        found[i] = AFTER_ALL if is_after else BEFORE_ALL
         while its_first <= at < len(negated):
             passes = True
             for k in range(len(comparisons)):

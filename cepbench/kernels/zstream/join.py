@@ -144,6 +144,34 @@ def count_events(records, ranges, found, sizes):
 
 
 @njit_in_place
+def total_events(records, ranges, found, sizes):
+    """The number of events of the key that join all records, found block by block.
+
+    Parameters
+    ----------
+    records : int32 array, shape (columns, n)
+    ranges : Ranges
+    found : int32 array, shape (2, records in a block)
+        Working space, which stays in the caches.
+    sizes : int64 array, shape (0,)
+
+    Returns
+    -------
+    int
+    """
+    total = np.int64(0)
+    for begin in range(0, records.shape[1], found.shape[1]):
+        end = min(begin + found.shape[1], records.shape[1])
+        block = found[:, : end - begin]
+        find_limits(
+            records, begin, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop,
+            block,
+        )  # fmt: skip
+        total += count_events(records[:, begin:end], ranges, block, sizes)
+    return total
+
+
+@njit_in_place
 def join_events(records, ranges, within, sizes, positions, offsets, targets, found):
     """Write the records joined with the events of the key.
 

@@ -1,0 +1,125 @@
+"""Runs of one task by the automaton of each branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from math import nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.automata.compilation import automaton
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
+from cepbench.evaluators.plan_runs.run import PlanRun
+from cepbench.evaluators.protocol import Task
+from cepbench.evaluators.result import Metrics, RunCounts
+from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.kernels import counts
+from cepbench.kernels.sase import tables
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+class AutomatonRun(PlanRun):
+    """A run of one task by the automaton of each branch.
+
+    Parameters
+    ----------
+    task : Task
+    engine : callable
+        :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
+    **options
+        For the engine.
+    """
+
+    def __init__(self, task: Task, engine: Callable[..., AutomatonEngine], **options: Any) -> None:
+        warm_up(engine)
+        self._of_automata: list[AutomatonEngine] = []
+        plan = task.plan if task.plan is not None else automaton(task.pattern)
+        if not _prunes(task.pattern):
+            task = replace(task, patterns=(replace(task.pattern, output="all"),))
+        super().__init__(task, list(plan.parts), partial(self._engine, partial(engine, **options)))
+
+    def _engine(
+        self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
+    ) -> Engine | GroupEngine:
+        """An engine for a branch; its matches are filtered by the negated items."""
+
+        def positive(its: BranchTask) -> Engine:
+            self._of_automata.append(engine(its))
+            return self._of_automata[-1]
+
+        if any(branch.negated for branch in task.branches):
+            return GroupEngine(task, positive, negates=False)
+        return positive(task)
+
+    def metrics(self) -> Metrics:
+        """Metrics of the run so far, summed over branches."""
+        engines = self._of_automata
+        tallies = np.sum([engine.tallies for engine in engines], axis=0)
+        peaks = np.sum([engine.peaks for engine in engines], axis=0)
+        matching, construction, buffer = np.sum([engine.seconds for engine in engines], axis=0)
+        events = max(engine.events for engine in engines)
+        constructed = sum(engine.constructed for engine in engines)
+        written = sum(engine.written for engine in engines)
+        return Metrics(
+            peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
+            peak_bytes=int(peaks[counts.PEAK_BYTES]),
+            runs=RunCounts(
+                runs_started=int(tallies[tables.STARTED]),
+                runs_split=int(tallies[tables.SPLIT]),
+                runs_merged=int(tallies[tables.MERGED]),
+                runs_per_step=float(tallies[tables.VISITED] / events) if events else nan,
+                peak_runs=int(tallies[tables.PEAK_RUNS]),
+                match_length=written / constructed if constructed else nan,
+                output_complexity=written,
+                events_reprocessed=int(tallies[tables.REPROCESSED]),
+                seconds_matching=float(matching),
+                seconds_construction=float(construction),
+                seconds_buffer=float(buffer),
+            ),
+        )
+
+
+def _prunes(pattern: Pattern) -> bool:
+    """Whether engines may leave out matches that OUTPUT does not report.
+
+    They must know all matches of a partition, and their partitions must be those of OUTPUT.
+    """
+    attribute = pattern.strategy.attribute
+    finer = attribute is not None and not {*pattern.equivalences} <= {attribute}
+    return len(pattern.branches()) == 1 and not (pattern.negated or finer)
+
+
+@cache
+def warm_up(engine: Callable[..., AutomatonEngine]) -> None:
+    """Compile the kernels, or load them from the disk cache, so that no timed run does.
+
+    Parameters
+    ----------
+    engine : callable
+        :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
+    """
+    events = pd.DataFrame({"type": list("ABB"), "time": range(3), "x": [1.0, 2.0, 3.0]})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, KL(B b)) WHERE [x] WITHIN 9 units")
+    (plan,) = automaton(pattern).parts
+    for reports in (False, True):
+        task = BranchTask(
+            branches=[pattern],
+            trees=[plan],
+            placements=[()],
+            written=pattern.positive_names,
+            reader=NumericReader(),
+            reports=reports,
+            limit=99,
+            timed=False,
+            watched=False,
+        )
+        engine(task).run(stream, 0, ended=True)

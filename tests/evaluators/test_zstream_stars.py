@@ -1,0 +1,121 @@
+"""ZStream's counts of records that are stars: nothing is made, and metrics are as if it were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.zstream import engine
+from cepbench.evaluators.zstream.assembly import Assembly
+from cepbench.evaluators.zstream.operators import Operators
+from cepbench.evaluators.zstream.stars import Stars
+from cepbench.evaluators.zstream.zstream import warm_up
+from cepbench.kernels.zstream import bounds
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.plans.model import TreePlan
+from tests.evaluators.strategies import TYPES, event_frames, stream_of, tree_plans
+from tests.naive.matcher import naive_matches
+
+pytestmark = pytest.mark.kernel
+
+
+@st.composite
+def stars(draw: st.DrawFn) -> Pattern:
+    """Three variables without conditions, or four whose conditions mention one of them."""
+    names = "abcd"[: draw(st.sampled_from([3, 4, 4, 4]))]
+    items = ", ".join(f"{draw(st.sampled_from(TYPES[:3]))} {name}" for name in names)
+    conditions = []
+    if len(names) == 4:
+        centre = draw(st.sampled_from(names))
+        for other in set(names) - {centre}:
+            for column in draw(st.sampled_from(["", "", "x", "y", "xy"])):
+                operator = draw(st.sampled_from(["<", "<=", ">", "!="]))
+                conditions.append(f"{centre}.{column} {operator} {other}.{column}")
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    return parse(f"PATTERN SEQ({items}) {where}WITHIN {draw(st.integers(3, 12))} units")
+
+
+@given(data=st.data())
+def test_stars_are_counted_as_records_would_be(data: st.DataObject) -> None:
+    """Matches are the naive twin's, and nodes those of the run that makes all records."""
+    pattern = data.draw(stars())
+    events = data.draw(event_frames(TYPES[:3]))
+    plan = data.draw(tree_plans(pattern.positive_names))
+    stream, expected = stream_of(events), len(naive_matches(pattern, events))
+
+    def run(output: str, size: int) -> Any:
+        options = {"batch_size": size}
+        return evaluate(pattern, stream, plan, evaluator="zstream", output=output, options=options)
+
+    for size in (1, 4, 100):
+        counted = run("count", size)
+        with pytest.MonkeyPatch.context() as patch:
+            # Bushy plans as they are given, and all records.
+            patch.setattr(engine, "operators_of", lambda *its, **how: [Operators(*its, **how)])
+            patch.setattr(Operators, "_can_count_last", lambda _: False)
+            made = run("arrow", size)
+        assert counted.metrics.matches == expected
+        columns = ["variables", "created", "mean_stored", "peak_stored"]
+        pd.testing.assert_frame_equal(
+            counted.nodes[columns].iloc[:-1], made.nodes[columns].iloc[:-1]
+        )
+        for name in ("partial_matches_created", "mean_partial_matches", "peak_partial_matches"):
+            assert getattr(counted.metrics, name) == getattr(made.metrics, name)
+    if len(stream):
+        detector = Detector(pattern, plan, evaluator="zstream", output="count")
+        found = 0
+        for batch in stream.batches(data.draw(st.integers(1, len(stream)))):
+            found += detector.push(batch)
+            detector = Detector.restore(detector.snapshot())
+        assert found + detector.flush() == expected
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [((("i", "s"), "o"), "g"), ("i", ("s", ("o", "g"))), (("i", "s"), ("o", "g")), ("i", (("s", "o"), "g"))],
+)  # fmt: skip
+def test_no_record_of_query_6_is_made(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Query 6 of [mei2009]_ along its four plans, with many events in a window."""
+    rng = np.random.default_rng(6)
+    kinds, x, window = rng.choice(list("ISOG"), 400), rng.random(400), 300
+    i, s, o, g = (np.flatnonzero(kinds == kind) for kind in "ISOG")
+    before = (s[:, None] < o) & (x[s][:, None] < x[o])
+    after = (o[:, None] < g) & (x[o][:, None] > x[g])
+    within = np.subtract.outer(g, i) <= window
+    expected = int((((i[:, None] < s) @ before.astype(int)) * (after @ within.astype(int)).T).sum())
+    events = pd.DataFrame({"type": kinds, "time": range(400), "x": x})
+    warm_up()
+    monkeypatch.delattr(Assembly, "_evaluate")
+    found = evaluate(
+        "PATTERN SEQ(I i, S s, O o, G g) WHERE o.x > s.x AND o.x > g.x WITHIN 300 units",
+        stream_of(events), TreePlan(tree), evaluator="zstream", output="count",
+        options={"batch_size": 150},
+    )  # fmt: skip
+    assert found.metrics.matches == expected > 0
+
+
+def test_of_two_spokes_the_rarer_one_is_taken() -> None:
+    found = Stars([(0, 1), (0, 1, 2)], window=9, comparisons={})
+    star = found.cheapest([1000, 10, 20], share=0.5)[-1][0]
+    assert {star.centre, star.spoke.leaf} == {1, 2}
+
+
+@given(data=st.data())
+def test_first_rows(data: st.DataObject) -> None:
+    """Against a binary search, with leaves of about one size and of very different ones."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    sizes = [data.draw(st.sampled_from([0, 1, 2, 30, 100, 600])) for _ in range(2)]
+    times, others = (np.sort(rng.integers(0, 300, size)) for size in sizes)
+    first = data.draw(st.integers(0, len(others)))
+    shift = data.draw(st.integers(-40, 40))
+    found = np.empty(len(times), np.int32)
+    bounds.first_rows(times, others, first, shift, found)
+    assert found.tolist() == np.maximum(first, np.searchsorted(others, times + shift)).tolist()
