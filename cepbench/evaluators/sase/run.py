@@ -15,7 +15,7 @@ from cepbench.automata.compilation import automaton
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
-from cepbench.evaluators.protocol import Task
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Metrics, RunCounts
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.kernels import counts
@@ -85,6 +85,32 @@ class AutomatonRun(PlanRun):
                 seconds_buffer=float(buffer),
             ),
         )
+
+
+def evaluator_of_automata(
+    name: str, runs: Callable[[Task], AutomatonRun], **declared: Any
+) -> Evaluator:
+    """The declaration of an engine of automata.
+
+    Parameters
+    ----------
+    name : str
+    runs : callable
+        Task → run.
+    **declared
+        What not all of these engines declare; see :class:`Evaluator`.
+    """
+    return Evaluator(
+        name,
+        runs,
+        kinds=("automaton",),
+        without_plan=True,
+        constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
+        strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
+        snapshots=True,
+        source="[agrawal2008]_",
+        **declared,
+    )
 
 
 def _prunes(pattern: Pattern) -> bool:

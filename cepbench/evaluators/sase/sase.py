@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.matches import Found
-from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.engine import SaseEngine
-from cepbench.evaluators.sase.run import AutomatonRun
+from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -58,14 +58,4 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
-SASE = Evaluator(
-    "sase",
-    SaseRun,
-    kinds=("automaton",),
-    without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
-    outputs=("matches", "count", "compressed"),
-    strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
-    snapshots=True,
-    source="[agrawal2008]_",
-)
+SASE = evaluator_of_automata("sase", SaseRun, outputs=("matches", "count", "compressed"))

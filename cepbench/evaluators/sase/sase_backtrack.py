@@ -22,10 +22,10 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
-from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.partitions import Partitions
-from cepbench.evaluators.sase.run import AutomatonRun
+from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.match_graph.graph import empty_graph, reclaim, with_room
@@ -212,14 +212,4 @@ class BacktrackRun(AutomatonRun):
         super().__init__(task, BacktrackEngine)
 
 
-SASE_BACKTRACK = Evaluator(
-    "sase-backtrack",
-    BacktrackRun,
-    kinds=("automaton",),
-    without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
-    strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
-    snapshots=True,
-    prunes_output=True,
-    source="[agrawal2008]_",
-)
+SASE_BACKTRACK = evaluator_of_automata("sase-backtrack", BacktrackRun, prunes_output=True)

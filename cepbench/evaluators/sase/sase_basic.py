@@ -19,10 +19,10 @@ import numpy as np
 from cepbench.evaluators.graph_matches import written_chunks
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
-from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.partitions import Partitions
-from cepbench.evaluators.sase.run import AutomatonRun
+from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.sase import sase_basic as kernel
 from cepbench.kernels.sase import tables, versioned_buffer
@@ -198,14 +198,4 @@ class BasicRun(AutomatonRun):
         super().__init__(task, BasicEngine)
 
 
-SASE_BASIC = Evaluator(
-    "sase-basic",
-    BasicRun,
-    kinds=("automaton",),
-    without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
-    strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
-    snapshots=True,
-    prunes_output=True,
-    source="[agrawal2008]_",
-)
+SASE_BASIC = evaluator_of_automata("sase-basic", BasicRun, prunes_output=True)
