@@ -8,7 +8,7 @@ STUDY = Study(
     "agrawal2008",
     Path(__file__).parent,
     notebooks=(
-        "figure_8a_table_2", "figure_8b_8c", "figure_8d", "figure_8e", "figure_8f",
+        "automaton", "figure_8a_table_2", "figure_8b_8c", "figure_8d", "figure_8e", "figure_8f",
         "figure_8g_table_3", "price_increase",
     ),
 )  # fmt: skip

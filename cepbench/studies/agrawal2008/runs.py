@@ -8,13 +8,19 @@ of plan generators, and a run that of a pattern, so that intervals are over runs
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from cepbench.analysis.averages import MEDIAN, RESAMPLES, averages
+from cepbench.analysis.cost_fit import cost_fit
 from cepbench.analysis.summary import groups_of
+from cepbench.studies.agrawal2008.printed import PROTOTYPE
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -44,13 +50,17 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         events of a symbol), the columns of :class:`cepbench.evaluators.result.RunCounts`, and
 
         - ``match_length``: events of a match, averaged;
+        - ``simultaneous_runs``: runs that are there at a time step, averaged. An event is read by
+          those of its symbol only, one of :data:`SYMBOLS` that are equally frequent. The paper does
+          not say whether Table 2 counts both symbols' runs; these have its values;
         - ``merged_percent``: of the runs that are there at a time step where none are merged, the
           share that needs no run of its own where they are; of the merging engine, and missing
           without the basic one beside it. Table 3 does not define its percentage; this one has its
           values;
-        - ``matching_percent``, ``construction_percent``: shares of the time of both;
-        - ``reprocessed_per_event``: how often an event is read again;
-        - ``seconds_per_matched_event``: time divided by the output complexity.
+        - ``matching``, ``matching_and_construction``: seconds of the moves of runs with the updates
+          of the buffer, and of these with the construction of matches;
+        - ``matching_percent``, ``construction_percent``: their shares in both;
+        - ``reprocessed_per_event``: how often an event is read again.
     """
     counted = [json.loads(text) if isinstance(text, str) else {} for text in results["details"]]
     runs = pd.concat(
@@ -64,18 +74,21 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     apart = runs[runs["evaluator"] == "sase-basic"].set_index(_RUN)["runs_per_step"]
     beside = apart.reindex(pd.MultiIndex.from_frame(runs[_RUN])).to_numpy()
     merged = 100 * (1 - runs["runs_per_step"] / beside)
-    matching, construction = runs["seconds_matching"], runs["seconds_construction"]
+    matching = runs["seconds_matching"] + runs["seconds_buffer"].fillna(0)
+    both = matching + runs["seconds_construction"]
     events = runs["output_complexity"].where(runs["output_complexity"] > 0)
     return runs.assign(
         query=named.str.replace("star", "*") + runs["strategy"].map(STRATEGIES),
         engine=runs["evaluator"].map(ENGINES),
         window_size=[_units(pattern) // SYMBOLS for pattern in runs["pattern"]],
         match_length=events / runs["matches"].astype(float),
+        simultaneous_runs=SYMBOLS * runs["runs_per_step"],
         merged_percent=merged.where(runs["evaluator"] == "sase"),
-        matching_percent=100 * matching / (matching + construction),
-        construction_percent=100 * construction / (matching + construction),
+        matching=matching,
+        matching_and_construction=both,
+        matching_percent=100 * matching / both,
+        construction_percent=100 * runs["seconds_construction"] / both,
         reprocessed_per_event=runs["events_reprocessed"] / runs["events"].astype(float),
-        seconds_per_matched_event=runs["seconds"] / events,
     )
 
 
@@ -175,7 +188,21 @@ def summary_of(
     return found.assign(size=pd.array([pd.NA] * len(found), "Int64"), engine="")
 
 
-def table_of(runs: pd.DataFrame, *metrics: str) -> pd.DataFrame:
+_WORDS = {
+    "merged_percent": "runs merged (%)",
+    "matching_percent": "matching (%)",
+    "construction_percent": "construction (%)",
+    "seconds_buffer": "updates of the buffer (s)",
+    "reprocessed_per_event": "times that an event is read again",
+    "output_complexity": "events in all matches",
+}
+
+
+def table_of(
+    runs: pd.DataFrame,
+    *metrics: str,
+    printed: Mapping[str, Mapping[str, Sequence[float]]] = MappingProxyType({}),
+) -> Styler:
     """Medians over runs: metrics and series in rows, settings in columns, in the order of the runs.
 
     Parameters
@@ -183,19 +210,36 @@ def table_of(runs: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     runs : DataFrame
         As :func:`figure_runs` returns it.
     *metrics : str
+    printed : mapping of str to mapping
+        Metric → series → the paper's numbers, a setting each; they stand below those measured.
     """
     cells = runs.groupby(["generator", "pattern_set"])
     settings, series = (list(runs[name].unique()) for name in ("pattern_set", "generator"))
-    parts = {
-        f"{metric.replace('_', ' ')} {name}": cells[metric].median().loc[name].reindex(settings)
-        for metric in metrics
-        for name in series
-    }
-    return pd.DataFrame(parts).T.rename_axis(columns=None)
+    rows: dict[str, Any] = {}
+    for metric in metrics:
+        words = _WORDS.get(metric, metric.replace("_", " "))
+        for name in series:
+            rows[f"{words}, {name}"] = cells[metric].median().loc[name].reindex(settings).to_numpy()
+            if name in printed.get(metric, {}):
+                rows[f"{words}, {name}, in the paper"] = printed[metric][name]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=settings).style.format(number)
 
 
-def compared(runs: pd.DataFrame, over: str, under: str) -> str:
-    """By what factors one series is faster than another, from the least to the greatest.
+def number(value: float) -> str:
+    """A number of a table: whole from a hundred on, else with three digits."""
+    return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+#: Rows of :func:`speedups` → columns of :func:`runs_of`.
+_TIMES = {
+    "all": "seconds",
+    "matching and construction": "matching_and_construction",
+    "matching": "matching",
+}
+
+
+def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
+    """By what factors one series is faster than another: medians over runs.
 
     Parameters
     ----------
@@ -203,11 +247,85 @@ def compared(runs: pd.DataFrame, over: str, under: str) -> str:
         As :func:`figure_runs` returns it.
     over, under : str
         Two series.
+
+    Returns
+    -------
+    DataFrame
+        Settings in columns; rows ``all``, ``matching and construction``, ``matching``: with all that
+        a run takes, without the reading of events and the tests of each by itself, and without the
+        construction of matches, too.
     """
-    speed = runs.groupby(["pattern_set", "generator"], sort=False)["events_per_second"].median()
-    wide = speed.unstack("generator")
-    ratios = (wide[over] / wide[under]).dropna().sort_values()
+    medians = runs.groupby(["generator", "pattern_set"], sort=False)[list(_TIMES.values())].median()
     return (
-        f"{over.capitalize()} has between {ratios.iloc[0]:.3g} ({ratios.index[0]}) and "
-        f"{ratios.iloc[-1]:.3g} ({ratios.index[-1]}) times the throughput of {under}."
+        (medians.loc[under] / medians.loc[over])
+        .dropna()
+        .T.set_axis(list(_TIMES))
+        .rename_axis(columns=None)
     )
+
+
+def compared(runs: pd.DataFrame, over: str, under: str) -> str:
+    """By what factors one series is faster than another, from the least to the greatest.
+
+    Parameters
+    ----------
+    runs, over, under
+        As :func:`speedups` takes them.
+    """
+    its = speedups(runs, over, under)
+
+    def span(row: str) -> str:
+        ratios = its.loc[row].sort_values()
+        ends = [(ratios.iloc[k], ratios.index[k].replace("*", r"\*")) for k in (0, -1)]
+        return " and ".join(f"{ratio:.3g} ({setting})" for ratio, setting in ends)
+
+    return (
+        f"{over.capitalize()} has between {span('all')} times the throughput of {under}; in matching "
+        f"alone, it is between {span('matching')} times as fast."
+    )
+
+
+def beside_the_prototype(runs: pd.DataFrame) -> str:
+    """Throughput of the slowest and of the fastest setting beside that of the paper's prototype.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it, of one series.
+    """
+    speed = runs.groupby("pattern_set", sort=False)["events_per_second"].median().sort_values()
+    return (
+        f"The slowest query, {speed.index[0]}, has a throughput of {speed.iloc[0]:,.0f} events per "
+        f"second, the fastest, {speed.index[-1]}, of {speed.iloc[-1]:,.0f}: "
+        f"{speed.iloc[0] / PROTOTYPE:,.0f} and {speed.iloc[-1] / PROTOTYPE:,.0f} times the "
+        f"{PROTOTYPE:,} that the paper's prototype exceeds, with runs merged, on its expensive "
+        "queries."
+    )
+
+
+def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFrame:
+    """The power of one column that another follows, by series, with a 95 % interval.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it.
+    x, y : str
+        Columns of positive numbers.
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    DataFrame
+        Series in rows; ``exponent``, ``from``, ``to``.
+    """
+    fitted = cost_fit(
+        runs.assign(log_cost=np.log(runs[x].astype(float))),
+        y,
+        ["generator"],
+        fixed="pattern_set",
+        seed=seed,
+    ).set_index("generator")
+    shown = fitted[["exponent", "exponent_low", "exponent_high"]]
+    return shown.set_axis(["exponent", "from", "to"], axis="columns").rename_axis(None)
