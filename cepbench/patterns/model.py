@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -128,13 +129,16 @@ ANY = Strategy("any")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN: the largest difference between two timestamps of a match (inclusive).
+    """WITHIN: the largest difference between two timestamps of a match.
 
     ``unit`` is a key of :data:`NANOSECONDS`, or ``units`` for ticks of an integer time column.
+    ``exclusive``, written ``WITHIN < amount unit``, excludes the difference ``amount`` itself: the
+    half-open window of [qi2014]_, section 2.1, which is a closed one that is a tick shorter.
     """
 
     amount: float
     unit: str
+    exclusive: bool = False
 
     def __post_init__(self) -> None:
         choice(self.unit, "the unit of WITHIN", (*NANOSECONDS, "units"), PatternError)
@@ -146,6 +150,11 @@ class Window:
                 f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
                 f"{largest} {self.unit}"
             )
+        if self.length < 0:
+            raise PatternError(
+                f"WITHIN {self} is empty: no two timestamps differ by less than 0; write a longer "
+                f"window, or WITHIN {Constant(amount)} {self.unit} without <"
+            )
 
     @property
     def is_datetime(self) -> bool:
@@ -154,8 +163,9 @@ class Window:
 
     @property
     def length(self) -> int:
-        """In nanoseconds, or in ticks for ``units``, rounded down."""
-        return int(round(self.amount * NANOSECONDS.get(self.unit, 1), 6))
+        """The largest difference in nanoseconds, or in ticks for ``units``."""
+        amount = round(self.amount * NANOSECONDS.get(self.unit, 1), 6)
+        return math.ceil(amount) - 1 if self.exclusive else int(amount)
 
     @property
     def seconds(self) -> float:
@@ -163,7 +173,7 @@ class Window:
         return self.length / 1e9 if self.is_datetime else float(self.length)
 
     def __str__(self) -> str:
-        return f"{Constant(self.amount)} {self.unit}"
+        return f"{'< ' if self.exclusive else ''}{Constant(self.amount)} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -305,6 +315,10 @@ class Pattern:
         ``[attr]`` as comparisons, and no RETURN; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return self._branches
+
+    @cached_property
+    def _branches(self) -> tuple[Pattern, ...]:
         return tuple(self.expanded.iter_branches())
 
     def iter_branches(self) -> Iterator[Pattern]:

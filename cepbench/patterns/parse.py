@@ -451,7 +451,16 @@ class _Reader:
 
     def _window(self, tree: Node) -> Window:
         self._window_place = amount = nodes_of(tree)[0]
-        _, *units = tokens_of(tree)
+        signs = [token for token in tokens_of(tree) if token.type == "COMPARE"]
+        if signs not in ([], ["<"]):
+            self._source.fail(
+                PatternSyntaxError,
+                f"WITHIN {signs[0]}; a window is WITHIN < 5 minutes, or WITHIN 5 minutes with the "
+                "difference of 5 minutes itself",
+                signs[0],
+            )
+        self._exclusive = bool(signs)
+        units = names_in(tree)
         value = self._source.constant(amount)
         if isinstance(value, str):
             return self._window_of_text(value, amount, has_unit=bool(units))
@@ -484,7 +493,7 @@ class _Reader:
         if unit.lower() not in _UNITS:
             self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)
         try:
-            return Window(value, _UNITS[unit.lower()])
+            return Window(value, _UNITS[unit.lower()], self._exclusive)
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
 

@@ -128,10 +128,12 @@ def renamed(part: Any, places: dict[str, Variable]) -> Any:
 
 #: Columns of RETURN: an expression, or None for a variable; places of variables; an alias.
 columns = st.lists(st.tuples(expressions | st.none(), pairs, names | st.none()), max_size=2)
-windows = st.builds(
-    Window,
-    st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000)),
-    st.sampled_from([*NANOSECONDS, "units"]),
+amounts = st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000))
+units = st.sampled_from([*NANOSECONDS, "units"])
+windows = st.one_of(
+    st.builds(Window, amounts, units),
+    # No window is shorter than WITHIN < a tick.
+    st.builds(Window, amounts.filter(lambda amount: amount > 1e-3), units, st.just(True)),
 )
 strategies = st.one_of(
     st.just(ANY),
