@@ -225,7 +225,7 @@ def table_of(
     return pd.DataFrame.from_dict(rows, orient="index", columns=settings).style.format(number)
 
 
-def number(value: float) -> str:
+def number(value: Any) -> str:
     """A number of a table: whole from a hundred on, else with three digits."""
     return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -255,13 +255,13 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
         a run takes, without the reading of events and the tests of each by itself, and without the
         construction of matches, too.
     """
-    medians = runs.groupby(["generator", "pattern_set"], sort=False)[list(_TIMES.values())].median()
-    return (
-        (medians.loc[under] / medians.loc[over])
-        .dropna()
-        .T.set_axis(list(_TIMES))
-        .rename_axis(columns=None)
+    ahead, behind = (
+        runs[runs["generator"] == name]
+        .groupby("pattern_set", sort=False)[[*_TIMES.values()]]
+        .median()
+        for name in (over, under)
     )
+    return (behind / ahead).dropna().rename_axis(None).set_axis([*_TIMES], axis="columns").T
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:
@@ -275,7 +275,7 @@ def compared(runs: pd.DataFrame, over: str, under: str) -> str:
     its = speedups(runs, over, under)
 
     def span(row: str) -> str:
-        ratios = its.loc[row].sort_values()
+        ratios = its.T[row].sort_values()
         ends = [(ratios.iloc[k], ratios.index[k].replace("*", r"\*")) for k in (0, -1)]
         return " and ".join(f"{ratio:.3g} ({setting})" for ratio, setting in ends)
 
@@ -297,7 +297,7 @@ def beside_the_prototype(runs: pd.DataFrame) -> str:
     return (
         f"The slowest query, {speed.index[0]}, has a throughput of {speed.iloc[0]:,.0f} events per "
         f"second, the fastest, {speed.index[-1]}, of {speed.iloc[-1]:,.0f}: "
-        f"{speed.iloc[0] / PROTOTYPE:,.0f} and {speed.iloc[-1] / PROTOTYPE:,.0f} times the "
+        f"{number(speed.iloc[0] / PROTOTYPE)} and {number(speed.iloc[-1] / PROTOTYPE)} times the "
         f"{PROTOTYPE:,} that the paper's prototype exceeds, with runs merged, on its expensive "
         "queries."
     )
