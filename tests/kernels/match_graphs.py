@@ -153,7 +153,7 @@ def repeated_roots(draw: st.DrawFn) -> tuple[Drawn, list[bool], np.ndarray, np.n
         node = drawn.add_event(position, item, before)
         if item == last:
             roots.append(node)
-            earliest.append(draw(st.integers(0, max(0, position - 1))))
+            earliest.append(draw(st.sampled_from([0, 0, position // 2])))
         if move == "begin":
             node = drawn.add_union(node, reached[item])
         reached[item] = node

@@ -53,8 +53,9 @@ def test_matches_are_enumerated_as_listed(
 @given(
     drawn=repeated_roots(),
     first_chunk=st.sampled_from([4, 5, 6, 7, 1000]),
-    members=st.integers(1, 9),
+    members=st.integers(1, 3),
 )
+@examples(100)
 def test_roots_of_one_run_are_enumerated_as_each_by_itself(
     drawn: tuple[Drawn, list[bool], np.ndarray, np.ndarray], first_chunk: int, members: int
 ) -> None:
