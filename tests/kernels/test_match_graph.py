@@ -136,6 +136,20 @@ def test_long_matches_are_enumerated() -> None:
     assert BranchMatches(["v0"], [chunk]).rows() == [(tuple(range(3000)),)]
 
 
+def test_marks_of_an_earlier_enumeration_are_checked() -> None:
+    """Backwards, the number of a root is that of another one before."""
+    drawn, roots = Drawn(), [graphs.NONE]
+    for position in range(6):
+        roots.append(drawn.add_event(position, 0, roots[-1]))
+    for order in (1, -1):
+        its = np.array(roots[1:])[::order]
+        (chunk,) = graph_chunks(drawn.graph, its, np.zeros(6, np.int64), variables_of([True]))
+        assert (
+            BranchMatches(["v0"], [chunk]).rows()
+            == [(tuple(range(n)),) for n in range(1, 7)][::order]
+        )
+
+
 def test_memory_is_that_of_a_window() -> None:
     graph = graphs.empty_graph(256)
     reached = [graphs.NONE] * 3
