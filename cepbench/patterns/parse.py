@@ -34,7 +34,9 @@ from cepbench.patterns.model import (
     OUTPUTS,
     STRATEGIES,
     Clause,
+    Grouping,
     Kind,
+    MatchAggregate,
     Pattern,
     Returned,
     Strategy,
@@ -96,9 +98,9 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output WITHIN amount
-        unit RETURN value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and
-        KL; WHERE, STRATEGY, OUTPUT and RETURN are optional.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output GROUP BY key, …
+        AGG aggregate, … WITHIN amount unit RETURN value AS name, …``; SEQ, AND and OR may be nested,
+        items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
     dialect : {"zstream", "sase+"}, optional
@@ -126,11 +128,11 @@ def parse(
         If the text does not follow the grammar.
     PatternNameError
         For an unknown variable, unit, strategy or parameter, a variable of two items of one
-        branch, two columns of one name, and an unused parameter.
+        branch, two columns of one name, an unknown aggregate, and an unused parameter.
     PatternOperatorError
         For NOT and KL over operators, a pattern or branch of negated items only, indices and
         aggregates of variables that are not Kleene ones, conditions between two negated variables,
-        and RETURN of what has no value for a match.
+        and RETURN, GROUP BY and AGG of what has no value for a match.
     UnsatisfiablePatternError
         If it cannot match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
     UnsupportedPatternError
@@ -250,7 +252,7 @@ class _Reader:
         self._structures = StructureReader(source, closure, classes)
         self._clauses: dict[Clause, Node] = {}
         self._equivalences: dict[str, Node] = {}
-        self._returned: dict[Returned, Node] = {}
+        self._values: dict[Returned | Grouping | MatchAggregate, Node] = {}
         self._root: Node | None = None
 
     def pattern(self, tree: Node) -> Pattern:
@@ -284,6 +286,8 @@ class _Reader:
             output = self._output(names_in(parts["output"])[0])
         window = self._window(parts["within"])
         returns = self._returns(parts["returning"], reader) if "returning" in parts else ()
+        group_by = self._group_by(parts["grouping"]) if "grouping" in parts else ()
+        aggregates = self._aggregates(parts["aggregation"]) if "aggregation" in parts else ()
         self._source.check_parameters_used()
         with self.errors_with_places():
             return Pattern(
@@ -294,6 +298,8 @@ class _Reader:
                 returns,
                 tuple(self._equivalences),
                 output,
+                group_by,
+                aggregates,
             )
 
     @contextlib.contextmanager
@@ -308,8 +314,8 @@ class _Reader:
             place = self._root
             if isinstance(error.culprit, Clause):
                 place = self._clauses.get(error.culprit) or self._equivalence(error.culprit)
-            elif isinstance(error.culprit, Returned):
-                place = self._returned[error.culprit]
+            elif isinstance(error.culprit, Returned | Grouping | MatchAggregate):
+                place = self._values[error.culprit]
             elif isinstance(error.culprit, Variable):
                 place = self._structures.places[error.culprit.name]
             elif isinstance(error.culprit, Window):
@@ -363,7 +369,25 @@ class _Reader:
                         keyword,
                     )
             found.append(Returned(value, alias))
-            self._returned[found[-1]] = part
+            self._values[found[-1]] = part
+        return tuple(found)
+
+    def _group_by(self, tree: Node) -> tuple[Grouping, ...]:
+        for part in nodes_of(tree):
+            *variable, attribute = map(name_of, names_in(part))
+            self._values.setdefault(Grouping(attribute, *variable), part)
+        return tuple(key for key in self._values if isinstance(key, Grouping))
+
+    def _aggregates(self, tree: Node) -> tuple[MatchAggregate, ...]:
+        found = []
+        for part in nodes_of(tree):
+            function, *inside = tokens_of(part)
+            names = [name_of(token) for token in inside if token.type in ("NAME", "QUOTED")]
+            try:
+                found.append(MatchAggregate(function.upper(), *names))
+            except PatternError as error:
+                self._source.fail(type(error), str(error), part)
+            self._values[found[-1]] = part
         return tuple(found)
 
     # -- strategy -------------------------------------------------------------------------------
