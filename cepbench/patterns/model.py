@@ -340,6 +340,10 @@ class Pattern:
         ``[attr]`` as comparisons, and no RETURN, GROUP BY and AGG; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return self._branches
+
+    @cached_property
+    def _branches(self) -> tuple[Pattern, ...]:
         return tuple(self.expanded.iter_branches())
 
     def iter_branches(self) -> Iterator[Pattern]:
