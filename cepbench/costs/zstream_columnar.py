@@ -115,7 +115,7 @@ class ZStreamColumnar(CostModel):
         return self._sizes.log_cards(problem, sets) + np.log(np.maximum(sets.sum(axis=1), 1))
 
     def _log_rotated(self, problem: PlanningProblem, left: np.ndarray, right: np.ndarray) -> float:
-        """ln of the cost of the root's children, one of which is a pair."""
+        """ln of the cost of the root's children, one of which is a pair, or the dearer of two."""
         found = []
         for pair, other in ((left, right), (right, left)):
             if pair.sum() != 2:
@@ -127,7 +127,8 @@ class ZStreamColumnar(CostModel):
                 visited = float(self._log_records(problem, with_one).min()) + math.log(VISITED)
             costs = looked_at + math.log(BIT), records + math.log(MADE), visited
             found.append(float(np.logaddexp.reduce(costs)))
-        return min(found)
+        # The engine chooses once, by the first events, and a stream may change.
+        return max(found)
 
 
 def _log(weights: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ def listed(problem: CostedProblem, tree: Any, *, is_root: bool = True) -> float:
         return total + weights.VISITED * sum(records(problem, child) for child in composite)
     if not pairs:
         return total + weights.MADE * sum(records(problem, child) for child in composite)
-    return total + min(
+    return total + max(
         weights.BIT * records(problem, pair)
         + weights.MADE * records(problem, other)
         + weights.VISITED * min(records(problem, (other, one)) for one in pair)
