@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,27 @@ from cepbench.streams.numeric import NumericReader
 Chunks = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
+class NodeGroup(Protocol):
+    """A group that an engine may form at a node below the root [mei2009]_, section 4.4.5: KSEQ.
+
+    It is a function of the node's events. So no record has to carry it: those without a group that
+    meets the conditions on it are dropped, and it is formed again for each match.
+    """
+
+    def is_formed_at(self, names: AbstractSet[str]) -> bool:
+        """Whether it is formed at or below the node over some plain variables."""
+
+    def is_in(self, names: Sequence[str], positions: np.ndarray) -> np.ndarray:
+        """Whether records have a group, shape (records,).
+
+        Parameters
+        ----------
+        names : sequence of str
+            The variables of the node where it is formed, one for each column.
+        positions : ndarray of int64, shape (columns, records)
+        """
+
+
 @dataclass(frozen=True)
 class BranchTask:
     """The task of one engine in a run.
@@ -40,6 +62,8 @@ class BranchTask:
         A plan for each, or the order that an engine without plans always evaluates in.
     placements : sequence of Placements
         The nodes at which each plan checks negated variables, if it says so.
+    groups : sequence of NodeGroup
+        Those of a single branch that restrict its matches; an engine may ignore them.
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
@@ -63,6 +87,7 @@ class BranchTask:
     limit: int
     timed: bool
     watched: bool
+    groups: Sequence[NodeGroup] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,17 @@ all negations, test the finished rows. Where no other variable chooses the event
 range of the candidates: its ends and its aggregates are read in place, conditions on it alone are
 tested once for each run of so many events, and its events are copied only to be shown.
 
-Differs from the paper: a group is formed at the root of the plan, where all plain variables are
-bound, not at the node where its neighbours meet; so negations, wherever the plan places them, are
-checked there too.
+Differs from the paper: groups are added to matches, not to the records of the node where their
+neighbours meet, which are only tested for having one, by engines that read
+:attr:`~cepbench.evaluators.plan_runs.engine.BranchTask.groups`. Negations, wherever the plan places
+them, are checked on the finished rows too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -37,6 +39,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
+from cepbench.patterns.negations import Check
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -263,11 +266,18 @@ class _Branch:
         joins = branch.without((*branch.groups, *branch.negated)) if self.completes else branch
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive
+        (placements,) = task.placements
+        placed = dict(placements)
+        self._node_groups = [
+            FormedGroup(branch, group, placed.get(group.name, ()), task.reader)
+            for group in branch.groups
+        ]
         self.inner = engine(
             replace(
                 task,
                 branches=[plain],
-                placements=[()] if self.completes else task.placements,
+                placements=[() if self.completes else placements],
+                groups=[group for group in self._node_groups if not group.is_always_there],
                 written=plain.positive_names,
                 reports=True,
             )
@@ -288,6 +298,8 @@ class _Branch:
         ended: bool,
     ) -> BranchMatches:
         """Process a batch of events; returns the matches that are complete."""
+        for group in self._node_groups:
+            group.read(recent)
         (plain,) = self.inner.run(batch, first_position, ended=ended).matches
         assert plain is not None
         if not self.completes:
@@ -312,6 +324,54 @@ def _due(
     window = events.branch.window.length
     passed = events.time_of(matches.first_positions()) + window < events.now
     return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
+
+
+class FormedGroup:
+    """A group as engines form it below the root, see :class:`NodeGroup`.
+
+    Parameters
+    ----------
+    branch : Pattern
+    group : Variable
+    placed : sequence of str
+        Variables below the node where the plan places it.
+    reader : NumericReader
+    """
+
+    def __init__(
+        self, branch: Pattern, group: Variable, placed: Sequence[str], reader: NumericReader
+    ) -> None:
+        self._branch, self._group, self._reader = branch, group, reader
+        self._placed = frozenset(placed)
+        self._check = Check.of(branch, group.name)
+        self._recent: RecentEvents | None = None
+        self._events: Events | None = None
+
+    @property
+    def is_always_there(self) -> bool:
+        """Whether every record has one: it may be empty, and no condition tests it."""
+        return self._group.size == "*" and not any(
+            self._group.name in clause.variables and not clause.is_elementwise
+            for clause in self._branch.conditions
+        )
+
+    def is_formed_at(self, names: AbstractSet[str]) -> bool:
+        """See :meth:`NodeGroup.is_formed_at`."""
+        return self._placed <= names and self._check.is_exact_at(names)
+
+    def read(self, recent: RecentEvents) -> None:
+        """Choose among these events from now on."""
+        self._recent, self._events = recent, None
+
+    def is_in(self, names: Sequence[str], positions: np.ndarray) -> np.ndarray:
+        """See :meth:`NodeGroup.is_in`."""
+        recent = self._recent
+        assert recent is not None
+        if self._events is None:
+            others = (v for v in self._branch.variables if v.name not in {*names, self._group.name})
+            branch = self._branch.without(others)
+            self._events = Events(branch, recent.stream, recent.first, self._reader)
+        return self._events.have_groups(BranchMatches(names, [list(positions)]))
 
 
 @dataclass(frozen=True)
@@ -364,6 +424,11 @@ class Events:
             found[variable.name] = rows + self.first
         return found
 
+    @cached_property
+    def _times(self) -> dict[str, np.ndarray]:
+        """The times of the candidates."""
+        return {name: self.time_of(positions) for name, positions in self._candidates.items()}
+
     # -- groups ---------------------------------------------------------------------------------
 
     def blocks(self, plain: BranchMatches) -> Iterator[BranchMatches]:
@@ -382,8 +447,20 @@ class Events:
         for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
             yield plain.taken(rows)
 
+    def have_groups(self, plain: BranchMatches) -> np.ndarray:
+        """Whether all conditions on groups hold for some choice of them, shape (matches,)."""
+        found = [np.zeros(0, bool)]
+        for block in self.blocks(plain):
+            found.append(np.zeros(len(block), bool))
+            found[-1][self._formed(block)[1]] = True
+        return np.concatenate(found)
+
     def with_groups(self, plain: BranchMatches) -> BranchMatches:
         """The matches with every choice of groups, as far as all conditions on them hold."""
+        return self._formed(plain)[0]
+
+    def _formed(self, plain: BranchMatches) -> tuple[BranchMatches, np.ndarray]:
+        """What :meth:`with_groups` returns, and for each the number of the match it comes from."""
         bound: dict[str, Column] = dict(zip(plain.names, plain.columns, strict=True))
         #: Of each row so far the match that it comes from, and of each group its set.
         match = np.arange(len(plain))
@@ -407,7 +484,7 @@ class Events:
         for clause in self._testing:
             if clause not in tested:
                 kept &= self._holds(found, clause, rows)
-        return found if kept.all() else found.taken(np.flatnonzero(kept))
+        return (found, match) if kept.all() else (found.taken(np.flatnonzero(kept)), match[kept])
 
     @cached_property
     def _testing(self) -> list[Clause]:
@@ -506,7 +583,7 @@ class Events:
         latest: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The range of candidates between some times, and in the window with some others."""
-        times = self.time_of(self._candidates[name])
+        times = self._times[name]
         window = self.branch.window.length
         first = reduce(np.maximum, (time + 1 for time in after), latest - window)
         last = reduce(np.minimum, (time - 1 for time in before), earliest + window)
@@ -517,7 +594,10 @@ class Events:
         """The events that fit a group, one set a match."""
         start, stop = self._range(plain, group)
         if self._is_range(group):
-            return RangeColumn(start, stop - start, self._candidates[group.name])
+            # Only the events that are in one of the groups are read.
+            begin, end = start.min(initial=len(self._times[group.name])), stop.max(initial=0)
+            pool = self._candidates[group.name][begin:end]
+            return RangeColumn(start - begin, stop - start, pool)
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
         places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)

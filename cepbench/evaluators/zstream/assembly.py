@@ -775,6 +775,11 @@ class Assembly:
         for negation in join.negations:
             if not negation.is_late:
                 rows = np.compress(~self.is_negated(negation, join, rows), rows, axis=1)
+        for group in join.groups:
+            self.tallies[node, counts.COMPARED] += rows.shape[1]
+            positions = np.array([its.positions[r] for its, r in zip(leaves, rows, strict=True)])
+            names = self._operators.variables_of(join)
+            rows = np.compress(group.is_in(names, positions), rows, axis=1)
         return rows
 
     def _holds(self, clause: Clause, rows: Mapping[int, np.ndarray]) -> np.ndarray:

@@ -67,7 +67,12 @@ class ZStreamEngine(PlanEngine):
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
         self._alternatives = operators_of(
-            branch, tree, placements=placements, hashing=hashing, reports=task.reports
+            branch,
+            tree,
+            placements=placements,
+            hashing=hashing,
+            reports=task.reports,
+            groups=task.groups,
         )
         self._batch_size = batch_size
         #: Events in the next round.

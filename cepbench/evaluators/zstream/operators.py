@@ -14,6 +14,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
+from cepbench.evaluators.plan_runs.engine import NodeGroup
 from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
@@ -105,6 +106,8 @@ class Join:
     window : bool
         and whether they fit the window.
     negations : list of Negation
+    groups : list of NodeGroup
+        Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     first, last : tuple of int
         Columns that can hold the first, the last event of a record.
     is_kept : bool
@@ -132,6 +135,7 @@ class Join:
     distinct: list[tuple[int, int]] = field(default_factory=list)
     window: bool = False
     negations: list[Negation] = field(default_factory=list)
+    groups: list[NodeGroup] = field(default_factory=list)
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     is_kept: bool = False
@@ -160,7 +164,8 @@ class Join:
     @property
     def is_exact(self) -> bool:
         """Whether no record has to be tested once it is made."""
-        return not (self.clauses or self.order or self.distinct or self.window or self.negations)
+        tests = (self.clauses, self.order, self.distinct, self.window, self.negations, self.groups)
+        return not any(tests)
 
 
 class Operators:
@@ -177,6 +182,7 @@ class Operators:
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
         Whether matches are listed, or only counted.
+    groups : sequence of NodeGroup
 
     Attributes
     ----------
@@ -221,6 +227,7 @@ class Operators:
         placements: Placements = (),
         hashing: bool,
         reports: bool,
+        groups: Sequence[NodeGroup] = (),
     ) -> None:
         self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
         #: Negated variables that are placed above the leaf beside them, as filters.
@@ -254,6 +261,14 @@ class Operators:
         for number, node in enumerate(self._planned.nodes[inner:], inner):
             self.names.append(node.variables)
             self.joins.append(self._join(number, node))
+        for group in groups:
+            # At the root it is formed for each match anyway.
+            lowest = next(
+                (join for join in self.joins if group.is_formed_at({*self.variables_of(join)})),
+                None,
+            )
+            if lowest not in (None, self.joins[-1]):
+                lowest.groups.append(group)
         for join in self.joins:
             children = (join.inner, join.outer)
             for child, sibling_drives in zip(children, join.drives, strict=True):
@@ -262,7 +277,7 @@ class Operators:
 
         checks = [check for node in self._planned.nodes for check in node.checks]
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
-        columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
+        columns = self.variables_of(self.joins[-1])
         self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.has_positions = reports or any(
             join.distinct or any(negation.distinct for negation in join.negations)
@@ -339,8 +354,11 @@ class Operators:
         """The variable of each column of a buffer."""
         if number < len(self.leaves):
             return (self.leaves[number].name,)
-        columns = self.joins[number - len(self.leaves)].columns
-        return tuple(self.leaves[leaf].name for leaf in columns)
+        return self.variables_of(self.joins[number - len(self.leaves)])
+
+    def variables_of(self, join: Join) -> tuple[str, ...]:
+        """The variable of each column of a join's records."""
+        return tuple(self.leaves[leaf].name for leaf in join.columns)
 
     def value(self, derived: Derived) -> int:
         """The number of a column of values of a variable's leaf."""
@@ -534,7 +552,7 @@ class Operators:
                 self.value(value)
 
     def _add_negations(self, join: Join, checks: Sequence[Check]) -> None:
-        names = [self.leaves[leaf].name for leaf in join.columns]
+        names = self.variables_of(join)
         at = {name: place for place, name in enumerate(names)}
         for check in checks:
             found = Negation(self._leaf_of[check.name], is_late=check.is_late)
@@ -576,7 +594,13 @@ class Operators:
 
 
 def operators_of(
-    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
+    pattern: Pattern,
+    tree: Tree,
+    *,
+    placements: Placements,
+    hashing: bool,
+    reports: bool,
+    groups: Sequence[NodeGroup],
 ) -> list[Operators]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
@@ -586,10 +610,13 @@ def operators_of(
     """
 
     def along(tree: Tree) -> Operators:
-        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+        return Operators(
+            pattern, tree, placements=placements, hashing=hashing, reports=reports, groups=groups
+        )
 
     planned = along(tree)
-    if planned.stars or planned.counts_last or isinstance(tree, str):
+    is_settled = planned.stars or planned.counts_last or any(join.groups for join in planned.joins)
+    if is_settled or isinstance(tree, str):
         return [planned]
     left, right = tree
     if isinstance(left, str) or isinstance(right, str):
