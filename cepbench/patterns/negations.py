@@ -16,7 +16,7 @@ from functools import cached_property
 
 from cepbench.arguments import shown
 from cepbench.errors import PlanError, did_you_mean
-from cepbench.patterns.model import Clause, Kind, Pattern
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,18 @@ def groups_formed(
         if inside >= {*placements.get(group.name, ())}
         and Check.of(pattern, group.name).is_exact_at(inside)
     }
+
+
+def negated_apart(pattern: Pattern) -> list[Variable]:
+    """The negated variables of a branch whose check depends on no group and no end of the window."""
+    groups = {group.name for group in pattern.groups}
+    checks = {variable: Check.of(pattern, variable.name) for variable in pattern.negated}
+    return [
+        variable
+        for variable, its in checks.items()
+        if not any(its.within)
+        and groups.isdisjoint(its.mentioned.union(its.after, its.before, its.distinct))
+    ]
 
 
 def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[str]]]) -> None:

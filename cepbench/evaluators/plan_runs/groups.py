@@ -1,15 +1,15 @@
 """Groups: sets of events formed between the plain events of a match [mei2009]_, section 4.4.5.
 
 A plan joins the plain variables; each of its matches is then a row to which the events of the
-groups are added, all of them or each run of so many successive ones. The remaining conditions, and
-all negations, test the finished rows. Where no other variable chooses the events of a group, it is a
+groups are added, all of them or each run of so many successive ones. The remaining conditions
+test the finished rows. Where no other variable chooses the events of a group, it is a
 range of the candidates: its ends and its aggregates are read in place, conditions on it alone are
 tested once for each run of so many events, and its events are copied only to be shown.
 
 Differs from the paper: groups are added to matches, not to the records of the node where their
 neighbours meet, which are only tested for having one, by engines that read
-:attr:`~cepbench.evaluators.plan_runs.engine.BranchTask.groups`. Negations, wherever the plan places
-them, are checked on the finished rows too.
+:attr:`~cepbench.evaluators.plan_runs.engine.BranchTask.groups`. Negations that depend on a group, or
+on the ends of the window, are checked on the finished rows, wherever the plan places them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.patterns.negations import Check
+from cepbench.patterns.negations import Check, negated_apart
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -230,6 +230,7 @@ class _Branch:
     Attributes
     ----------
     branch : Pattern
+        Without the negated items that ``inner`` checks for matches that it does not complete.
     plain : tuple of Variable
         The variables that ``inner`` joins: without groups, all of them.
     inner : Engine
@@ -263,11 +264,18 @@ class _Branch:
             or (bool(self._late) and not waits)
             or (bool(branch.negated) and not negates)
         )
-        joins = branch.without((*branch.groups, *branch.negated)) if self.completes else branch
-        plain = replace(joins, strategy=ANY)
-        self.plain = plain.positive
         (placements,) = task.placements
         placed = dict(placements)
+        joins = branch
+        if self.completes:
+            # Negations that groups do not touch are checked where the plan says.
+            apart = {v.name for v in negated_apart(branch) if negates}
+            left = [v for v in branch.negated if v.name not in apart]
+            joins = branch.without((*branch.groups, *left))
+            self.branch = branch.without(v for v in branch.negated if v.name in apart)
+            placements = tuple(its for its in placements if its[0] in apart)
+        plain = replace(joins, strategy=ANY)
+        self.plain = plain.positive
         self._node_groups = [
             FormedGroup(branch, group, placed.get(group.name, ()), task.reader)
             for group in branch.groups
@@ -276,14 +284,14 @@ class _Branch:
             replace(
                 task,
                 branches=[plain],
-                placements=[() if self.completes else placements],
+                placements=[placements],
                 groups=[group for group in self._node_groups if not group.is_always_there],
                 written=plain.positive_names,
                 reports=True,
             )
         )
         self._reader = task.reader
-        self._prompt = tuple(v for v in branch.negated if v not in self._late)
+        self._prompt = tuple(v for v in self.branch.negated if v not in self._late)
         self._open_ended = open_ended(branch)
         self.waits = bool(self._late) or self._open_ended
         self.forming = no_matches(plain.positive)
