@@ -130,16 +130,45 @@ class Check:
         )
 
 
+@dataclass(frozen=True)
+class PlacedGroup:
+    """A group of a branch, and where a plan forms it.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    name : str
+    placed : frozenset of str
+        The variables that the plan puts below its node; none if it does not place it.
+    """
+
+    pattern: Pattern
+    name: str
+    placed: frozenset[str]
+
+    @property
+    def restricts(self) -> bool:
+        """Whether there are matches without it: it must not be empty, or a condition tests it."""
+        (size,) = (group.size for group in self.pattern.groups if group.name == self.name)
+        return size != "*" or any(
+            self.name in clause.variables and not clause.is_elementwise
+            for clause in self.pattern.conditions
+        )
+
+    def is_formed_at(self, inside: AbstractSet[str]) -> bool:
+        """Whether it is formed at or below the node over some plain variables."""
+        return self.placed <= inside and Check.of(self.pattern, self.name).is_exact_at(inside)
+
+
 def groups_formed(
     pattern: Pattern, inside: AbstractSet[str], placements: Mapping[str, Collection[str]]
 ) -> set[str]:
     """The groups of a branch that are formed at or below the node over some plain variables."""
-    return {
-        group.name
+    places = (
+        PlacedGroup(pattern, group.name, frozenset(placements.get(group.name, ())))
         for group in pattern.groups
-        if inside >= {*placements.get(group.name, ())}
-        and Check.of(pattern, group.name).is_exact_at(inside)
-    }
+    )
+    return {place.name for place in places if place.is_formed_at(inside)}
 
 
 def negated_apart(pattern: Pattern) -> list[Variable]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -39,7 +38,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.patterns.negations import Check, negated_apart
+from cepbench.patterns.negations import PlacedGroup, negated_apart
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -276,16 +275,19 @@ class _Branch:
             placements = tuple(its for its in placements if its[0] in apart)
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive
-        self._node_groups = [
-            FormedGroup(branch, group, placed.get(group.name, ()), task.reader)
+        places = [
+            PlacedGroup(branch, group.name, frozenset(placed.get(group.name, ())))
             for group in branch.groups
         ]
+        self._formed = {
+            place: FormedGroup(place, task.reader) for place in places if place.restricts
+        }
         self.inner = engine(
             replace(
                 task,
                 branches=[plain],
                 placements=[placements],
-                groups=[group for group in self._node_groups if not group.is_always_there],
+                groups=self._formed,
                 written=plain.positive_names,
                 reports=True,
             )
@@ -306,7 +308,7 @@ class _Branch:
         ended: bool,
     ) -> BranchMatches:
         """Process a batch of events; returns the matches that are complete."""
-        for group in self._node_groups:
+        for group in self._formed.values():
             group.read(recent)
         (plain,) = self.inner.run(batch, first_position, ended=ended).matches
         assert plain is not None
@@ -335,49 +337,30 @@ def _due(
 
 
 class FormedGroup:
-    """A group as engines form it below the root, see :class:`NodeGroup`.
+    """The test of records for having a group, see :data:`GroupTest`.
 
     Parameters
     ----------
-    branch : Pattern
-    group : Variable
-    placed : sequence of str
-        Variables below the node where the plan places it.
+    place : PlacedGroup
     reader : NumericReader
     """
 
-    def __init__(
-        self, branch: Pattern, group: Variable, placed: Sequence[str], reader: NumericReader
-    ) -> None:
-        self._branch, self._group, self._reader = branch, group, reader
-        self._placed = frozenset(placed)
-        self._check = Check.of(branch, group.name)
+    def __init__(self, place: PlacedGroup, reader: NumericReader) -> None:
+        self._place, self._reader = place, reader
         self._recent: RecentEvents | None = None
         self._events: Events | None = None
-
-    @property
-    def is_always_there(self) -> bool:
-        """Whether every record has one: it may be empty, and no condition tests it."""
-        return self._group.size == "*" and not any(
-            self._group.name in clause.variables and not clause.is_elementwise
-            for clause in self._branch.conditions
-        )
-
-    def is_formed_at(self, names: AbstractSet[str]) -> bool:
-        """See :meth:`NodeGroup.is_formed_at`."""
-        return self._placed <= names and self._check.is_exact_at(names)
 
     def read(self, recent: RecentEvents) -> None:
         """Choose among these events from now on."""
         self._recent, self._events = recent, None
 
-    def is_in(self, names: Sequence[str], positions: np.ndarray) -> np.ndarray:
-        """See :meth:`NodeGroup.is_in`."""
-        recent = self._recent
+    def __call__(self, names: Sequence[str], positions: np.ndarray) -> np.ndarray:
+        """Whether records of some variables have the group."""
+        recent, branch = self._recent, self._place.pattern
         assert recent is not None
         if self._events is None:
-            others = (v for v in self._branch.variables if v.name not in {*names, self._group.name})
-            branch = self._branch.without(others)
+            kept = {*names, self._place.name}
+            branch = branch.without(v for v in branch.variables if v.name not in kept)
             self._events = Events(branch, recent.stream, recent.first, self._reader)
         return self._events.have_groups(BranchMatches(names, [list(positions)]))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.evaluators.plan_runs.engine import GroupTest
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
 from cepbench.evaluators.zstream.stars import Leg, Star
@@ -23,6 +24,7 @@ from cepbench.kernels.zstream import star as star_kernels
 from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
+from cepbench.patterns.negations import PlacedGroup
 
 _NO_SIZES = np.empty(0, np.int64)
 _NO_POSITIONS = np.empty(0, np.int64)
@@ -76,6 +78,8 @@ class Assembly:
         Whether matches are given as positions.
     code : callable
         Text → its code.
+    groups : mapping of PlacedGroup to GroupTest
+        Of the operators' groups.
 
     Attributes
     ----------
@@ -100,6 +104,7 @@ class Assembly:
         cuts: bool,
         reports: bool,
         code: Callable[[str], float],
+        groups: Mapping[PlacedGroup, GroupTest],
     ) -> None:
         self._operators = operators
         self._leaves = leaves
@@ -108,6 +113,7 @@ class Assembly:
         self._reports = reports
         self._counts_last = operators.counts_last
         self._code = code
+        self._group_tests = groups
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         self.found: list[np.ndarray] = []
@@ -294,7 +300,7 @@ class Assembly:
                 if counted:
                     return empty, _number_of_events(outer, ranges)
                 within = _limits(outer, ranges)
-                size = join_kernels.count_events(outer, ranges, within, sizes)
+                size = join_kernels.count_events(outer, ranges, *within, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
@@ -778,8 +784,8 @@ class Assembly:
         for group in join.groups:
             self.tallies[node, counts.COMPARED] += rows.shape[1]
             positions = np.array([its.positions[r] for its, r in zip(leaves, rows, strict=True)])
-            names = self._operators.variables_of(join)
-            rows = np.compress(group.is_in(names, positions), rows, axis=1)
+            has_group = self._group_tests[group](self._operators.variables_of(join), positions)
+            rows = np.compress(has_group, rows, axis=1)
         return rows
 
     def _holds(self, clause: Clause, rows: Mapping[int, np.ndarray]) -> np.ndarray:
@@ -859,7 +865,7 @@ def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
     """The limits of the rows of the key for each outer record, shape (2, records)."""
     found = np.empty((2, outer.shape[1]), np.int32)
     join_kernels.find_limits(
-        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, found
+        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, *found
     )
     return found
 

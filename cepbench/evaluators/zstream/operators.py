@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, permutations
 
 import numpy as np
 
-from cepbench.evaluators.plan_runs.engine import NodeGroup
 from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
@@ -26,7 +26,7 @@ from cepbench.evaluators.plan_runs.programs import (
 from cepbench.evaluators.zstream.bounds import Bound, Comparison
 from cepbench.evaluators.zstream.stars import Star, Stars
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
-from cepbench.patterns.negations import Check
+from cepbench.patterns.negations import Check, PlacedGroup
 from cepbench.plans.tree import Placements
 
 #: Windows are cut to this, which no two timestamps are apart.
@@ -106,7 +106,7 @@ class Join:
     window : bool
         and whether they fit the window.
     negations : list of Negation
-    groups : list of NodeGroup
+    groups : list of PlacedGroup
         Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     first, last : tuple of int
         Columns that can hold the first, the last event of a record.
@@ -135,7 +135,7 @@ class Join:
     distinct: list[tuple[int, int]] = field(default_factory=list)
     window: bool = False
     negations: list[Negation] = field(default_factory=list)
-    groups: list[NodeGroup] = field(default_factory=list)
+    groups: list[PlacedGroup] = field(default_factory=list)
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     is_kept: bool = False
@@ -182,7 +182,11 @@ class Operators:
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
         Whether matches are listed, or only counted.
-    groups : sequence of NodeGroup
+    groups : sequence of PlacedGroup
+        Those that records below the root must have.
+    outer : str, optional
+        The outer variable of a plan of two; by default the one that can come last, or that a
+        negation mentions.
 
     Attributes
     ----------
@@ -227,8 +231,10 @@ class Operators:
         placements: Placements = (),
         hashing: bool,
         reports: bool,
-        groups: Sequence[NodeGroup] = (),
+        groups: Sequence[PlacedGroup] = (),
+        outer: str = "",
     ) -> None:
+        self._outer = outer
         self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
         #: Negated variables that are placed above the leaf beside them, as filters.
         self._filters = {name for name, below in placements if len(below) > 1}
@@ -321,7 +327,7 @@ class Operators:
         """Choose the stars to evaluate; see :meth:`Stars.cheapest`."""
         assert self.stars is not None
         self.chosen = self.stars.cheapest(sizes, share)
-        self._numbers.clear()
+        self._numbers = {}
         for stars in self.chosen:
             for leg in (leg for star in stars for leg in star.legs):
                 for bound in (leg.low, leg.high, *([leg.moving] if leg.moving else [])):
@@ -415,6 +421,8 @@ class Operators:
         leaves = len(self.leaves)
         if (node.left < leaves) != (node.right < leaves):
             return node.right < leaves
+        if self._outer:
+            return self._names(node.left) == (self._outer,)
         if node.left < leaves and not all(node.drives):
             # A negation tied to the earlier event alone is a range of rows of the later one.
             (left,) = self._names(node.left)
@@ -593,6 +601,7 @@ class Operators:
         return leaf, self.values[leaf][Attribute(attribute.variable, attribute.name)]
 
 
+@lru_cache(maxsize=64)
 def operators_of(
     pattern: Pattern,
     tree: Tree,
@@ -600,31 +609,42 @@ def operators_of(
     placements: Placements,
     hashing: bool,
     reports: bool,
-    groups: Sequence[NodeGroup],
-) -> list[Operators]:
+    groups: Sequence[PlacedGroup],
+) -> tuple[Operators, ...]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
+
+    They are kept, as a plan is often run again, and are to be copied: stars are chosen for a run.
+
+    A join of two leaves without conditions between them has either of them as the outer one.
 
     The records of a pair of events on one side of a bushy plan's root are counted for each record on
     the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
     ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A plan of two pairs has both alternatives.
     """
 
-    def along(tree: Tree) -> Operators:
+    def along(tree: Tree, outer: str = "") -> Operators:
         return Operators(
-            pattern, tree, placements=placements, hashing=hashing, reports=reports, groups=groups
-        )
+            pattern, tree, placements=placements, hashing=hashing, reports=reports, groups=groups,
+            outer=outer,
+        )  # fmt: skip
 
     planned = along(tree)
     is_settled = planned.stars or planned.counts_last or any(join.groups for join in planned.joins)
     if is_settled or isinstance(tree, str):
-        return [planned]
+        return (planned,)
     left, right = tree
-    if isinstance(left, str) or isinstance(right, str):
-        return [planned]
     root = planned.joins[-1]
+    if isinstance(left, str) and isinstance(right, str):
+        if root.is_range and not root.tables:
+            turned = along(tree, planned.leaves[root.inner].name)
+            if turned.joins[-1].is_range:
+                return (planned, turned)
+        return (planned,)
+    if isinstance(left, str) or isinstance(right, str):
+        return (planned,)
     right_is_outer = root.outer == len(planned.names) - 2
     if root.drives[right_is_outer]:  # the left side can come last
-        return [planned]
+        return (planned,)
     found = []
     for pair, rotate in (
         (right, lambda y, z: ((left, z), y)),
@@ -643,4 +663,4 @@ def operators_of(
                 operators.order = [operators.names.index(its) for its in planned.names]
                 found.append(operators)
                 break
-    return found or [planned]
+    return tuple(found) or (planned,)
