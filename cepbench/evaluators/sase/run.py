@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.automata.compilation import automaton
+from cepbench.automata.negation import with_negation
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
@@ -34,28 +35,42 @@ class AutomatonRun(PlanRun):
     task : Task
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
+    forbids : bool
+        Whether the engine ends runs at forbidden events where these decide; else matches are
+        filtered.
     **options
         For the engine.
     """
 
-    def __init__(self, task: Task, engine: Callable[..., AutomatonEngine], **options: Any) -> None:
+    def __init__(
+        self,
+        task: Task,
+        engine: Callable[..., AutomatonEngine],
+        *,
+        forbids: bool = False,
+        **options: Any,
+    ) -> None:
         warm_up(engine)
         self._of_automata: list[AutomatonEngine] = []
         plan = task.plan if task.plan is not None else automaton(task.pattern)
+        self._automata = [with_negation(part) if forbids else part for part in plan.parts]
         if not _prunes(task.pattern):
             task = replace(task, patterns=(replace(task.pattern, output="all"),))
-        super().__init__(task, list(plan.parts), partial(self._engine, partial(engine, **options)))
+        super().__init__(task, self._automata, partial(self._engine, partial(engine, **options)))
 
     def _engine(
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
     ) -> Engine | GroupEngine:
-        """An engine for a branch; its matches are filtered by the negated items."""
+        """An engine for a branch; its matches are filtered by the negated items that are left."""
+        (branch,), (tree,) = task.branches, task.trees
+        branch = branch.without(tree.forbidden)
+        task = replace(task, branches=[branch])
 
         def positive(its: BranchTask) -> Engine:
             self._of_automata.append(engine(its))
             return self._of_automata[-1]
 
-        if any(branch.negated for branch in task.branches):
+        if branch.negated:
             return GroupEngine(task, positive, negates=False)
         return positive(task)
 
