@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import nan
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.automata.compilation import automaton
-from cepbench.automata.negation import with_negation
+from cepbench.automata.model import Automaton
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
@@ -35,9 +35,8 @@ class AutomatonRun(PlanRun):
     task : Task
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
-    forbids : bool
-        Whether the engine ends runs at forbidden events where these decide; else matches are
-        filtered.
+    automata : sequence of Automaton, optional
+        One for each branch, instead of those of the task; the engine heeds their forbid edges.
     **options
         For the engine.
     """
@@ -46,17 +45,15 @@ class AutomatonRun(PlanRun):
         self,
         task: Task,
         engine: Callable[..., AutomatonEngine],
-        *,
-        forbids: bool = False,
+        automata: Sequence[Automaton] | None = None,
         **options: Any,
     ) -> None:
         warm_up(engine)
         self._of_automata: list[AutomatonEngine] = []
-        plan = task.plan if task.plan is not None else automaton(task.pattern)
-        self._automata = [with_negation(part) if forbids else part for part in plan.parts]
+        automata = automata_of(task) if automata is None else automata
         if not _prunes(task.pattern):
             task = replace(task, patterns=(replace(task.pattern, output="all"),))
-        super().__init__(task, self._automata, partial(self._engine, partial(engine, **options)))
+        super().__init__(task, automata, partial(self._engine, partial(engine, **options)))
 
     def _engine(
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
@@ -102,6 +99,12 @@ class AutomatonRun(PlanRun):
         )
 
 
+def automata_of(task: Task) -> Sequence[Automaton]:
+    """The automaton of each branch, compiled unless it was given."""
+    plan = automaton(task.pattern) if task.plan is None else task.plan
+    return [part for part in plan.parts if isinstance(part, Automaton)]
+
+
 def evaluator_of_automata(
     name: str, runs: Callable[[Task], AutomatonRun], **declared: Any
 ) -> Evaluator:
@@ -122,6 +125,7 @@ def evaluator_of_automata(
         without_plan=True,
         constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
         strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
+        outputs=("matches", "count", "compressed"),
         snapshots=True,
         source="[agrawal2008]_",
         **declared,

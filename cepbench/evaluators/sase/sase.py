@@ -13,14 +13,18 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cepbench.arguments import choice
-from cepbench.errors import CepbenchError, UnsupportedTaskError
+from cepbench.automata.model import Automaton
+from cepbench.automata.negation import with_negation
+from cepbench.errors import CepbenchError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Option, Task
 from cepbench.evaluators.sase.engine import SaseEngine
-from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
+from cepbench.evaluators.sase.run import AutomatonRun, automata_of, evaluator_of_automata
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -34,26 +38,11 @@ class SaseRun(AutomatonRun):
     """
 
     def __init__(self, task: Task) -> None:
-        self._compresses = task.output == "compressed"
-        early = task.options["negation"] == "early"
-        super().__init__(task, SaseEngine, forbids=early, compresses=self._compresses)
-        if self._compresses:
-            self._check_compression(task.pattern)
-
-    def _check_compression(self, pattern: Pattern) -> None:
-        branches = pattern.branches()
-        for branch, automaton in zip(branches, self._automata, strict=True):
-            filtered = branch.without(automaton.forbidden).negated
-            if filtered:
-                raise UnsupportedTaskError(
-                    f'output="compressed" with NOT {filtered[0].name}, which is tested match by '
-                    'match; use output="arrow"'
-                )
-        if any(map(self._union.compares, range(len(branches)))):
-            raise UnsupportedTaskError(
-                'output="compressed" of an OR whose branches may have the same matches; use '
-                'output="arrow", or give the branches different variables'
-            )
+        automata = automata_of(task)
+        if task.options["negation"] == "early":
+            automata = [with_negation(automaton) for automaton in automata]
+        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern, automata)
+        super().__init__(task, SaseEngine, automata, compresses=self._compresses)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
@@ -65,6 +54,13 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
+def _keeps_graphs(pattern: Pattern, automata: Sequence[Automaton]) -> bool:
+    """Whether no match has to be looked at by itself: by NOT, or as one that two branches have."""
+    branches = pattern.branches()
+    filters = [{*its.pattern.negated} - {*its.forbidden} for its in automata]
+    return not any(filters) and not any(map(Union(branches).compares, range(len(branches))))
+
+
 def _negation(given: Any, name: str, error: type[CepbenchError]) -> str:
     return choice(given, name, ("early", "filter"), error)
 
@@ -72,7 +68,6 @@ def _negation(given: Any, name: str, error: type[CepbenchError]) -> str:
 SASE = evaluator_of_automata(
     "sase",
     SaseRun,
-    outputs=("matches", "count", "compressed"),
     options={
         "negation": Option(
             "early",
