@@ -10,7 +10,6 @@ complete matches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from cepbench.automata.compilation import over_complete
@@ -77,6 +76,7 @@ def _decided(automaton: Automaton, negated: Variable) -> tuple[int, Formula] | N
         or (attribute is not None and attribute not in pattern.equivalences)
     ):
         return None
+    loops = {state.variable for state in automaton.states if state.kind == "loop"}
     clauses: list[Clause] = []
     for clause in pattern.conditions:
         if negated.name not in clause.variables:
@@ -84,7 +84,7 @@ def _decided(automaton: Automaton, negated: Variable) -> tuple[int, Formula] | N
         if not {*clause.variables} <= {negated.name, *before}:
             return None
         try:
-            clauses += over_complete(clause, _loops(automaton, before))
+            clauses += over_complete(clause, [name for name in before if name in loops])
         except UnsupportedPatternError:
             return None  # a filter reads each event of a Kleene variable
     last = max(k for k, state in enumerate(automaton.states) if state.variable == before[-1])
@@ -98,8 +98,3 @@ def _decided(automaton: Automaton, negated: Variable) -> tuple[int, Formula] | N
         clauses=tuple(clauses),
     )
     return (last if automaton.states[last].kind == "loop" else last + 1), formula
-
-
-def _loops(automaton: Automaton, names: Sequence[str]) -> list[str]:
-    """Those of the variables that are Kleene variables."""
-    return [s.variable for s in automaton.states if s.kind == "loop" and s.variable in names]
