@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cepbench.arguments import choice
+from cepbench.arguments import choice, flag
 from cepbench.automata.model import Automaton
 from cepbench.automata.negation import with_negation
 from cepbench.errors import CepbenchError
@@ -24,6 +24,7 @@ from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Option, Task
 from cepbench.evaluators.sase.engine import SaseEngine
+from cepbench.evaluators.sase.postponing import PostponingEngine, check_postponable
 from cepbench.evaluators.sase.run import AutomatonRun, automata_of, evaluator_of_automata
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
@@ -42,7 +43,11 @@ class SaseRun(AutomatonRun):
         if task.options["negation"] == "early":
             automata = [with_negation(automaton) for automaton in automata]
         self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern, automata)
-        super().__init__(task, SaseEngine, automata, compresses=self._compresses)
+        engine = SaseEngine
+        if task.options["postpone"]:
+            check_postponable(task.pattern)
+            engine = PostponingEngine
+        super().__init__(task, engine, automata, compresses=self._compresses)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
@@ -73,6 +78,9 @@ SASE = evaluator_of_automata(
             "early",
             _negation,
             "early: runs end at forbidden events where these decide; filter: matches are tested",
-        )
+        ),
+        "postpone": Option(
+            False, flag, "whether loops wait until all plain items of a match are there"
+        ),
     },
 )
