@@ -25,7 +25,8 @@ from cepbench.kernels.sase import tables
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
-_NAMES = ("times", "flags", "values", "rows")
+#: What is kept of events that wait.
+_NAMES = ("rows", "times", "flags", "values")
 
 
 def check_postponable(pattern: Pattern) -> None:
@@ -73,13 +74,8 @@ class PostponingEngine(SaseEngine):
             replace(task, branches=[plain], trees=[automaton(plain)], reports=True),
             compresses=True,
         )
-        self._waiting = tables.Events(
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            np.empty((len(self.layout.columns), 0)),
-            first=0,
-        )
+        none, values = np.empty(0, np.int64), np.empty((len(self.layout.columns), 0))
+        self._waiting = tables.Events(none, none, none, values, 0)
 
     def _events(self, part: EventStream, first_position: int) -> tables.Events:
         """The events that may be in matches by now, of this round and of those that waited."""
@@ -117,8 +113,7 @@ class PostponingEngine(SaseEngine):
         return {**super()._arrays(), **waiting, **ahead}
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._waiting = self._waiting._replace(
-            **{name: arrays.pop(f"waiting/{name}") for name in _NAMES}
-        )
+        rows, times, flags, values = (arrays.pop(f"waiting/{name}") for name in _NAMES)
+        self._waiting = tables.Events(rows, times, flags, values, 0)
         self._ahead.restore(arrays_under("ahead/", arrays))
         super()._set({name: its for name, its in arrays.items() if not name.startswith("ahead/")})
