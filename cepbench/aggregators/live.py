@@ -292,7 +292,8 @@ def ticks_of(time: Any, pattern: Pattern) -> int:
         If it is not of the kind of the window.
     """
     if not pattern.window.is_datetime:
-        if isinstance(time, int | np.integer) and not isinstance(time, bool):
+        is_whole = isinstance(time, int | np.integer) and not isinstance(time, bool)
+        if is_whole and -(2**62) <= time <= 2**62:
             return int(time)
     elif not isinstance(time, int | float | str | np.integer | np.floating):
         try:

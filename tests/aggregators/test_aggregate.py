@@ -137,7 +137,7 @@ def test_snapshots() -> None:
     pd.testing.assert_frame_equal(live.push(STREAM[3:]), again.push(STREAM[3:]))
     assert again.metrics.events == 5
     for name in snapshot:
-        damaged = {**snapshot, name: np.atleast_1d(snapshot[name])[:-1]}
+        damaged = {**snapshot, name: np.zeros(99)}
         with pytest.raises(SnapshotError):
             cep.Aggregator.restore(damaged)
         with pytest.raises(SnapshotError):
