@@ -173,6 +173,15 @@ def test_errors(pattern: str, options: dict, kind: type[CepbenchError], words: s
     assert words in str(refused.value)
 
 
+def test_triggers_satisfy_conditions_on_single_events_only() -> None:
+    found = cep.aggregate(
+        "PATTERN SEQ(A a, KL(B b)) WHERE b.volume > 6 AND b[1].price > 3 AGG COUNT WITHIN 9 units",
+        STREAM,
+    )
+    # The last one cannot be the first of its set.
+    assert found.values[["position", "COUNT"]].to_numpy().tolist() == [[3, 2], [4, 4]]
+
+
 def test_texts_are_counted() -> None:
     values = cep.aggregate("PATTERN SEQ(A a, B b) AGG COUNT(b.venue) WITHIN 9 units", STREAM).values
     assert values["COUNT(b.venue)"].tolist() == [1, 3, 3]
