@@ -12,9 +12,15 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.protocol import Task
+from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.counting import CountingEngine, count_layout
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.patterns.model import Pattern
@@ -34,6 +40,16 @@ class SaseRun(AutomatonRun):
         super().__init__(task, SaseEngine, compresses=self._compresses)
         if self._compresses:
             self._check_compression(task.pattern)
+
+    def _engine(
+        self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
+    ) -> Engine | GroupEngine:
+        """Matches are counted without runs where these differ in their start only."""
+        layout = None if task.reports else count_layout(task)
+        if layout is None:
+            return super()._engine(engine, task)
+        self._of_automata.append(CountingEngine(task, layout))
+        return self._of_automata[-1]
 
     def _check_compression(self, pattern: Pattern) -> None:
         branches = pattern.branches()

@@ -1,0 +1,362 @@
+"""Matches counted without runs, for automata under ``any`` that remember their start only.
+
+Under ``any`` every run may ignore an event, so if no formula reads more of V than the values of the
+first event, the runs of a state differ in their start alone. Then their numbers say all: by start if
+a condition compares the first event with others, and else as a product over the window. NOT before
+or between items is part of the count if its conditions are on the negated event alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cepbench.automata.model import Automaton
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.engine import BranchTask
+from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
+from cepbench.evaluators.sase.partitions import Partitions
+from cepbench.kernels.sase import tables as automata
+from cepbench.kernels.sequence_counts import numbers, tables
+from cepbench.kernels.sequence_counts.advance import count_matches
+from cepbench.patterns.model import Clause, Pattern
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class CountLayout:
+    """A pattern whose matches can be counted without runs.
+
+    Attributes
+    ----------
+    of_events : AutomatonLayout
+        With the events that are forbidden.
+    sequence : cepbench.kernels.sequence_counts.tables.Sequence
+    width : int
+        Columns of counts.
+    """
+
+    of_events: AutomatonLayout
+    sequence: tables.Sequence
+    width: int
+
+
+def count_layout(task: BranchTask) -> CountLayout | None:
+    """The tables of a task's pattern; None if its runs differ in more than their start.
+
+    Parameters
+    ----------
+    task : BranchTask
+    """
+    (automaton,) = task.trees
+    layout = automaton_layout(automaton, task.reader.code, counts=True)
+    plan = layout.plan
+    firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
+    is_set = np.append(plan.kinds, automata.SINGLE)[firsts + 1] == automata.LOOP
+    # The last item may have no loop, so that there is no such edge.
+    edges = np.stack((automata.EDGES * firsts + automata.BEGIN, automata.EDGES * (firsts + 1)), 1)
+    edges[:, 1] += automata.TAKE
+    edges[~is_set, 1] = -1
+    forbidden = _forbidden(automaton.pattern, len(layout.passing))
+    rules = _rules(automaton, plan, edges.ravel())
+    if rules is None or forbidden is None or not plan.ignores:
+        return None
+    prevents = np.zeros(len(firsts) + 1, np.int64)
+    for item, passing in forbidden:
+        prevents[item] |= passing.flag
+    begins, takes = np.append(plan.bits, 0)[edges.T]
+    by_start = len(rules[1]) > 0
+    # Column 0 and then those of each item.
+    is_kept = np.append(np.ones(len(firsts) - 1, bool), is_set[-1])
+    is_apart = is_set & (prevents[1:] > 0)
+    ends = np.cumsum(is_kept * (1 + is_apart))
+    columns = np.where(is_kept, ends - is_apart, -1)
+    changing = np.concatenate((begins[is_kept], takes, prevents))
+    sequence = tables.Sequence(
+        by_start,
+        begins,
+        takes,
+        prevents[:-1],
+        np.append(0, columns[:-1]),
+        columns,
+        np.where(is_set, ends, -1),
+        int(begins[0] if by_start else np.bitwise_or.reduce(changing)),
+        *rules,
+        window=plan.window,
+    )
+    passing = (*layout.passing, *(its for _, its in forbidden))
+    return CountLayout(replace(layout, passing=passing), sequence, int(ends[-1]) + 1)
+
+
+def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
+    """The events that each NOT forbids, and before which item; None if that is not known at once."""
+    before = pattern.structure.precedence()
+    positive = [v.name for v in pattern.variables if v not in pattern.negated]
+    found = []
+    for flag, variable in enumerate(pattern.negated, flags):
+        item = sum((name, variable.name) in before for name in positive)
+        clauses = [c for c in pattern.conditions if variable.name in _names(c)]
+        if item == len(positive) or flag >= MOST_FLAGS or any(len(_names(c)) > 1 for c in clauses):
+            return None
+        found.append((item, Passing(variable.type, tuple(clauses), 1 << flag)))
+    return found
+
+
+def _names(clause: Clause) -> set[str]:
+    return {attribute.variable for attribute in clause.attributes()}
+
+
+def _rules(
+    automaton: Automaton, plan: automata.Plan, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The conditions between the first event and others, and the columns of the first event.
+
+    Parameters
+    ----------
+    automaton : Automaton
+    plan : cepbench.kernels.sase.tables.Plan
+    edges : ndarray of int64
+        Those whose events are selected, -1 for none.
+
+    Returns
+    -------
+    tuple of ndarray or None
+        ``spans``, ``rules`` and ``kept`` of the sequence; None if there are other conditions.
+    """
+    begun = slice(plan.update_spans[automata.BEGIN], plan.update_spans[automata.BEGIN + 1])
+    sources = {
+        column: source
+        for column, source, _ in plan.updates[begun].tolist()
+        if (automaton.vector[column].state, automaton.vector[column].operation) == (0, "value")
+    }
+    spans = plan.spans[edges]
+    compared = (spans[:, automata.PROGRAM] - spans[:, automata.COMPARE]) * (edges >= 0)
+    rules = plan.rules.tolist()
+    # All others are programs, or test a finished set.
+    if compared.sum() < len(rules) or not {rule[1] for rule in rules} <= sources.keys():
+        return None
+    kept = [*dict.fromkeys(sources[column] for _, column, *_ in rules)]
+    found = [(value, kept.index(sources[column]), operator) for value, column, operator, _ in rules]
+    return (
+        np.append(0, np.cumsum(compared)),
+        np.array(found, np.int64).reshape(-1, 3),
+        np.array(kept, np.int64),
+    )
+
+
+class CountingEngine(AutomatonEngine):
+    """Counts matches without runs; see :class:`AutomatonEngine`.
+
+    Parameters
+    ----------
+    task : BranchTask
+    layout : CountLayout
+    """
+
+    def __init__(self, task: BranchTask, layout: CountLayout) -> None:
+        super().__init__(task, by_start=True)
+        self.layout = layout.of_events
+        self._sequence = layout.sequence
+        self.tallies = np.zeros(automata.TALLIES, np.int64)
+        self._partitions = Partitions(self.layout.plan.keys)
+        columns = layout.width
+        cells = np.zeros((columns, 0), np.int64)
+        self._state = tables.State(
+            times=np.zeros(0, np.int64),
+            marks=np.zeros(0, np.int64),
+            values=np.zeros((len(self._sequence.kept), 0)),
+            cells=cells,
+            back=cells,
+            suffix=np.zeros((columns, columns), np.int64),
+            spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
+            fits=np.zeros(0, np.int64),
+            found=np.zeros(numbers.found_digits(cells), np.int64),
+            progress=np.zeros(tables.PROGRESS, np.int64),
+        )
+        #: The events of the last timestamp, which may go on.
+        self._held = automata.Events(
+            rows=np.zeros(0, np.int64),
+            times=np.zeros(0, np.int64),
+            flags=np.zeros(0, np.int64),
+            values=np.zeros((len(self.layout.columns), 0)),
+            first=0,
+        )
+
+    def _found(self) -> Found:
+        number = numbers.number_of(self._state.found)
+        self._state.found[:] = 0
+        return Found(number, (None,))
+
+    def _round(self, events: automata.Events) -> None:
+        began = time.perf_counter()
+        plan, rows, until = self._sequence, events.rows, int(events.times[-1])
+        self._count_starts(events.times[events.flags & plan.begins[0] != 0])
+        events = automata.Events(
+            rows=np.arange(len(self._held.times) + len(rows)),
+            times=np.append(self._held.times, events.times[rows]),
+            flags=np.append(self._held.flags, events.flags[rows]),
+            values=np.concatenate((self._held.values, events.values[:, rows]), axis=1),
+            first=0,
+        )
+        its, held, number = self._partitions.of(events)
+        order = np.argsort(its, kind="stable") if number > 1 else slice(None)
+        has_row = events.flags & plan.rows != 0
+        capacity = self._make_room(held, np.bincount(its[has_row], minlength=number))
+        batch = tables.Events(
+            times=events.times[order],
+            flags=events.flags[order],
+            values=np.ascontiguousarray(events.values[:, order]),
+            spans=np.searchsorted(its[order], np.arange(number + 1)),
+            until=until,
+        )
+        self._state.progress[:] = 0
+        self._state.progress[tables.ITEM] = len(plan.begins) - 1
+        ended = False
+        while not ended:
+            ended = count_matches(plan, self._state, batch)
+            if self._state.progress[tables.IS_LARGE]:
+                self._widen()
+        now = events.times == until
+        self._held = events._replace(
+            times=events.times[now],
+            flags=events.flags[now] | tables.COUNTED,
+            values=events.values[:, now],
+        )
+        self._compact(until - plan.window, np.repeat(np.arange(number), capacity), its[now])
+        self._clock(0, began)
+
+    def _count_starts(self, new: np.ndarray) -> None:
+        """Count the starts in the tallies; those that are active at a time as runs."""
+        self.tallies[automata.STARTED] += len(new)
+        if self._sequence.by_start and len(new):
+            times = np.append(np.sort(self._state.times), new)
+            active = np.arange(1, len(times) + 1)
+            active -= np.searchsorted(times, times - self._sequence.window)
+            peak = max(self.tallies[automata.PEAK_RUNS], active.max())
+            self.tallies[automata.PEAK_RUNS] = peak
+
+    def _make_room(self, held: np.ndarray, more: np.ndarray) -> np.ndarray:
+        """Let each partition have room for more rows; returns its number of them.
+
+        Parameters
+        ----------
+        held : ndarray of int64
+            The numbers of those that there are.
+        more : ndarray of int64
+            Rows by partition.
+        """
+        state, old = self._state, self._state.spans
+        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
+        capacity = more.copy()
+        capacity[held] += sizes
+        total, columns = int(capacity.sum()), len(state.cells)
+        low = np.cumsum(capacity) - capacity
+        spans = np.repeat(low[:, None], tables.SPAN_COLUMNS, axis=1)
+        spans[held, tables.HIGH] += sizes
+        spans[held, tables.MIDDLE] += old[:, tables.MIDDLE] - old[:, tables.LOW]
+        spans[:, tables.PREVENTED] = _BEFORE_ALL
+        spans[held, tables.PREVENTED] = old[:, tables.PREVENTED]
+        rows = np.arange(len(state.times)) + np.repeat(low[held] - old[:, tables.LOW], sizes)
+        back = state.back
+        if not self._sequence.by_start:
+            back = np.zeros((columns, len(low), columns, *state.cells.shape[2:]), np.int64)
+            units = back.reshape(columns, len(low), columns, -1)[..., 0]
+            units[:] = np.eye(columns, dtype=np.int64)[:, None]
+            back[:, held] = state.back.reshape(columns, len(held), *back.shape[2:])
+            back = back.reshape(columns, -1, *state.cells.shape[2:])
+        self._state = state._replace(
+            times=_spread(state.times, rows, total),
+            marks=_spread(state.marks, rows, total),
+            values=_spread(state.values, rows, total, axis=1),
+            cells=_spread(state.cells, rows, total, axis=1),
+            back=back,
+            spans=spans,
+            fits=np.empty(total, np.int64),
+        )
+        return capacity
+
+    def _compact(self, earliest: int, partitions: np.ndarray, held: np.ndarray) -> None:
+        """Keep the rows in the window only, and the partitions that have any.
+
+        Parameters
+        ----------
+        earliest : int
+        partitions : ndarray of int64
+            Of each row.
+        held : ndarray of int64
+            The partitions of the events of the last timestamp.
+        """
+        state, spans = self._state, self._state.spans
+        number, columns = len(spans), len(state.cells)
+        live = np.arange(len(state.times)) < spans[partitions, tables.HIGH]
+        live &= (np.arange(len(live)) >= spans[partitions, tables.LOW]) & (state.times >= earliest)
+        sizes = np.bincount(partitions[live], minlength=number)
+        is_kept = (sizes > 0) | (spans[:, tables.PREVENTED] >= earliest)
+        is_kept[held] = True
+        kept = np.flatnonzero(is_kept)
+        is_kept[kept] = self._partitions.keep(kept)
+        kept = np.flatnonzero(is_kept)
+        live &= is_kept[partitions]
+        low = np.cumsum(sizes[kept]) - sizes[kept]
+        shift = low - (spans[kept, tables.HIGH] - sizes[kept])
+        new = spans[kept] + shift[:, None]
+        new[:, tables.LOW] = low
+        new[:, tables.PREVENTED] = spans[kept, tables.PREVENTED]
+        back = state.back
+        if not self._sequence.by_start:
+            back = back.reshape(columns, number, columns, *state.cells.shape[2:])[:, kept]
+            back = back.reshape(columns, -1, *state.cells.shape[2:])
+        self._state = state._replace(
+            times=state.times[live],
+            marks=state.marks[live],
+            values=state.values[:, live],
+            cells=state.cells[:, live],
+            back=back,
+            spans=new,
+        )
+
+    def _widen(self) -> None:
+        """Give numbers more digits."""
+        state = self._state
+        cells, back = numbers.widened(state.cells), numbers.widened(state.back)
+        found = np.zeros(numbers.found_digits(cells), np.int64)
+        found[: len(state.found)] = state.found
+        state.progress[tables.IS_LARGE] = 0
+        self._state = self._with_suffix(state._replace(cells=cells, back=back, found=found))
+
+    def _with_suffix(self, state: tables.State) -> tables.State:
+        """The state with working space for as many digits as numbers have."""
+        columns, _, *digits = state.cells.shape
+        return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
+
+    def _live(self) -> int:
+        return len(self._state.times) if self._sequence.by_start else 0
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        names = ("times", "marks", "values", "cells", "back", "spans", "found")
+        state, held = self._state._asdict(), self._held._asdict()
+        return {
+            **{name: state[name] for name in names},
+            **{f"held {name}": held[name] for name in ("times", "flags", "values")},
+            "tallies": self.tallies,
+            "keys": self._partitions.held,
+        }
+
+    def _set(self, arrays: dict[str, np.ndarray]) -> None:
+        self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
+        its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
+        self._held = self._held._replace(**its)
+        self._state = self._with_suffix(self._state._replace(**arrays))
+
+
+def _spread(array: np.ndarray, rows: np.ndarray, total: int, axis: int = 0) -> np.ndarray:
+    """An array with so many rows, of which some are those of another one."""
+    shape = list(array.shape)
+    shape[axis] = total
+    found = np.zeros(shape, array.dtype)
+    found[(slice(None),) * axis + (rows,)] = array
+    return found
