@@ -15,13 +15,13 @@ import numpy as np
 
 from cepbench.automata.model import Automaton
 from cepbench.evaluators.matches import Found
-from cepbench.evaluators.plan_runs.engine import BranchTask
+from cepbench.evaluators.plan_runs.engine import BranchTask, read_only
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
 from cepbench.evaluators.sase.partitions import Partitions
 from cepbench.kernels.sase import tables as automata
 from cepbench.kernels.sequence_counts import numbers, tables
-from cepbench.kernels.sequence_counts.advance import count_matches
+from cepbench.kernels.sequence_counts.advance import count_matches, drop_expired
 from cepbench.patterns.model import Clause, Pattern
 
 _BEFORE_ALL = np.iinfo(np.int64).min
@@ -53,6 +53,8 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     task : BranchTask
     """
     (automaton,) = task.trees
+    if automaton.pattern.strategy.name != "any":
+        return None
     layout = automaton_layout(automaton, task.reader.code, counts=True)
     plan = layout.plan
     firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
@@ -63,28 +65,26 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     edges[~is_set, 1] = -1
     forbidden = _forbidden(automaton.pattern, len(layout.passing))
     rules = _rules(automaton, plan, edges.ravel())
-    if rules is None or forbidden is None or not plan.ignores:
+    if rules is None or forbidden is None:
         return None
     prevents = np.zeros(len(firsts) + 1, np.int64)
     for item, passing in forbidden:
         prevents[item] |= passing.flag
     begins, takes = np.append(plan.bits, 0)[edges.T]
-    by_start = len(rules[1]) > 0
     # Column 0 and then those of each item.
     is_kept = np.append(np.ones(len(firsts) - 1, bool), is_set[-1])
     is_apart = is_set & (prevents[1:] > 0)
     ends = np.cumsum(is_kept * (1 + is_apart))
     columns = np.where(is_kept, ends - is_apart, -1)
-    changing = np.concatenate((begins[is_kept], takes, prevents))
     sequence = tables.Sequence(
-        by_start,
+        len(rules[1]) > 0,
         begins,
         takes,
         prevents[:-1],
         np.append(0, columns[:-1]),
         columns,
         np.where(is_set, ends, -1),
-        int(begins[0] if by_start else np.bitwise_or.reduce(changing)),
+        int(np.bitwise_or.reduce(np.concatenate((begins[is_kept], takes, prevents)))),
         *rules,
         window=plan.window,
     )
@@ -158,8 +158,7 @@ class CountingEngine(AutomatonEngine):
     """
 
     def __init__(self, task: BranchTask, layout: CountLayout) -> None:
-        super().__init__(task, by_start=True)
-        self.layout = layout.of_events
+        super().__init__(task, by_start=True, layout=layout.of_events)
         self._sequence = layout.sequence
         self.tallies = np.zeros(automata.TALLIES, np.int64)
         self._partitions = Partitions(self.layout.plan.keys)
@@ -193,54 +192,53 @@ class CountingEngine(AutomatonEngine):
 
     def _round(self, events: automata.Events) -> None:
         began = time.perf_counter()
-        plan, rows, until = self._sequence, events.rows, int(events.times[-1])
-        self._count_starts(events.times[events.flags & plan.begins[0] != 0])
-        events = automata.Events(
-            rows=np.arange(len(self._held.times) + len(rows)),
-            times=np.append(self._held.times, events.times[rows]),
-            flags=np.append(self._held.flags, events.flags[rows]),
-            values=np.concatenate((self._held.values, events.values[:, rows]), axis=1),
+        held, times = self._held, events.times
+        if len(held.times) and held.times[0] == times[0]:
+            events = _joined(held, events)
+        elif len(held.times):
+            self._count(held, int(times[0]))
+        self._count(events, self._until)
+        now = events.rows[_number_before(events, self._until) :]
+        self._held = automata.Events(
+            rows=np.arange(len(now)),
+            times=events.times[now],
+            flags=events.flags[now] | tables.COUNTED,
+            values=np.ascontiguousarray(events.values[:, now]),
             first=0,
         )
+        self._clock(0, began)
+
+    def _count(self, events: automata.Events, until: int) -> None:
+        """Process some events, all of them if they are before ``until``."""
+        plan, rows = self._sequence, events.rows
         its, held, number = self._partitions.of(events)
-        order = np.argsort(its, kind="stable") if number > 1 else slice(None)
-        has_row = events.flags & plan.rows != 0
-        capacity = self._make_room(held, np.bincount(its[has_row], minlength=number))
+        held_again = its[_number_before(events, until) :]
+        spans = np.array([0, len(rows)])
+        if number > 1:
+            order = np.argsort(its, kind="stable")
+            rows, spans = rows[order], np.searchsorted(its[order], np.arange(number + 1))
+        self._make_room(held, np.diff(spans))
         batch = tables.Events(
-            times=events.times[order],
-            flags=events.flags[order],
-            values=np.ascontiguousarray(events.values[:, order]),
-            spans=np.searchsorted(its[order], np.arange(number + 1)),
+            rows=rows,
+            times=read_only(events.times),
+            flags=events.flags,
+            values=events.values,
+            spans=spans,
             until=until,
         )
-        self._state.progress[:] = 0
-        self._state.progress[tables.ITEM] = len(plan.begins) - 1
+        progress = self._state.progress
+        progress[:] = 0
+        progress[tables.ITEM] = len(plan.begins) - 1
         ended = False
         while not ended:
             ended = count_matches(plan, self._state, batch)
-            if self._state.progress[tables.IS_LARGE]:
+            if progress[tables.IS_LARGE]:
                 self._widen()
-        now = events.times == until
-        self._held = events._replace(
-            times=events.times[now],
-            flags=events.flags[now] | tables.COUNTED,
-            values=events.values[:, now],
-        )
-        self._compact(until - plan.window, np.repeat(np.arange(number), capacity), its[now])
-        self._clock(0, began)
+        self.tallies[automata.STARTED] += progress[tables.STARTED]
+        self._compact(until - plan.window, held_again)
 
-    def _count_starts(self, new: np.ndarray) -> None:
-        """Count the starts in the tallies; those that are active at a time as runs."""
-        self.tallies[automata.STARTED] += len(new)
-        if self._sequence.by_start and len(new):
-            times = np.append(np.sort(self._state.times), new)
-            active = np.arange(1, len(times) + 1)
-            active -= np.searchsorted(times, times - self._sequence.window)
-            peak = max(self.tallies[automata.PEAK_RUNS], active.max())
-            self.tallies[automata.PEAK_RUNS] = peak
-
-    def _make_room(self, held: np.ndarray, more: np.ndarray) -> np.ndarray:
-        """Let each partition have room for more rows; returns its number of them.
+    def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
+        """Let each partition have room for more rows.
 
         Parameters
         ----------
@@ -260,14 +258,13 @@ class CountingEngine(AutomatonEngine):
         spans[held, tables.MIDDLE] += old[:, tables.MIDDLE] - old[:, tables.LOW]
         spans[:, tables.PREVENTED] = _BEFORE_ALL
         spans[held, tables.PREVENTED] = old[:, tables.PREVENTED]
-        rows = np.arange(len(state.times)) + np.repeat(low[held] - old[:, tables.LOW], sizes)
-        back = state.back
+        rows, _ = _ranges(spans[held])
+        back, digits = state.back, state.cells.shape[2:]
         if not self._sequence.by_start:
-            back = np.zeros((columns, len(low), columns, *state.cells.shape[2:]), np.int64)
-            units = back.reshape(columns, len(low), columns, -1)[..., 0]
-            units[:] = np.eye(columns, dtype=np.int64)[:, None]
-            back[:, held] = state.back.reshape(columns, len(held), *back.shape[2:])
-            back = back.reshape(columns, -1, *state.cells.shape[2:])
+            back = np.zeros((columns, len(low), columns, *digits), np.int64)
+            back.reshape(columns, len(low), columns, -1)[..., 0] = np.eye(columns)[:, None]
+            back[:, held] = state.back.reshape(columns, len(held), columns, *digits)
+            back = back.reshape(columns, -1, *digits)
         self._state = state._replace(
             times=_spread(state.times, rows, total),
             marks=_spread(state.marks, rows, total),
@@ -277,47 +274,52 @@ class CountingEngine(AutomatonEngine):
             spans=spans,
             fits=np.empty(total, np.int64),
         )
-        return capacity
 
-    def _compact(self, earliest: int, partitions: np.ndarray, held: np.ndarray) -> None:
+    def _compact(self, earliest: int, held: np.ndarray) -> None:
         """Keep the rows in the window only, and the partitions that have any.
 
         Parameters
         ----------
         earliest : int
-        partitions : ndarray of int64
-            Of each row.
         held : ndarray of int64
-            The partitions of the events of the last timestamp.
+            The partitions of events that will be given again.
         """
+        if self._sequence.by_start:
+            self._count_active()
+        drop_expired(self._state, earliest)
         state, spans = self._state, self._state.spans
         number, columns = len(spans), len(state.cells)
-        live = np.arange(len(state.times)) < spans[partitions, tables.HIGH]
-        live &= (np.arange(len(live)) >= spans[partitions, tables.LOW]) & (state.times >= earliest)
-        sizes = np.bincount(partitions[live], minlength=number)
-        is_kept = (sizes > 0) | (spans[:, tables.PREVENTED] >= earliest)
+        is_kept = spans[:, tables.HIGH] > spans[:, tables.LOW]
+        is_kept |= spans[:, tables.PREVENTED] >= earliest
         is_kept[held] = True
         kept = np.flatnonzero(is_kept)
-        is_kept[kept] = self._partitions.keep(kept)
-        kept = np.flatnonzero(is_kept)
-        live &= is_kept[partitions]
-        low = np.cumsum(sizes[kept]) - sizes[kept]
-        shift = low - (spans[kept, tables.HIGH] - sizes[kept])
-        new = spans[kept] + shift[:, None]
-        new[:, tables.LOW] = low
-        new[:, tables.PREVENTED] = spans[kept, tables.PREVENTED]
+        kept = kept[self._partitions.keep(kept)]
+        spans = spans[kept]
+        rows, low = _ranges(spans)
+        spans[:, tables.HIGH] += low - spans[:, tables.LOW]
+        spans[:, tables.MIDDLE] += low - spans[:, tables.LOW]
+        spans[:, tables.LOW] = low
         back = state.back
         if not self._sequence.by_start:
             back = back.reshape(columns, number, columns, *state.cells.shape[2:])[:, kept]
             back = back.reshape(columns, -1, *state.cells.shape[2:])
         self._state = state._replace(
-            times=state.times[live],
-            marks=state.marks[live],
-            values=state.values[:, live],
-            cells=state.cells[:, live],
+            times=state.times[rows],
+            marks=state.marks[rows],
+            values=state.values[:, rows],
+            cells=state.cells[:, rows],
             back=back,
-            spans=new,
+            spans=spans,
         )
+
+    def _count_active(self) -> None:
+        """Tally the greatest number of starts in a window."""
+        rows, _ = _ranges(self._state.spans)
+        times = np.sort(self._state.times[rows])
+        active = np.arange(1, len(times) + 1)
+        active -= np.searchsorted(times, times - self._sequence.window)
+        peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
+        self.tallies[automata.PEAK_RUNS] = peak
 
     def _widen(self) -> None:
         """Give numbers more digits."""
@@ -351,6 +353,29 @@ class CountingEngine(AutomatonEngine):
         its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
         self._held = self._held._replace(**its)
         self._state = self._with_suffix(self._state._replace(**arrays))
+
+
+def _joined(one: automata.Events, two: automata.Events) -> automata.Events:
+    """The events of one table, and then those of another one."""
+    return automata.Events(
+        rows=np.append(one.rows, two.rows + len(one.times)),
+        times=np.append(one.times, two.times),
+        flags=np.append(one.flags, two.flags),
+        values=np.concatenate((one.values, two.values), axis=1),
+        first=0,
+    )
+
+
+def _number_before(events: automata.Events, until: int) -> int:
+    """How many of the chosen events are before a timestamp."""
+    return int(np.searchsorted(events.rows, np.searchsorted(events.times, until)))
+
+
+def _ranges(spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of all spans, and where each span begins among them."""
+    sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
+    first = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes), first
 
 
 def _spread(array: np.ndarray, rows: np.ndarray, total: int, axis: int = 0) -> np.ndarray:

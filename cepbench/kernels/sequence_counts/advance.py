@@ -18,14 +18,16 @@ from cepbench.kernels.sequence_counts.tables import (
     AT,
     COUNTED,
     FIRST,
+    HIGH,
     IS_LARGE,
     ITEM,
+    LOW,
     PARTITION,
     PREVENTED,
 )
 
 
-@njit
+@njit_in_place
 def count_matches(plan, state, events):
     """Process a batch of events, from where ``state.progress`` says.
 
@@ -41,32 +43,33 @@ def count_matches(plan, state, events):
     bool
         Whether all events have been processed; else numbers need more digits.
     """
-    progress, spans = state.progress, events.spans
+    progress, spans, rows = state.progress, events.spans, events.rows
     times, flags, last_item = events.times, events.flags, len(plan.begins) - 1
-    partition, item, row = progress[PARTITION], progress[ITEM], progress[AT]
-    first = progress[FIRST]
+    partition, first = progress[PARTITION], progress[FIRST]
+    item, at = progress[ITEM], progress[AT]
     while partition < len(spans) - 1:
         while first < spans[partition + 1]:
-            now, behind, present = times[first], first, 0
-            while behind < spans[partition + 1] and times[behind] == now:
-                present |= flags[behind]
+            now, behind, present = times[rows[first]], first, 0
+            while behind < spans[partition + 1] and times[rows[behind]] == now:
+                present |= flags[rows[behind]]
                 behind += 1
-            if item == last_item and row == first:
+            if item == last_item and at == first:
                 progress[IS_LARGE] |= _expire(plan, state, partition, now - plan.window)
                 if progress[IS_LARGE]:
-                    return _interrupted(progress, partition, first, item, row)
+                    return _interrupted(progress, partition, first, item, at)
             lowest = 0 if now < events.until else last_item
             while item >= lowest:
-                if row == first and item < last_item and present & plan.prevents[item + 1]:
+                if at == first and item < last_item and present & plan.prevents[item + 1]:
                     _prevent(plan, state, partition, plan.columns[item])
                 if present & (plan.begins[item] | plan.takes[item]):
-                    while row < behind:
+                    while at < behind:
+                        row = rows[at]
                         if progress[IS_LARGE]:
-                            return _interrupted(progress, partition, first, item, row)
+                            return _interrupted(progress, partition, first, item, at)
                         if item < last_item or flags[row] & COUNTED == 0:
                             progress[IS_LARGE] |= _select(plan, state, events, partition, item, row)
-                        row += 1
-                row = first
+                        at += 1
+                at = first
                 item -= 1
             if now < events.until:
                 if not plan.by_start:
@@ -74,16 +77,31 @@ def count_matches(plan, state, events):
                 if present & plan.prevents[0]:
                     state.spans[partition, PREVENTED] = now
                     _prevent(plan, state, partition, 0)
-            first = row = behind
+            first = at = behind
             item = last_item
         partition += 1
     return True
 
 
+@njit
+def drop_expired(state, earliest):
+    """Drop the rows before ``earliest`` of all partitions.
+
+    Parameters
+    ----------
+    state : State
+    earliest : int
+    """
+    for partition in range(len(state.spans)):
+        span = state.spans[partition]
+        while span[LOW] < span[HIGH] and state.times[span[LOW]] < earliest:
+            span[LOW] += 1
+
+
 @njit_in_place
-def _interrupted(progress, partition, first, item, row):
+def _interrupted(progress, partition, first, item, at):
     progress[PARTITION], progress[FIRST] = partition, first
-    progress[ITEM], progress[AT] = item, row
+    progress[ITEM], progress[AT] = item, at
     return False
 
 

@@ -46,13 +46,14 @@ def add(cells, column, other, first, last, fits):
     """
     large = 0
     if cells.ndim == 2:
-        sums, added = cells[column, first:last], cells[other, first:last]
-        for row in range(len(sums)):
+        for row in range(np.uint64(first), np.uint64(last)):
+            total = cells[column, row]
             if fits is None:
-                sums[row] += added[row]
+                total += cells[other, row]
             else:
-                sums[row] += added[row] & fits[row]
-            large |= sums[row]
+                total += cells[other, row] & fits[row - np.uint64(first)]
+            cells[column, row] = total
+            large |= total
         return large >= _LARGE
     digits = cells.shape[2]
     for row in range(first, last):
@@ -80,9 +81,10 @@ def add_total(found, cells, column, first, last, fits):
     """
     if cells.ndim == 2:
         low = high = 0
-        numbers = cells[column, first:last]
-        for row in range(len(numbers)):
-            number = numbers[row] if fits is None else numbers[row] & fits[row]
+        for row in range(np.uint64(first), np.uint64(last)):
+            number = cells[column, row]
+            if fits is not None:
+                number &= fits[row - np.uint64(first)]
             low += number & _LOWEST
             high += number >> DIGIT_BITS
         found[0] += low

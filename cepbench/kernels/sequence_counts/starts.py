@@ -11,10 +11,12 @@ its timestamp ends.
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepbench.kernels.instructions import compares
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.sequence_counts.numbers import add, add_total, assign
-from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, PREVENTED
+from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, PREVENTED, STARTED
 
 
 @njit_in_place
@@ -75,13 +77,19 @@ def _fit(plan, state, events, edge, row, low, high):
     fits = state.fits
     for rule in range(plan.spans[edge], plan.spans[edge + 1]):
         value, operator = events.values[plan.rules[rule, 0], row], plan.rules[rule, 2]
-        starts = state.values[plan.rules[rule, 1], low:high]
-        if rule == plan.spans[edge]:
-            for k in range(len(starts)):
-                fits[k] = -1 if compares(operator, value, starts[k]) else 0
-        else:
-            for k in range(len(starts)):
-                fits[k] &= -1 if compares(operator, value, starts[k]) else 0
+        # Without branches, all rows are compared at once.
+        less = np.int64(compares(operator, 0.0, 1.0))
+        equal = np.int64(compares(operator, 0.0, 0.0))
+        greater = np.int64(compares(operator, 1.0, 0.0))
+        starts = state.values[plan.rules[rule, 1]]
+        first = np.uint64(low)
+        for k in range(first, np.uint64(high)):
+            start = starts[k]
+            holds = less & (value < start) | equal & (value == start) | greater & (value > start)
+            if rule == plan.spans[edge]:
+                fits[k - first] = -holds
+            else:
+                fits[k - first] &= -holds
 
 
 @njit_in_place
@@ -99,6 +107,7 @@ def _start(plan, state, events, partition, row):
     if span[MIDDLE] == start and span[PREVENTED] < now - plan.window:
         span[MIDDLE] = start + 1
         state.found[0] += len(plan.begins) == 1
+    state.progress[STARTED] += 1
 
 
 @njit_in_place

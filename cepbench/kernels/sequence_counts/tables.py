@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: Flag of an event that has been counted as the last one of matches.
+#: A flag of events that have been counted as the last ones of matches.
 COUNTED = 1 << 62
 
 # Columns of SPANS, by partition.
@@ -16,7 +16,7 @@ PREVENTED = 3  # timestamp of the latest event that prevents later starts
 SPAN_COLUMNS = 4
 
 # PROGRESS[...].
-PARTITION, FIRST, ITEM, AT, IS_LARGE, PROGRESS = range(6)
+PARTITION, FIRST, ITEM, AT, IS_LARGE, STARTED, PROGRESS = range(7)
 
 
 class Sequence(NamedTuple):
@@ -34,7 +34,7 @@ class Sequence(NamedTuple):
     sources: np.ndarray  #: int64 (items,): the column of histories that an item continues
     columns: np.ndarray  #: int64 (items,): the column of histories that end in it; -1 for none
     loops: np.ndarray  #: int64 (items,): the column that further elements extend; -1 for none
-    rows: int  #: flags of events that have a row of the table
+    changes: int  #: flags of events that change the product
     spans: np.ndarray  #: int64 (2 * items + 1,): rules of an item's begin, and of its take
     rules: np.ndarray  #: int64 (rules, 3): column of the event, of the start, operator
     kept: np.ndarray  #: int64: the columns of an event whose values a start keeps
@@ -42,12 +42,13 @@ class Sequence(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Some events, by partition and then by position."""
+    """Some events."""
 
+    rows: np.ndarray  #: int64: those that concern the pattern, by partition and then by position
     times: np.ndarray  #: int64 (n,)
     flags: np.ndarray  #: int64 (n,)
     values: np.ndarray  #: float64 (columns, n)
-    spans: np.ndarray  #: int64 (partitions + 1,)
+    spans: np.ndarray  #: int64 (partitions + 1,): of ``rows``
     until: int  #: more events of this timestamp may follow
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.sequence_counts.numbers import add, add_products, add_total, assign, copy_row
-from cepbench.kernels.sequence_counts.tables import COUNTED, HIGH, LOW, MIDDLE
+from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, STARTED
 
 
 @njit_in_place
@@ -92,6 +92,7 @@ def select(plan, state, events, partition, item, row):
     if flags & plan.takes[item]:
         large = _add(plan, state, partition, item, plan.loops[item])
     if flags & plan.begins[item]:
+        state.progress[STARTED] += item == 0
         large |= _add(plan, state, partition, item, plan.sources[item])
     return large
 
@@ -131,8 +132,9 @@ def prevent(plan, state, partition, column):
 def remember(plan, state, events, partition, first, last):
     """Keep the events of a timestamp that has ended."""
     span = state.spans[partition]
-    for row in range(first, last):
-        flags = events.flags[row] & ~COUNTED
-        if flags & plan.rows:
+    for at in range(first, last):
+        row = events.rows[at]
+        flags = events.flags[row] & plan.changes
+        if flags:
             state.times[span[HIGH]], state.marks[span[HIGH]] = events.times[row], flags
             span[HIGH] += 1
