@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
+from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.counting import CountingEngine, count_layout
@@ -36,10 +36,8 @@ class SaseRun(AutomatonRun):
     """
 
     def __init__(self, task: Task) -> None:
-        self._compresses = task.output == "compressed"
+        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern)
         super().__init__(task, SaseEngine, compresses=self._compresses)
-        if self._compresses:
-            self._check_compression(task.pattern)
 
     def _engine(
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
@@ -51,19 +49,6 @@ class SaseRun(AutomatonRun):
         self._of_automata.append(CountingEngine(task, layout))
         return self._of_automata[-1]
 
-    def _check_compression(self, pattern: Pattern) -> None:
-        branches = pattern.branches()
-        if pattern.negated:
-            raise UnsupportedTaskError(
-                'output="compressed" of a pattern with NOT, which is tested match by match; use '
-                'output="arrow"'
-            )
-        if any(map(self._union.compares, range(len(branches)))):
-            raise UnsupportedTaskError(
-                'output="compressed" of an OR whose branches may have the same matches; use '
-                'output="arrow", or give the branches different variables'
-            )
-
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
             return super()._run(batch, ended=ended)
@@ -74,4 +59,10 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
-SASE = evaluator_of_automata("sase", SaseRun, outputs=("matches", "count", "compressed"))
+def _keeps_graphs(pattern: Pattern) -> bool:
+    """Whether no match has to be looked at by itself: by NOT, or as one that two branches have."""
+    branches = pattern.branches()
+    return not pattern.negated and not any(map(Union(branches).compares, range(len(branches))))
+
+
+SASE = evaluator_of_automata("sase", SaseRun)

@@ -10,7 +10,7 @@ Nodes are numbered in the order of creation and stored in a ring. A node refers 
 ones, and nothing refers to it once no run and no root does; those with an expired start are never
 read, so that the ring holds the nodes of one window.
 
-Source: the tECS of CORE [bucchi2022]_, section 5.
+Source: the tECS of CORE [bucchi2022]_.
 
 Differs from the paper: a union is a leftist heap of events instead of a pair of nodes, so that
 histories may be united in any order (the paper's unions need equal starts, and lists of them are
@@ -29,7 +29,7 @@ from cepbench.kernels.jit import njit_in_place
 
 # Columns of nodes: of all, of events, and of unions, whose item is UNION.
 START, ITEM = 0, 1
-POSITION, PREDECESSOR = 2, 3
+POSITION, PREDECESSOR, ROOT = 2, 3, 4  # the last one is the enumeration's, and arbitrary before
 HEAD, LEFT, RIGHT, RANK = 2, 3, 4, 5
 COLUMNS = 6
 UNION = -1
