@@ -88,8 +88,8 @@ def count_layout(task: BranchTask) -> CountLayout | None:
         *rules,
         window=plan.window,
     )
-    passing = (*layout.passing, *(its for _, its in forbidden))
-    return CountLayout(replace(layout, passing=passing), sequence, int(ends[-1]) + 1)
+    of_events = replace(layout, passing=(*layout.passing, *(its for _, its in forbidden)))
+    return CountLayout(of_events, sequence, int(ends[-1]) + 1)
 
 
 def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
@@ -154,10 +154,13 @@ class CountingEngine(AutomatonEngine):
     Parameters
     ----------
     task : BranchTask
-    layout : CountLayout
+    layout : CountLayout, optional
+        By default that of the task, which has one then.
     """
 
-    def __init__(self, task: BranchTask, layout: CountLayout) -> None:
+    def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
+        layout = layout or count_layout(task)
+        assert layout is not None
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._sequence = layout.sequence
         self.tallies = np.zeros(automata.TALLIES, np.int64)
@@ -218,6 +221,7 @@ class CountingEngine(AutomatonEngine):
             order = np.argsort(its, kind="stable")
             rows, spans = rows[order], np.searchsorted(its[order], np.arange(number + 1))
         self._make_room(held, np.diff(spans))
+        oldest = self._state.spans[:, tables.LOW].copy()
         batch = tables.Events(
             rows=rows,
             times=read_only(events.times),
@@ -233,8 +237,10 @@ class CountingEngine(AutomatonEngine):
         while not ended:
             ended = count_matches(plan, self._state, batch)
             if progress[tables.IS_LARGE]:
-                self._widen()
+                self.widen()
         self.tallies[automata.STARTED] += progress[tables.STARTED]
+        if plan.by_start:
+            self._count_active(oldest)
         self._compact(until - plan.window, held_again)
 
     def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
@@ -284,8 +290,6 @@ class CountingEngine(AutomatonEngine):
         held : ndarray of int64
             The partitions of events that will be given again.
         """
-        if self._sequence.by_start:
-            self._count_active()
         drop_expired(self._state, earliest)
         state, spans = self._state, self._state.spans
         number, columns = len(spans), len(state.cells)
@@ -312,16 +316,18 @@ class CountingEngine(AutomatonEngine):
             spans=spans,
         )
 
-    def _count_active(self) -> None:
-        """Tally the greatest number of starts in a window."""
-        rows, _ = _ranges(self._state.spans)
+    def _count_active(self, oldest: np.ndarray) -> None:
+        """Tally the greatest number of starts in a window, from the oldest row of each partition."""
+        spans = self._state.spans.copy()
+        spans[:, tables.LOW] = oldest
+        rows, _ = _ranges(spans)
         times = np.sort(self._state.times[rows])
         active = np.arange(1, len(times) + 1)
         active -= np.searchsorted(times, times - self._sequence.window)
         peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
         self.tallies[automata.PEAK_RUNS] = peak
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
         """Give numbers more digits."""
         state = self._state
         cells, back = numbers.widened(state.cells), numbers.widened(state.back)
@@ -351,7 +357,7 @@ class CountingEngine(AutomatonEngine):
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
         its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
-        self._held = self._held._replace(**its)
+        self._held = automata.Events(np.arange(len(its["times"])), **its, first=0)
         self._state = self._with_suffix(self._state._replace(**arrays))
 
 

@@ -22,7 +22,7 @@ from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.counting import CountingEngine, count_layout
 from cepbench.evaluators.sase.engine import SaseEngine
-from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
+from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -46,6 +46,7 @@ class SaseRun(AutomatonRun):
         layout = None if task.reports else count_layout(task)
         if layout is None:
             return super()._engine(engine, task)
+        warm_up(CountingEngine)
         self._of_automata.append(CountingEngine(task, layout))
         return self._of_automata[-1]
 
