@@ -241,7 +241,7 @@ class CountingEngine(AutomatonEngine):
         self.tallies[automata.STARTED] += progress[tables.STARTED]
         if plan.by_start:
             self._count_active(oldest)
-        self._compact(until - plan.window, held_again)
+        self._drop(until - plan.window, held_again)
 
     def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
         """Let each partition have room for more rows.
@@ -256,6 +256,11 @@ class CountingEngine(AutomatonEngine):
         state, old = self._state, self._state.spans
         sizes = old[:, tables.HIGH] - old[:, tables.LOW]
         capacity = more.copy()
+        if len(held) == len(more) == 1:
+            if old[0, tables.HIGH] + more[0] <= len(state.times):
+                return
+            # So that the time of copying is proportional to that for the events.
+            capacity += np.maximum(more, sizes)
         capacity[held] += sizes
         total, columns = int(capacity.sum()), len(state.cells)
         low = np.cumsum(capacity) - capacity
@@ -264,25 +269,25 @@ class CountingEngine(AutomatonEngine):
         spans[held, tables.MIDDLE] += old[:, tables.MIDDLE] - old[:, tables.LOW]
         spans[:, tables.PREVENTED] = _BEFORE_ALL
         spans[held, tables.PREVENTED] = old[:, tables.PREVENTED]
-        rows, _ = _ranges(spans[held])
+        rows, new = _rows_of(old), _rows_of(spans[held])
         back, digits = state.back, state.cells.shape[2:]
         if not self._sequence.by_start:
             back = np.zeros((columns, len(low), columns, *digits), np.int64)
             back.reshape(columns, len(low), columns, -1)[..., 0] = np.eye(columns)[:, None]
             back[:, held] = state.back.reshape(columns, len(held), columns, *digits)
             back = back.reshape(columns, -1, *digits)
+        times, marks = np.zeros((2, total), np.int64)
+        values = np.zeros((len(state.values), total))
+        cells = np.zeros((columns, total, *digits), np.int64)
+        times[new], marks[new] = state.times[rows], state.marks[rows]
+        values[:, new], cells[:, new] = state.values[:, rows], state.cells[:, rows]
+        fits = np.zeros(total, np.int64)
         self._state = state._replace(
-            times=_spread(state.times, rows, total),
-            marks=_spread(state.marks, rows, total),
-            values=_spread(state.values, rows, total, axis=1),
-            cells=_spread(state.cells, rows, total, axis=1),
-            back=back,
-            spans=spans,
-            fits=np.empty(total, np.int64),
+            times=times, marks=marks, values=values, cells=cells, back=back, spans=spans, fits=fits
         )
 
-    def _compact(self, earliest: int, held: np.ndarray) -> None:
-        """Keep the rows in the window only, and the partitions that have any.
+    def _drop(self, earliest: int, held: np.ndarray) -> None:
+        """Drop the rows that have left the window, and the partitions without any.
 
         Parameters
         ----------
@@ -291,37 +296,25 @@ class CountingEngine(AutomatonEngine):
             The partitions of events that will be given again.
         """
         drop_expired(self._state, earliest)
-        state, spans = self._state, self._state.spans
-        number, columns = len(spans), len(state.cells)
+        spans, number = self._state.spans, len(self._state.spans)
         is_kept = spans[:, tables.HIGH] > spans[:, tables.LOW]
         is_kept |= spans[:, tables.PREVENTED] >= earliest
         is_kept[held] = True
+        is_kept |= len(self.layout.plan.keys) == 0
         kept = np.flatnonzero(is_kept)
         kept = kept[self._partitions.keep(kept)]
-        spans = spans[kept]
-        rows, low = _ranges(spans)
-        spans[:, tables.HIGH] += low - spans[:, tables.LOW]
-        spans[:, tables.MIDDLE] += low - spans[:, tables.LOW]
-        spans[:, tables.LOW] = low
-        back = state.back
-        if not self._sequence.by_start:
-            back = back.reshape(columns, number, columns, *state.cells.shape[2:])[:, kept]
-            back = back.reshape(columns, -1, *state.cells.shape[2:])
-        self._state = state._replace(
-            times=state.times[rows],
-            marks=state.marks[rows],
-            values=state.values[:, rows],
-            cells=state.cells[:, rows],
-            back=back,
-            spans=spans,
-        )
+        if len(kept) < number:
+            back, columns = self._state.back, len(self._state.cells)
+            if not self._sequence.by_start:
+                back = back.reshape(columns, number, columns, *back.shape[2:])[:, kept]
+                back = back.reshape(columns, -1, *back.shape[3:])
+            self._state = self._state._replace(back=back, spans=spans[kept])
 
     def _count_active(self, oldest: np.ndarray) -> None:
         """Tally the greatest number of starts in a window, from the oldest row of each partition."""
         spans = self._state.spans.copy()
         spans[:, tables.LOW] = oldest
-        rows, _ = _ranges(spans)
-        times = np.sort(self._state.times[rows])
+        times = np.sort(self._state.times[_rows_of(spans)])
         active = np.arange(1, len(times) + 1)
         active -= np.searchsorted(times, times - self._sequence.window)
         peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
@@ -342,7 +335,9 @@ class CountingEngine(AutomatonEngine):
         return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
 
     def _live(self) -> int:
-        return len(self._state.times) if self._sequence.by_start else 0
+        spans = self._state.spans
+        sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
+        return int(sizes.sum()) if self._sequence.by_start else 0
 
     def _arrays(self) -> dict[str, np.ndarray]:
         names = ("times", "marks", "values", "cells", "back", "spans", "found")
@@ -358,7 +353,8 @@ class CountingEngine(AutomatonEngine):
         self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
         its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
         self._held = automata.Events(np.arange(len(its["times"])), **its, first=0)
-        self._state = self._with_suffix(self._state._replace(**arrays))
+        fits = np.zeros(len(arrays["times"]), np.int64)
+        self._state = self._with_suffix(self._state._replace(**arrays, fits=fits))
 
 
 def _joined(one: automata.Events, two: automata.Events) -> automata.Events:
@@ -377,17 +373,8 @@ def _number_before(events: automata.Events, until: int) -> int:
     return int(np.searchsorted(events.rows, np.searchsorted(events.times, until)))
 
 
-def _ranges(spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of all spans, and where each span begins among them."""
+def _rows_of(spans: np.ndarray) -> np.ndarray:
+    """The rows of all spans."""
     sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
     first = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes), first
-
-
-def _spread(array: np.ndarray, rows: np.ndarray, total: int, axis: int = 0) -> np.ndarray:
-    """An array with so many rows, of which some are those of another one."""
-    shape = list(array.shape)
-    shape[axis] = total
-    found = np.zeros(shape, array.dtype)
-    found[(slice(None),) * axis + (rows,)] = array
-    return found
+    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes)
