@@ -10,20 +10,26 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 
 
-def pattern_from(given: Any) -> Pattern:
+def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
     """The pattern of an argument; a text is parsed.
+
+    Parameters
+    ----------
+    given : Pattern or str
+    aggregates : bool
+        Whether it may have AGG.
 
     Raises
     ------
     PatternError
         If it is neither a pattern nor a text, or the text is not a valid pattern.
     UnsupportedPatternError
-        If it has AGG.
+        If it has AGG and may not.
     """
     if isinstance(given, str):
         given = parse(given)
     if isinstance(given, Pattern):
-        if given.aggregates:
+        if given.aggregates and not aggregates:
             raise UnsupportedPatternError(
                 f"AGG {given.aggregates[0]} is not a question about single matches; use "
                 "pattern.without_aggregate()"

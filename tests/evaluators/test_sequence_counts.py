@@ -151,6 +151,15 @@ def test_what_is_counted_without_runs(text: str, by_start: bool | None) -> None:
     assert (None if layout is None else layout.sequence.by_start) == by_start
 
 
+def test_options_that_ask_for_runs() -> None:
+    events = stream_of(events_of("A@1 B@2 C@3 A@4 C@5"))
+    pattern = parse("PATTERN SEQ(A a, NOT(B n), C c) WITHIN 8 units")
+    for options in ({}, {"negation": "filter"}, {"postpone": True}):
+        result = evaluate(pattern, events, evaluator="sase", output="count", options=options)
+        assert result.metrics.matches == 1
+        assert (result.runs.runs_per_step > 0) == bool(options)
+
+
 def test_metrics() -> None:
     events = stream_of(events_of("A@1 A@2 B@3 A@9 C@9 C@12").assign(x=np.arange(6.0)))
     for condition, peak in (("", 0), ("WHERE a.x < b.x", 3)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cepbench.automata.compilation import automaton
 from cepbench.automata.model import Automaton
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask, read_only
@@ -52,10 +53,11 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     ----------
     task : BranchTask
     """
-    (automaton,) = task.trees
-    if automaton.pattern.strategy.name != "any":
+    (given,) = task.trees
+    if given.pattern.strategy.name != "any":
         return None
-    layout = automaton_layout(automaton, task.reader.code, counts=True)
+    plain = automaton(given.pattern) if given.forbidden else given
+    layout = automaton_layout(plain, task.reader.code, counts=True)
     plan = layout.plan
     firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
     is_set = np.append(plan.kinds, automata.SINGLE)[firsts + 1] == automata.LOOP
@@ -63,8 +65,8 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     edges = np.stack((automata.EDGES * firsts + automata.BEGIN, automata.EDGES * (firsts + 1)), 1)
     edges[:, 1] += automata.TAKE
     edges[~is_set, 1] = -1
-    forbidden = _forbidden(automaton.pattern, len(layout.passing))
-    rules = _rules(automaton, plan, edges.ravel())
+    forbidden = _forbidden(given.pattern, len(layout.passing))
+    rules = _rules(plain, plan, edges.ravel())
     if rules is None or forbidden is None:
         return None
     prevents = np.zeros(len(firsts) + 1, np.int64)
@@ -111,13 +113,13 @@ def _names(clause: Clause) -> set[str]:
 
 
 def _rules(
-    automaton: Automaton, plan: automata.Plan, edges: np.ndarray
+    compiled: Automaton, plan: automata.Plan, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """The conditions between the first event and others, and the columns of the first event.
 
     Parameters
     ----------
-    automaton : Automaton
+    compiled : Automaton
     plan : cepbench.kernels.sase.tables.Plan
     edges : ndarray of int64
         Those whose events are selected, -1 for none.
@@ -131,7 +133,7 @@ def _rules(
     sources = {
         column: source
         for column, source, _ in plan.updates[begun].tolist()
-        if (automaton.vector[column].state, automaton.vector[column].operation) == (0, "value")
+        if (compiled.vector[column].state, compiled.vector[column].operation) == (0, "value")
     }
     spans = plan.spans[edges]
     compared = (spans[:, automata.PROGRAM] - spans[:, automata.COMPARE]) * (edges >= 0)

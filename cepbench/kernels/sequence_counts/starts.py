@@ -33,33 +33,26 @@ def expire(state, partition, earliest):
 @njit_in_place
 def select(plan, state, events, partition, item, row):
     """Count the histories that go on with an event; whether a number is large."""
-    flags, large = events.flags[row], False
-    if flags & plan.takes[item]:
-        loop = plan.loops[item]
-        large = _extend(plan, state, events, partition, 2 * item + 1, row, loop, loop)
-    if flags & plan.begins[item]:
-        if item == 0:
+    flags, span, large = events.flags[row], state.spans[partition], False
+    # First as a further element of the item, then as its first event.
+    for edge in range(2 * item + 1, 2 * item - 1, -1):
+        takes = edge & 1 == 1
+        if flags & (plan.takes[item] if takes else plan.begins[item]) == 0:
+            continue
+        source = plan.loops[item] if takes else plan.sources[item]
+        if edge == 0:
             _start(plan, state, events, partition, row)
+        elif plan.spans[edge] == plan.spans[edge + 1]:
+            large |= _add(plan, state, item, span, source, None)
         else:
-            source = plan.sources[item]
-            large |= _extend(
-                plan, state, events, partition, 2 * item, row, source, plan.loops[item]
-            )
+            _fit(plan, state, events, edge, row, span[LOW], span[HIGH])
+            large |= _add(plan, state, item, span, source, state.fits)
     return large
 
 
 @njit_in_place
-def _extend(plan, state, events, partition, edge, row, source, loop):
-    item, span = edge >> 1, state.spans[partition]
-    if plan.spans[edge] == plan.spans[edge + 1]:
-        return _add(plan, state, item, span, source, loop, None)
-    _fit(plan, state, events, edge, row, span[LOW], span[HIGH])
-    return _add(plan, state, item, span, source, loop, state.fits)
-
-
-@njit_in_place
-def _add(plan, state, item, span, source, loop, fits):
-    cells, column = state.cells, plan.columns[item]
+def _add(plan, state, item, span, source, fits):
+    cells, column, loop = state.cells, plan.columns[item], plan.loops[item]
     low, high = span[LOW], span[HIGH]
     if item == len(plan.columns) - 1:
         add_total(state.found, cells, source, low, span[MIDDLE], fits)

@@ -16,7 +16,7 @@ forbidden event.
 
 from __future__ import annotations
 
-from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.sequence_counts.numbers import add, add_products, add_total, assign, copy_row
 from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, STARTED
 
@@ -41,7 +41,7 @@ def expire(plan, state, partition, earliest):
     return False
 
 
-@njit_in_place
+@njit
 def _all_to_the_front(plan, state, low, high):
     """Multiply the matrices of these events from the last one on; whether a number is large."""
     times, suffix = state.times, state.suffix
@@ -89,11 +89,12 @@ def _multiply(plan, suffix, item, flags):
 def select(plan, state, events, partition, item, row):
     """Multiply the product by an event's matrix, and count; whether a number is large."""
     flags, large = events.flags[row], False
-    if flags & plan.takes[item]:
-        large = _add(plan, state, partition, item, plan.loops[item])
-    if flags & plan.begins[item]:
-        state.progress[STARTED] += item == 0
-        large |= _add(plan, state, partition, item, plan.sources[item])
+    state.progress[STARTED] += item == 0 and flags & plan.begins[0] != 0
+    # First as a further element of the item, then as its first event.
+    for takes in range(1, -1, -1):
+        if flags & (plan.takes[item] if takes else plan.begins[item]):
+            source = plan.loops[item] if takes else plan.sources[item]
+            large |= _add(plan, state, partition, item, source)
     return large
 
 
