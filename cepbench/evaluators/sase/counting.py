@@ -57,6 +57,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     if given.pattern.strategy.name != "any":
         return None
     plain = automaton(given.pattern) if given.forbidden else given
+    assert isinstance(plain, Automaton)
     layout = automaton_layout(plain, task.reader.code, counts=True)
     plan = layout.plan
     firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
