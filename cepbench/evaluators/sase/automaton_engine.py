@@ -13,7 +13,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
-from cepbench.evaluators.sase.layout import automaton_layout
+from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
 from cepbench.kernels.sase import tables
@@ -36,6 +36,8 @@ class AutomatonEngine(Engine):
         Of one branch; its tree is the automaton, in which there are no negated items.
     by_start : bool
         Whether matches are counted by start.
+    layout : AutomatonLayout, optional
+        By default that of the automaton.
 
     Attributes
     ----------
@@ -50,13 +52,17 @@ class AutomatonEngine(Engine):
 
     tallies: np.ndarray
 
-    def __init__(self, task: BranchTask, *, by_start: bool) -> None:
+    def __init__(
+        self, task: BranchTask, *, by_start: bool, layout: AutomatonLayout | None = None
+    ) -> None:
         super().__init__(task)
         (automaton,) = task.trees
-        self.layout = automaton_layout(automaton, task.reader.code, counts=by_start)
+        self.layout = layout or automaton_layout(automaton, task.reader.code, counts=by_start)
         #: Timestamps of the events in the window, and the position of the first of them.
         self._times = np.empty(0, np.int64)
         self._first = 0
+        #: No event after the round has an earlier timestamp.
+        self._until = 0
         self._peaks = np.zeros(counts.PEAKS, np.int64)
         self._chunks: list[list[Column]] = []
         self.seconds = np.zeros(3)
@@ -81,6 +87,8 @@ class AutomatonEngine(Engine):
                 self._first = position
             self._times = np.concatenate((self._times, part.timestamps))
             self.events += len(part)
+            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
+            self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
                 self._round(self._events(part, position))
             old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
@@ -138,7 +146,7 @@ class AutomatonEngine(Engine):
             for clause in passing.clauses:
                 held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
             flags[rows] |= passing.flag * held
-        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags)
+        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
         its: Rows = whole if len(chosen) == len(part) else chosen
         values = np.empty((len(self.layout.columns), len(part)))
         for column, expression in enumerate(self.layout.columns):

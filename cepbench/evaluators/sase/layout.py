@@ -41,7 +41,7 @@ _FURTHER = {
 }  # fmt: skip
 
 #: Edges that an event may pass by itself, one bit each.
-_MOST_FLAGS = 62
+MOST_FLAGS = 62
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ class _Compilation:
                 passing.append(Passing(edge.formula.type, alone, int(bits[place])))
             if edge.writes:
                 updates[place] = self._updates(edge)
-        if len(passing) > _MOST_FLAGS:
+        if len(passing) > MOST_FLAGS:
             raise UnsupportedPatternError(
-                f"the pattern has more than {_MOST_FLAGS} edges that events must pass; use fewer items, "
+                f"the pattern has more than {MOST_FLAGS} edges that events must pass; use fewer items, "
                 "or evaluate with lazy-nfa or tree"
             )
         is_loop = [state.kind in ("loop", "blocked") for state in states]
