@@ -30,7 +30,7 @@ STRATEGIES = {"s2": "partition_contiguity(symbol)", "s3": "next"}
 WINDOWS = (500, 2000)
 
 #: Events in a batch whose matches are built.
-_BATCH = 1 << 12
+_BATCH = 1 << 13
 
 #: Positions that the loop writes before it overwrites them.
 _POSITIONS = 1 << 16
