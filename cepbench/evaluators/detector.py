@@ -22,6 +22,7 @@ from cepbench.errors import (
 )
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
+from cepbench.evaluators.graph_matches import graph_of_matches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
 from cepbench.evaluators.non_overlap import NonOverlap
@@ -175,6 +176,8 @@ class Detector:
                 plain = replace(plain, output="all")
             in_graphs = self._selection.takes_graphs and "compressed" in evaluator.outputs
             task = replace(task, output="compressed" if in_graphs else "matches")
+        if output == "compressed":
+            kept = set() if kept is None else kept  # a run may list matches instead
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
@@ -285,8 +288,22 @@ class Detector:
             assert self._recent is not None
             self._check_kept(self._recent, [m for m in given.matches if m is not None])
             given = self._selection.of(given, self._recent, ended=ended)
+        if self.output == "compressed" and not given.graphs:
+            given = self._in_graphs(given)
         self._matches += given.number
         return given
+
+    def _in_graphs(self, found: Found) -> Found:
+        """Listed matches as a graph for each branch."""
+        assert self._recent is not None
+        its = [(n, part) for n, part in enumerate(found.matches) if part is not None and len(part)]
+        self._check_kept(self._recent, [part for _, part in its])
+        times, first = self._recent.stream.timestamps, self._recent.first
+        graphs = tuple(
+            (number, graph_of_matches(part, times[part.last_positions() - first]))
+            for number, part in its
+        )
+        return Found(found.number, (), graphs)
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
         """The matches of several batches, concatenated by branch."""

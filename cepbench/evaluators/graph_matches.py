@@ -1,4 +1,4 @@
-"""The matches of a graph as columns of positions."""
+"""The matches of a graph as columns of positions, and back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from functools import partial
 
 import numpy as np
 
-from cepbench.evaluators.matches import Column, SetColumn
+from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
+from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.match_graph import enumeration, values
-from cepbench.kernels.match_graph.graph import MatchGraph
+from cepbench.kernels.match_graph.graph import (
+    COLUMNS,
+    ITEM,
+    NONE,
+    POSITION,
+    PREDECESSOR,
+    START,
+    MatchGraph,
+    graph_of,
+)
 from cepbench.patterns.model import Variable
 
 #: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
@@ -140,3 +150,42 @@ def graph_values(
         written = search.progress[enumeration.WRITTEN]
         yield values.Rows(*(its[:, :written] for its in rows))
         size = min(2 * size, LARGEST_CHUNK)
+
+
+def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
+    """The graph of listed matches, a tree in which those with the same first events share them.
+
+    Parameters
+    ----------
+    matches : BranchMatches
+        Of a SEQ, in written order; all different, at least one.
+    times : ndarray of int64, shape (matches,)
+        Timestamps of their last events.
+    """
+    firsts = matches.first_positions()
+    prefix = np.full(len(matches), NONE)
+    levels: list[np.ndarray] = []
+    number = 0
+    for item, column in enumerate(matches.columns):
+        its = (
+            column
+            if isinstance(column, SetColumn)
+            else SetColumn(np.arange(len(column) + 1), column)
+        )
+        for place in range(int(its.sizes.max(initial=0))):
+            rows = np.flatnonzero(its.sizes > place)
+            position = its.positions[its.offsets[rows] + place]
+            keys, index, node = np.unique(
+                np.stack((prefix[rows], position)), axis=1, return_index=True, return_inverse=True
+            )
+            level = np.zeros((len(index), COLUMNS), np.int64)
+            level[:, ITEM] = item
+            level[:, PREDECESSOR], level[:, POSITION] = keys
+            level[:, START] = firsts[rows[index]]
+            prefix[rows] = number + node.ravel()
+            number += len(level)
+            levels.append(level)
+    order = np.argsort(matches.last_positions(), kind="stable")
+    # A root has one history; with one bound for all, they are counted together.
+    earliest = np.full(len(matches), firsts.min())
+    return RootedGraph(graph_of(np.concatenate(levels)), prefix[order], earliest, times[order])

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -209,7 +210,8 @@ class Evaluator:
     strategies : collection of str
         The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
     outputs : collection of str
-        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``.
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may
+        list those of a SEQ instead, of which the front end makes a graph.
     options : mapping of str to Option
     batches : bool
         Whether a stream may be pushed in several batches.
@@ -260,6 +262,8 @@ class Evaluator:
     def qualified_name(self) -> str:
         """Module and name of :attr:`function`."""
         function = self.function
+        while isinstance(function, partial):
+            function = function.func
         named = function if hasattr(function, "__qualname__") else type(function)
         return f"{named.__module__}.{named.__qualname__}"
 

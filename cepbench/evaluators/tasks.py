@@ -181,10 +181,7 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
     output = task.output
-    if task.pattern.output != "all" and not evaluator.selects_output:
-        if output == "compressed":
-            what = f"give OUTPUT {task.pattern.output} compressed"
-            refuse(evaluator, what, lambda e: e.selects_output and output in e.outputs)
+    if task.pattern.output != "all" and not evaluator.selects_output and output != "compressed":
         # To select matches, the front end has to know them.
         output = "matches"
     if output not in evaluator.outputs:

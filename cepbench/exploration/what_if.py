@@ -123,6 +123,8 @@ def what_if(
     changed_pattern = pattern
     if window is not None:
         its = window_of(window, pattern.window.unit, "window", StatisticsError)
+        if not isinstance(window, str | Window):
+            its = replace(its, exclusive=pattern.window.exclusive)
         if its.is_datetime is not pattern.window.is_datetime:
             raise StatisticsError(
                 f"window = {its}, but the pattern's is {pattern.window}: one counts ticks"

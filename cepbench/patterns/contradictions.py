@@ -80,12 +80,13 @@ def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
     times = _times(branch.structure) - 1
     if times <= branch.window.length:
         return None
-    ticks = "nanoseconds" if branch.window.is_datetime else "units"
+    window = branch.window
+    ticks = "nanoseconds" if window.is_datetime else "units"
     return UnsatisfiablePatternError(
         f"{branch.structure} needs {times + 1} timestamps, each later than the one before, and "
-        f"these do not fit into WITHIN {branch.window}; widen the window to {times} {ticks} or "
-        "more, or write AND for events at the same time",
-        culprit=branch.window,
+        f"these do not fit into WITHIN {window}; widen the window to {times + window.exclusive} "
+        f"{ticks} or more, or write AND for events at the same time",
+        culprit=window,
     )
 
 

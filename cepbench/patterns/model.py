@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cepbench.arguments import choice, number
-from cepbench.errors import PatternError
+from cepbench.errors import PatternError, PatternSyntaxError
+from cepbench.patterns.aggregation import Grouping, MatchAggregate, check_aggregation
 from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
     Aggregate,
@@ -53,7 +55,9 @@ __all__ = [
     "Conjunct",
     "Constant",
     "Expression",
+    "Grouping",
     "Kind",
+    "MatchAggregate",
     "Negative",
     "Operator",
     "Pattern",
@@ -128,13 +132,16 @@ ANY = Strategy("any")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN: the largest difference between two timestamps of a match (inclusive).
+    """WITHIN: the largest difference between two timestamps of a match.
 
     ``unit`` is a key of :data:`NANOSECONDS`, or ``units`` for ticks of an integer time column.
+    ``exclusive``, written ``WITHIN < amount unit``, excludes the difference ``amount`` itself: the
+    half-open window of [qi2014]_, section 2.1, which is a closed one that is a tick shorter.
     """
 
     amount: float
     unit: str
+    exclusive: bool = False
 
     def __post_init__(self) -> None:
         choice(self.unit, "the unit of WITHIN", (*NANOSECONDS, "units"), PatternError)
@@ -146,6 +153,11 @@ class Window:
                 f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
                 f"{largest} {self.unit}"
             )
+        if self.length < 0:
+            raise PatternError(
+                f"WITHIN {self} is empty: no two timestamps differ by less than 0; write a longer "
+                f"window, or WITHIN {Constant(amount)} {self.unit} without <"
+            )
 
     @property
     def is_datetime(self) -> bool:
@@ -154,8 +166,9 @@ class Window:
 
     @property
     def length(self) -> int:
-        """In nanoseconds, or in ticks for ``units``, rounded down."""
-        return int(round(self.amount * NANOSECONDS.get(self.unit, 1), 6))
+        """The largest difference in nanoseconds, or in ticks for ``units``."""
+        amount = round(self.amount * NANOSECONDS.get(self.unit, 1), 6)
+        return math.ceil(amount) - 1 if self.exclusive else int(amount)
 
     @property
     def seconds(self) -> float:
@@ -163,12 +176,12 @@ class Window:
         return self.length / 1e9 if self.is_datetime else float(self.length)
 
     def __str__(self) -> str:
-        return f"{Constant(self.amount)} {self.unit}"
+        return f"{'< ' if self.exclusive else ''}{Constant(self.amount)} {self.unit}"
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … WITHIN … RETURN …``.
+    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
     Attributes
     ----------
@@ -190,6 +203,10 @@ class Pattern:
     output : {"all", "non_overlap"}
         The OUTPUT clause: all matches, or of those that overlap in time within one partition the
         first one [agrawal2008]_, section 2.
+    group_by : tuple of Grouping, default ()
+        The keys of the GROUP BY clause, without repetition.
+    aggregates : tuple of MatchAggregate, default ()
+        The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
 
     Raises
     ------
@@ -204,6 +221,8 @@ class Pattern:
     returns: tuple[Returned, ...] = ()
     equivalences: tuple[str, ...] = ()
     output: str = "all"
+    group_by: tuple[Grouping, ...] = ()
+    aggregates: tuple[MatchAggregate, ...] = ()
 
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
@@ -220,6 +239,14 @@ class Pattern:
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
         check_returns(self.returns, variables, scopes)
+        object.__setattr__(self, "group_by", tuple(dict.fromkeys(self.group_by)))
+        check_aggregation(self.group_by, self.aggregates, variables, branches)
+        if self.aggregates and self.returns:
+            raise PatternSyntaxError(
+                "RETURN with AGG, which gives values of all matches together; leave out RETURN, or "
+                "AGG and GROUP BY",
+                culprit=self.returns[0],
+            )
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -263,6 +290,12 @@ class Pattern:
             returns=tuple(c for c in self.returns if names.isdisjoint(c.variables)),
         )
 
+    def without_aggregate(self) -> Pattern:
+        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``."""
+        shared = (key.attribute for key in self.group_by if key.variable is None)
+        equivalences = (*self.equivalences, *shared)
+        return replace(self, equivalences=equivalences, group_by=(), aggregates=())
+
     @cached_property
     def negated(self) -> tuple[Variable, ...]:
         """The negated variables."""
@@ -277,10 +310,12 @@ class Pattern:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """Names of the attributes that conditions, strategy and RETURN read, without repetition."""
+        """Names of the attributes that its clauses read, without repetition."""
         read = [a for clause in self.conditions for a in clause.attributes()]
         read += [a for column in self.returns for a in column.attributes()]
         shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
+        shared += [key.attribute for key in self.group_by]
+        shared += [each.attribute for each in self.aggregates if each.attribute is not None]
         names = (*self.equivalences, *(attribute.name for attribute in read), *shared)
         return tuple(dict.fromkeys(names))
 
@@ -302,9 +337,13 @@ class Pattern:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
         Each has this pattern's window and strategy, the conditions all of whose variables it has,
-        ``[attr]`` as comparisons, and no RETURN; ``(self.expanded,)`` if there is no OR
+        ``[attr]`` as comparisons, and no RETURN, GROUP BY and AGG; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return self._branches
+
+    @cached_property
+    def _branches(self) -> tuple[Pattern, ...]:
         return tuple(self.expanded.iter_branches())
 
     def iter_branches(self) -> Iterator[Pattern]:
@@ -325,6 +364,8 @@ class Pattern:
                 returns=(),
                 equivalences=self.equivalences,
                 output=self.output,
+                group_by=(),
+                aggregates=(),
             )
             yield branch
 
@@ -379,6 +420,10 @@ class Pattern:
             yield f"STRATEGY {self.strategy}"
         if self.output != "all":
             yield f"OUTPUT {self.output}"
+        if self.group_by:
+            yield f"GROUP BY {', '.join(map(str, self.group_by))}"
+        if self.aggregates:
+            yield f"AGG {', '.join(map(str, self.aggregates))}"
         yield within
         if self.returns:
             yield f"RETURN {', '.join(map(str, self.returns))}"

@@ -31,6 +31,7 @@ import pyarrow as pa
 from cepbench.arguments import elements, number, shown, whole
 from cepbench.errors import DatasetError, did_you_mean
 from cepbench.seeds import counted_draws
+from cepbench.streams.ticks import Ticks
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
 ARITHMETIC = 1
@@ -42,8 +43,6 @@ _LOWEST, _WIDTH = 100.0, 10.0
 #: A volume is a whole number of lots.
 _LOT, _MOST_LOTS = 100, 50
 
-_FILE_EVENTS = 400_000
-
 _COMPARISON = re.compile(r"\s*([^<>]*[^<>\s])\s*([<>])\s*([^<>\s][^<>]*?)\s*")
 
 #: What a segment may replace.
@@ -51,7 +50,7 @@ _OF_SEGMENTS = ("rates", "selectivities")
 
 
 @dataclass(frozen=True)
-class StockRates:
+class StockRates(Ticks):
     """Ticks of some stocks.
 
     Parameters
@@ -124,28 +123,10 @@ class StockRates:
             "segments": self.segments,
         }
 
-    @property
-    def notes(self) -> dict[str, str]:
-        """Nothing beyond the parameters."""
-        return {}
-
-    @property
-    def expected(self) -> float:
-        """The number of events."""
-        return float(self.events)
-
     @cached_property
     def types(self) -> tuple[str, ...]:
         """The names, sorted, so that the order of rates does not matter."""
         return tuple(sorted(self.rates))
-
-    def files(self) -> dict[str, tuple[int, int]]:
-        """In the order of time: file -> its first tick, and the one after its last."""
-        firsts = range(0, self.events, _FILE_EVENTS)
-        return {
-            f"part-{place:05d}.parquet": (first, min(first + _FILE_EVENTS, self.events))
-            for place, first in enumerate(firsts)
-        }
 
     def table(self, first: int, last: int) -> pa.Table:
         """The ticks from ``first`` to before ``last``, in the stored columns.

@@ -25,6 +25,7 @@ import pyarrow as pa
 from cepbench.arguments import number, whole
 from cepbench.errors import DatasetError
 from cepbench.seeds import counted_draws
+from cepbench.streams.ticks import FILE_EVENTS, Ticks
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
 ARITHMETIC = 1
@@ -35,14 +36,12 @@ TYPE = "STOCK"
 #: First prices and volumes are from 1 to this.
 MOST = 1000
 
-_FILE_EVENTS = 400_000
-
 # Purposes of random numbers.
 _OF_FIRST_PRICES, _OF_TICKS = range(2)
 
 
 @dataclass(frozen=True)
-class StockTicker:
+class StockTicker(Ticks):
     """Ticks of some symbols.
 
     Parameters
@@ -100,23 +99,6 @@ class StockTicker:
             "symbols": self.symbols,
         }
 
-    @property
-    def notes(self) -> dict[str, str]:
-        """Nothing beyond the parameters."""
-        return {}
-
-    @property
-    def expected(self) -> float:
-        """The number of events."""
-        return float(self.events)
-
-    def files(self) -> dict[str, tuple[int, int]]:
-        """In the order of time: file -> its first tick, and the one after its last."""
-        return {
-            f"part-{place:05d}.parquet": (first, min(first + _FILE_EVENTS, self.events))
-            for place, first in enumerate(range(0, self.events, _FILE_EVENTS))
-        }
-
     def table(self, first: int, last: int) -> pa.Table:
         """The ticks from ``first`` to before ``last``, in the stored columns.
 
@@ -127,8 +109,8 @@ class StockTicker:
             counted_draws(self.seed, 0, self.symbols, _OF_FIRST_PRICES)[:, 0] % np.uint64(MOST)
         ).astype(np.int64)
         # A price is the sum of all steps before, so those of earlier files are drawn again.
-        for begin in range(0, first, _FILE_EVENTS):
-            codes, steps, _ = self._drawn(begin, min(begin + _FILE_EVENTS, first))
+        for begin in range(0, first, FILE_EVENTS):
+            codes, steps, _ = self._drawn(begin, min(begin + FILE_EVENTS, first))
             np.add.at(prices, codes, steps)
         codes, steps, volumes = self._drawn(first, last)
         order = np.argsort(codes, kind="stable")

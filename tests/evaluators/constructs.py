@@ -45,6 +45,7 @@ from tests.evaluators.strategies import (
     order_plans,
     tree_plans,
     types_of_items,
+    windows,
 )
 
 #: Ways to bind events that the brute-force twin is asked to go through.
@@ -197,10 +198,7 @@ def construct_cases(
             )
             if _is_allowed(structure, clause)
         ),
-        Window(
-            draw(st.sampled_from([8, 20, 5, 12, 3, 20, 1, 0])),
-            "seconds" if is_datetime else "units",
-        ),
+        draw(windows("seconds" if is_datetime else "units", (8, 20, 5, 12, 3, 20, 1, 0))),
         draw(_strategies(family)),
         equivalences=draw(st.sampled_from([(), (), (), ("y",), ("s",), ("x", "y")])),
     )

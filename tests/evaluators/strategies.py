@@ -99,14 +99,19 @@ def cases(
     pattern = Pattern(
         draw(structures(variables, nested=nested, operators=operators)),
         tuple(draw(st.lists(clauses([v.name for v in variables], division=division), max_size=2))),
-        Window(
-            draw(st.sampled_from([8, 20, 5, 3, 12, 2, 1, 0])), "seconds" if is_datetime else "units"
-        ),
+        draw(windows("seconds" if is_datetime else "units", (8, 20, 5, 3, 12, 2, 1, 0))),
     )
     events = draw(event_frames(kinds))
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
     return Case(pattern, _affordable(pattern, events))
+
+
+@st.composite
+def windows(draw: st.DrawFn, unit: str, amounts: Sequence[int]) -> Window:
+    """One of these windows, closed or half-open."""
+    amount = draw(st.sampled_from(amounts))
+    return Window(amount, unit, draw(st.integers(0, 2)) == 2 and amount > 0)
 
 
 def types_of_items(kinds: Sequence[str]) -> st.SearchStrategy[str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -164,6 +165,12 @@ def test_a_function_sees_comparisons_and_finds_all_matches() -> None:
     assert len(expected)
     pd.testing.assert_frame_equal(result.matches, expected)
     assert result.metrics.matches == len(expected)
+
+
+def test_an_engine_opened_by_a_partial_belongs_to_cepbench() -> None:
+    sase = cep.EVALUATORS["sase"]
+    assert replace(sase, open=partial(sase.open)).is_builtin
+    assert not replace(sase, open=partial(EveryCombination)).is_builtin
 
 
 def test_compared_with_others() -> None:

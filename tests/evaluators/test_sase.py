@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.automata.compilation import automaton
-from cepbench.errors import PartialMatchLimitError, UnsupportedTaskError
+from cepbench.errors import PartialMatchLimitError
+from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.sase import automaton_engine, sase_backtrack, sase_basic
@@ -166,15 +168,48 @@ def test_many_runs_are_an_error(evaluator: str) -> None:
         evaluate(pattern, events, evaluator=evaluator, partial_match_limit=20)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["SEQ(A a, NOT(B b), C c)", "OR(SEQ(A a, B b), SEQ(B b, A a))"],
-    ids=["negation", "branches over the same variables"],
-)
-def test_what_is_not_compressed(text: str) -> None:
-    events = stream_of(events_of("A@1 B@2 C@3"))
-    with pytest.raises(UnsupportedTaskError, match='use output="arrow"'):
-        evaluate(f"PATTERN {text} WITHIN 9 units", events, evaluator="sase", output="compressed")
+@pytest.mark.kernel
+@pytest.mark.parametrize("family", BOTH)
+@given(data=st.data())
+@examples(15)
+def test_graphs_have_the_matches(family: str, data: st.DataObject) -> None:
+    """Of a run, or made of listed matches: with NOT, OR over the same variables, and OUTPUT."""
+    case = data.draw(construct_cases(BOTH[family]))
+    pattern = replace(case.pattern, output=data.draw(st.sampled_from(["all", "non_overlap"])))
+    if "sase" not in able(pattern):
+        return
+    expected = Counter(automaton_matches(pattern, case.events))
+    batches = data.draw(batches_of(case.stream))
+    for name in ENGINES:
+        whole = evaluate(pattern, case.stream, evaluator=name, output="compressed")
+        assert whole.metrics.matches == whole.compressed.count() == expected.total()
+        assert labelled([whole.compressed]) == expected
+        last = [row[-1] for row in whole.compressed.last_events().itertuples(index=False)]
+        assert sum(last) == whole.compressed.lengths()["matches"].sum() == expected.total()
+        detector = Detector(pattern, evaluator=name, output="compressed")
+        pushed = []
+        for batch in batches:
+            pushed.append(detector.push(batch))
+            detector = Detector.restore(detector.snapshot())
+        assert labelled([*pushed, detector.flush()]) == expected
+
+
+def labelled(graphs: list[CompressedMatches]) -> Counter[tuple[int, tuple[object, ...]]]:
+    """The matches of some graphs, as :func:`automaton_matches` gives them."""
+    return Counter(
+        (row.get("branch", 0), tuple(row.get(name) for name in graph.pattern.positive_names))
+        for graph in graphs
+        for row in graph.enumerate()
+    )
+
+
+@pytest.mark.parametrize("evaluator", ENGINES)
+def test_listed_matches_share_their_first_events(evaluator: str) -> None:
+    events = stream_of(events_of("A@1 B@2 B@3 C@5 C@6"))
+    pattern = "PATTERN SEQ(A a, KL(B b), NOT(D d), C c) WITHIN 9 units"
+    graph = evaluate(pattern, events, evaluator=evaluator, output="compressed").compressed
+    # a; b and b of the sets {1}, {2} and {1, 2}; c after each of them, twice.
+    assert graph.count() == 6 and len(graph.nodes) == 1 + 3 + 6
 
 
 def test_next_needs_neither_a_plan_nor_an_evaluator() -> None:

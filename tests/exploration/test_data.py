@@ -233,6 +233,8 @@ def test_nothing_changed_changes_nothing() -> None:
     longer = cep.what_if(PLAIN, cardinalities, window=40)
     assert longer.statistics.cardinality("a", 2400) == pytest.approx(48.0)
     assert cep.what_if(BRANCHED, STATISTICS, window=5).pattern.window == Window(5, "units")
+    half_open = cep.parse(str(BRANCHED).replace("WITHIN", "WITHIN <"))
+    assert cep.what_if(half_open, STATISTICS, window=5).pattern.window == Window(5, "units", True)
 
 
 def test_what_if_refuses_what_makes_no_sense() -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Kind, Pattern, Structure, Variable
 from tests.naive.matcher import is_forbidden
 from tests.naive.selection import non_overlapping
-from tests.naive.values import Event, clause_true, missing
+from tests.naive.values import Event, clause_true, in_window, missing
 
 #: Positions by variable, in the order of the items: a number, or of a Kleene item a tuple of them.
 Binding = dict[str, Any]
@@ -150,7 +150,7 @@ class _Branch:
 
     def _in_window(self, run: Run, position: int) -> bool:
         times = [self.rows[at]["time"] for at in (run.chosen[0][1], position)]
-        return times[1] - times[0] <= self.pattern.window.length
+        return in_window(times, self.pattern.window)
 
     def _hold(self, run: Run, edge: str) -> bool:
         """Whether the conjuncts of an edge hold for the events of a run."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cepbench.patterns.model import Pattern, Variable
-from tests.naive.values import Event, clause_true, share
+from tests.naive.values import Event, clause_true, in_window, share
 
 
 def with_groups(
@@ -66,7 +66,7 @@ def _fitting(
         if group.type in (None, row["type"])
         and position not in binding.values()
         and in_order({**binding, group.name: position})
-        and max(*times, row["time"]) - min(*times, row["time"]) <= pattern.window.length
+        and in_window([*times, row["time"]], pattern.window)
         and share([*bound.values(), row], pattern.equivalences)
         and all(clause_true(clause, {**bound, group.name: [row]}) for clause in choosing)
     ]

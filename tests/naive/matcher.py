@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
+from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
 from tests.naive.groups import with_groups
 from tests.naive.selection import non_overlapping, selected
-from tests.naive.values import Bound, Event, clause_true, share
+from tests.naive.values import Bound, Event, clause_true, in_window, share
 
 #: Positions of a match by variable: a number, or for Kleene variables and groups a tuple of them.
 Binding = dict[str, int | tuple[int, ...]]
@@ -47,7 +47,7 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
     rows = events.to_dict("records")
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
-    ways = _ways(pattern.structure, rows, pattern.window.length)
+    ways = _ways(pattern.structure, rows, pattern.window)
     for label, part, plain in sorted(ways, key=lambda way: way.choices):
         groups = [variable for variable in _variables(part) if variable.kind is Kind.GROUP]
         in_order = partial(_in_order, part, rows=rows)
@@ -104,7 +104,7 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
     return (variable.name for variable in _variables(part) if variable.kind is not Kind.NEGATED)
 
 
-def _ways(part: Variable | Structure, rows: list[Event], window: float) -> Iterator[Found]:
+def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
         fitting = [
@@ -138,7 +138,7 @@ def _ways(part: Variable | Structure, rows: list[Event], window: float) -> Itera
 
 
 def _go_together(
-    operator: Operator, before: Binding, here: Binding, rows: list[Event], window: float
+    operator: Operator, before: Binding, here: Binding, rows: list[Event], window: Window
 ) -> bool:
     """Whether a match may have both: what is too late or too far apart stays so, whatever is added."""
     one, other = _positions(before), _positions(here)
@@ -149,7 +149,7 @@ def _go_together(
     first, second = ([rows[position]["time"] for position in each] for each in (one, other))
     if operator is Operator.SEQ and max(first) >= min(second):
         return False
-    return max(*first, *second) - min(*first, *second) <= window
+    return in_window([*first, *second], window)
 
 
 def _is_match(
@@ -192,7 +192,7 @@ def _fits(
     }
     times = [rows[position]["time"] for position in _positions(binding)]
     return (
-        max(times) - min(times) <= pattern.window.length
+        in_window(times, pattern.window)
         and _in_order(part, binding, rows)
         and share([rows[position] for position in _positions(binding)], pattern.equivalences)
         and all(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from cepbench.patterns.model import (
+    NANOSECONDS,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -15,6 +17,7 @@ from cepbench.patterns.model import (
     Comparison,
     Constant,
     Negative,
+    Window,
 )
 
 #: An event is a row of the table of events; a Kleene variable is bound to a list of them.
@@ -30,6 +33,14 @@ _COMPARISON = {
     "=": operator.eq,
     "!=": operator.ne,
 }
+
+
+def in_window(times: Iterable[int], window: Window) -> bool:
+    """Whether timestamps are near enough to each other; ``WITHIN <`` excludes the window's length."""
+    ordered = sorted(times)
+    longest = window.amount * NANOSECONDS.get(window.unit, 1)
+    span = ordered[-1] - ordered[0]
+    return span < longest if window.exclusive else span <= longest
 
 
 def clause_true(clause: Clause, bound: Bound) -> bool:

@@ -14,6 +14,7 @@ from cepbench.errors import (
     PatternError,
     PatternNameError,
     PatternSyntaxError,
+    UnsatisfiablePatternError,
     UnsupportedPatternError,
 )
 from cepbench.patterns.model import (
@@ -396,6 +397,45 @@ def test_windows_beyond_the_range_of_timestamps(within: str, words: str) -> None
 def test_windows_by_hand(amount: Any) -> None:
     with pytest.raises(PatternError, match="WITHIN"):
         Window(amount, "days")
+
+
+@pytest.mark.parametrize(
+    ("within", "length", "canonical"),
+    [
+        ("< 20 min", 20 * 60 * 10**9 - 1, "< 20 minutes"),
+        ("<1 unit", 0, "< 1 units"),
+        ("< 2.5 units", 2, "< 2.5 units"),
+        ("2.5 units", 2, "2.5 units"),
+        ("< 0.5 units", 0, "< 0.5 units"),
+    ],
+)
+def test_half_open_windows(within: str, length: int, canonical: str) -> None:
+    window = parse(f"PATTERN A a WITHIN {within}").window
+    assert (window.length, str(window)) == (length, canonical)
+
+
+def test_half_open_windows_by_parameters() -> None:
+    closed, half_open = (
+        parse(f"PATTERN A a WITHIN {sign} W", W="3 s").window for sign in ("", "<")
+    )
+    assert closed == Window(3, "seconds")
+    assert half_open == Window(3, "seconds", exclusive=True) == parse(
+        "PATTERN A a WITHIN < W s", W=3
+    ).window  # fmt: skip
+
+
+def test_empty_half_open_windows() -> None:
+    with pytest.raises(PatternError, match="WITHIN < 0 seconds is empty") as no:
+        parse("PATTERN A a WITHIN < 0 s")
+    assert no.value.offending == "0"
+    # Two timestamps need a difference of a tick.
+    with pytest.raises(
+        UnsatisfiablePatternError, match="do not fit into WITHIN < 1 units; widen the window to 2 "
+    ):
+        parse("PATTERN SEQ(A a, B b) WITHIN < 1 units")
+    with pytest.raises(PatternSyntaxError, match="WITHIN <=; a window is") as unknown:
+        parse("PATTERN A a WITHIN <= 5 s")
+    assert unknown.value.offending == "<="
 
 
 def test_the_largest_window_can_be_written() -> None:

@@ -116,8 +116,8 @@ class PlanRun:
         """Metrics of the run so far, summed over branches."""
         span = self._span()
         branches = [branch for engine in self._engines for branch in engine.node_counts()]
-        partial = np.sum([branch.partial_matches.sum(axis=0) for branch in branches], axis=0)
-        peaks = np.sum([engine.peaks for engine in self._engines], axis=0)
+        partial = sum(branch.partial_matches.sum(axis=0) for branch in branches)
+        peaks = sum(engine.peaks for engine in self._engines)
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))

@@ -107,6 +107,7 @@ def evaluator_of_automata(
         without_plan=True,
         constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
         strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
+        outputs=("matches", "count", "compressed"),
         snapshots=True,
         source="[agrawal2008]_",
         **declared,

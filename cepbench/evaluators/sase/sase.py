@@ -12,8 +12,8 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
-from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
@@ -30,23 +30,8 @@ class SaseRun(AutomatonRun):
     """
 
     def __init__(self, task: Task) -> None:
-        self._compresses = task.output == "compressed"
+        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern)
         super().__init__(task, SaseEngine, compresses=self._compresses)
-        if self._compresses:
-            self._check_compression(task.pattern)
-
-    def _check_compression(self, pattern: Pattern) -> None:
-        branches = pattern.branches()
-        if pattern.negated:
-            raise UnsupportedTaskError(
-                'output="compressed" of a pattern with NOT, which is tested match by match; use '
-                'output="arrow"'
-            )
-        if any(map(self._union.compares, range(len(branches)))):
-            raise UnsupportedTaskError(
-                'output="compressed" of an OR whose branches may have the same matches; use '
-                'output="arrow", or give the branches different variables'
-            )
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
@@ -58,4 +43,10 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
-SASE = evaluator_of_automata("sase", SaseRun, outputs=("matches", "count", "compressed"))
+def _keeps_graphs(pattern: Pattern) -> bool:
+    """Whether no match has to be looked at by itself: by NOT, or as one that two branches have."""
+    branches = pattern.branches()
+    return not pattern.negated and not any(map(Union(branches).compares, range(len(branches))))
+
+
+SASE = evaluator_of_automata("sase", SaseRun)

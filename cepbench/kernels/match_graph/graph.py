@@ -10,7 +10,7 @@ Nodes are numbered in the order of creation and stored in a ring. A node refers 
 ones, and nothing refers to it once no run and no root does; those with an expired start are never
 read, so that the ring holds the nodes of one window.
 
-Source: the tECS of CORE [bucchi2022]_, section 5.
+Source: the tECS of CORE [bucchi2022]_.
 
 Differs from the paper: a union is a leftist heap of events instead of a pair of nodes, so that
 histories may be united in any order (the paper's unions need equal starts, and lists of them are
