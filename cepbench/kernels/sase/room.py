@@ -54,7 +54,7 @@ _CELLS = 1 << 12
 _CLASSES = 63
 
 #: The least number of nodes of the match graph.
-_NODES = 1 << 13
+_NODES = 1 << 14
 
 #: Roots of the match graph that are enumerated together.
 _ROOTS = 1 << 12
