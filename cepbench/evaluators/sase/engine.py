@@ -6,11 +6,12 @@ import time
 
 import numpy as np
 
-from cepbench.evaluators.graph_matches import graph_chunks
+from cepbench.evaluators.graph_matches import graph_chunks, room_for
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
 from cepbench.kernels.sase.room import empty_state, roomier
@@ -30,6 +31,8 @@ class SaseEngine(AutomatonEngine):
         super().__init__(task, by_start=not task.reports)
         self._state = empty_state(self.layout.plan, self.layout.width)
         self._compresses = compresses
+        #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
+        self._room = FIRST_CHUNK
         self._graphs: list[RootedGraph] = []
         self.seconds[2] = np.nan
 
@@ -76,7 +79,9 @@ class SaseEngine(AutomatonEngine):
         if self._compresses:
             self._graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
         else:
-            self._keep(graph_chunks(state.graph, roots, earliest, self.layout.variables), number)
+            before, variables = self.written, self.layout.variables
+            self._keep(graph_chunks(state.graph, roots, earliest, variables, self._room), number)
+            self._room = room_for(self.written - before)
         state.counters[tables.ROOTS] = 0
 
     def _live(self) -> int:

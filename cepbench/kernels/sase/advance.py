@@ -107,7 +107,7 @@ def advance(plan, state, events):
                 runs[run, WAITS] = 0
                 if runs[run, STATE] >= 0:
                     unlink(state, run, plan)
-                    settle_apart(state, run, plan, False, earliest)
+                    settle_apart(state, run, plan, runs[run, LAST] == now, earliest)
             partition = partitions.find(plan, state, events, row)
             phase = STARTS
             if partition >= 0:
@@ -212,7 +212,7 @@ def _move(run, at_state, row, pending, plan, state, events):
             and runs[run, LAST] < now
             and holds(edge + BEGIN, row, vector, plan, state, events)
         ):
-            _begin(run, at_state, row, plan.ignores, plan, state, events)
+            _begin(run, at_state, row, plan, state, events)
         elif plan.dies:
             free(state, run, plan)
         return pending
@@ -224,7 +224,7 @@ def _move(run, at_state, row, pending, plan, state, events):
         and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
         and holds(edge + PROCEED, row, vector, plan, state, events)
     ):
-        _begin(run, after, row, True, plan, state, events)
+        _begin(run, after, row, plan, state, events)
     if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
         pending = _take(run, at_state, row, pending, plan, state, events)
     elif plan.dies:
@@ -338,8 +338,10 @@ def _take(run, at_state, row, pending, plan, state, events):
 
 
 @njit_in_place
-def _begin(run, at_state, row, stays, plan, state, events):
+def _begin(run, at_state, row, plan, state, events):
     """Begin an item with an event, by the run itself or by a copy of it."""
+    # Not a parameter, since for a constant the kernels would be compiled again.
+    stays = plan.ignores or state.runs[run, STATE] != at_state
     node = NONE
     if not plan.counts:
         node = add_event(

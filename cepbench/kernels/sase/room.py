@@ -53,6 +53,9 @@ _CELLS = 1 << 12
 #: Powers of two that blocks of cells may have.
 _CLASSES = 63
 
+#: The least number of nodes of the match graph.
+_NODES = 1 << 14
+
 #: Roots of the match graph that are enumerated together.
 _ROOTS = 1 << 12
 
@@ -86,7 +89,7 @@ def empty_state(plan: Plan, columns: int) -> State:
         tallies=np.zeros(TALLIES, np.int64),
         progress=np.zeros(PROGRESS, np.int64),
         stack=np.empty(STACK),
-        graph=empty_graph(1 if plan.counts else 1 << 10),
+        graph=empty_graph(1 if plan.counts else _NODES),
         roots=np.empty((2, 0 if plan.counts else _ROOTS), np.int64),
     )
     state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
