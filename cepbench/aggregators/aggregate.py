@@ -94,9 +94,7 @@ def aggregate(
     pattern : Pattern or str
         With AGG, or its text.
     stream : EventStream
-    method : str, optional
-        A name in ``cep.AGGREGATORS``, in any case.
-    emit, scope, evaluator
+    method, emit, scope, evaluator
         See :class:`Aggregator`.
     at : list of int or datetime, optional
         Times at which to give the value of each group seen so far, instead of after events; in any

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,13 +16,21 @@ from cepbench.aggregators.protocol import (
     SCOPES,
     AggregateMetrics,
     AggregationMethod,
+    AggregationRun,
     AggregationTask,
     Row,
 )
 from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.aggregators.tables import check_names, check_values, floats_of, frame_of
 from cepbench.arguments import choice, shown
-from cepbench.errors import CepbenchError, EvaluationError, PatternError, SnapshotError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    PatternError,
+    SnapshotError,
+    StreamError,
+    UnsupportedPatternError,
+)
 from cepbench.evaluators.snapshot import arrays_under, digest_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -34,13 +43,15 @@ _RUN = "run "
 
 def aggregation(
     pattern: Pattern | str, method: str | None, emit: str, scope: str, evaluator: str | None
-) -> tuple[AggregationMethod, AggregationTask]:
-    """Check the arguments of :class:`Aggregator`.
+) -> tuple[AggregationMethod, AggregationTask, AggregationRun]:
+    """Check the arguments of :class:`Aggregator`, and open a run.
 
     Raises
     ------
     PatternError, EvaluationError
         If one is invalid.
+    UnsupportedPatternError
+        If the method cannot run the pattern.
     """
     pattern = pattern_from(pattern, aggregates=True)
     if not pattern.aggregates:
@@ -49,16 +60,24 @@ def aggregation(
             "matches"
         )
     check_names(pattern)
-    chosen = AGGREGATORS.find(method) if method is not None else next(iter(AGGREGATORS.values()))
-    if evaluator is not None and not chosen.lists_matches:
-        raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
     task = AggregationTask(
         pattern,
         choice(emit, "emit", EMITS, EvaluationError),
         choice(scope, "scope", SCOPES, EvaluationError),
         evaluator,
     )
-    return chosen, task
+    if method is not None:
+        chosen = AGGREGATORS.find(method)
+        if evaluator is not None and not chosen.lists_matches:
+            raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
+        return chosen, task, chosen.open(task)
+    for entry in AGGREGATORS.values():
+        if entry.lists_matches:  # which runs all patterns
+            return entry, task, entry.open(task)
+        if evaluator is None:
+            with suppress(UnsupportedPatternError):
+                return entry, task, entry.open(task)
+    raise AssertionError(pattern)  # pragma: no cover
 
 
 class Aggregator:
@@ -71,7 +90,8 @@ class Aggregator:
     pattern : Pattern or str
         With AGG, or its text.
     method : str, optional
-        A name in ``cep.AGGREGATORS``, in any case.
+        A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
+        ``a-seq`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
     emit : {"trigger", "change"}
         After which events a row is reported: those of the last positive item that satisfy the
         conditions that mention it alone, for their own group; or all after which a group's value
@@ -103,10 +123,9 @@ class Aggregator:
         scope: str = "window",
         evaluator: str | None = None,
     ) -> None:
-        chosen, self._task = aggregation(pattern, method, emit, scope, evaluator)
+        chosen, self._task, self._run = aggregation(pattern, method, emit, scope, evaluator)
         self.pattern = self._task.pattern
         self.method = chosen.name
-        self._run = chosen.open(self._task)
         self._seconds = 0.0
         self._events = 0
         self._last: int | None = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from cepbench.aggregators.protocol import AggregationTask
+from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.aggregation import FUNCTIONS
 from cepbench.patterns.model import (
@@ -22,6 +25,7 @@ from tests.evaluators.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
     NEXT,
+    Family,
     able,
     affordable,
     construct_cases,
@@ -31,12 +35,20 @@ from tests.evaluators.strategies import Case
 _ALL = FAMILIES | GROUP_FAMILIES | NEXT
 
 
+#: Patterns of which some methods need no matches.
+SEQUENCES = {
+    "sequence": Family(
+        (Kind.PLAIN, Kind.PLAIN, Kind.KLEENE, Kind.NEGATED), (Operator.SEQ,), types=(2, 3, 1)
+    )
+}
+
+
 @st.composite
-def aggregate_cases(draw: st.DrawFn) -> Case:
-    """Patterns of all kinds with GROUP BY and AGG; ``y`` is an integer, ``s`` a text."""
-    case = draw(construct_cases(_ALL[draw(st.sampled_from([*_ALL]))]))
+def aggregate_cases(draw: st.DrawFn, families: dict[str, Family] = _ALL) -> Case:
+    """Patterns with GROUP BY and AGG; ``y`` is an integer, ``s`` a text."""
+    case = draw(construct_cases(families[draw(st.sampled_from([*families]))]))
     pattern = case.pattern
-    if draw(st.integers(0, 5)) == 0:
+    if families is _ALL and draw(st.integers(0, 5)) == 0:
         pattern = replace(pattern, output="non_overlap")
     try:
         replace(pattern, aggregates=(MatchAggregate("COUNT"),))
@@ -71,3 +83,13 @@ def _with_one_event(pattern: Pattern) -> list[str | None]:
         for variable in pattern.variables
         if variable.kind is Kind.PLAIN and all(variable in b.variables() for b in branches)
     ]
+
+
+def methods_for(pattern: Pattern, scope: str) -> list[str]:
+    """The methods that run a pattern."""
+    found = []
+    for entry in AGGREGATORS.values():
+        with suppress(UnsupportedPatternError):
+            entry.open(AggregationTask(pattern, "trigger", scope))
+            found.append(entry.name)
+    return found

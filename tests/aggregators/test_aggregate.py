@@ -91,7 +91,9 @@ def test_the_last_count_of_the_whole_stream_is_that_of_evaluate() -> None:
 
 
 def test_metrics() -> None:
-    metrics = cep.aggregate("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 6 units", STREAM).metrics
+    metrics = cep.aggregate(
+        "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 6 units", STREAM, "two-step"
+    ).metrics
     assert (metrics.events, metrics.updates) == (5, 4)
     assert metrics.peak_counters == 2  # STARTs
     assert metrics.peak_objects >= 3  # matches that count, and events

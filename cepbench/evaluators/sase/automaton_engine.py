@@ -19,6 +19,7 @@ from cepbench.kernels import counts
 from cepbench.kernels.sase import tables
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
 
 #: Some events: all by the slice, or their numbers.
 Rows = np.ndarray | slice
@@ -122,41 +123,7 @@ class AutomatonEngine(Engine):
 
     def _events(self, part: EventStream, first_position: int) -> tables.Events:
         """What the kernels read of some events."""
-        plan, code = self.layout.plan, self.task.reader.code
-        whole = slice(None)
-        numbers: dict[str, np.ndarray] = {}
-
-        def read(name: str, rows: Rows) -> np.ndarray:
-            if rows is not whole:
-                return self.task.reader.read(part, name, rows)
-            if name not in numbers:
-                numbers[name] = self.task.reader.read(part, name, rows)
-            return numbers[name]
-
-        flags = np.zeros(len(part), np.int64)
-        types = {passing.type for passing in self.layout.passing}
-        of_type: dict[str | None, Rows]
-        if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
-            of_type = dict.fromkeys(types, whole)
-        else:
-            of_type = {**rows_of_types(part, types)}
-        for passing in self.layout.passing:
-            rows = of_type[passing.type]
-            held: Any = True
-            for clause in passing.clauses:
-                held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
-            flags[rows] |= passing.flag * held
-        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
-        its: Rows = whole if len(chosen) == len(part) else chosen
-        values = np.empty((len(self.layout.columns), len(part)))
-        for column, expression in enumerate(self.layout.columns):
-            values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
-        if plan.dies and len(plan.keys):
-            chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
-        # Read-only, because a kernel is compiled separately for writable and read-only arrays.
-        times = np.ascontiguousarray(part.timestamps).view()
-        times.flags.writeable = False
-        return tables.Events(chosen, times, flags, values, first_position)
+        return events_of(self.layout, self.task.reader, part, first_position)
 
     def _clock(self, phase: int, began: float) -> float:
         """Add the time since ``began`` to a phase; returns the time."""
@@ -227,6 +194,56 @@ class AutomatonEngine(Engine):
         window = stored("window", self._times)
         self._first, self._times = int(window[0]), window[1:]
         self._set({name: stored(name, like) for name, like in self._arrays().items()})
+
+
+def events_of(
+    layout: AutomatonLayout, reader: NumericReader, part: EventStream, first_position: int
+) -> tables.Events:
+    """What the kernels read of some events.
+
+    Parameters
+    ----------
+    layout : AutomatonLayout
+    reader : NumericReader
+    part : EventStream
+    first_position : int
+        Position of the first of them.
+    """
+    plan, code = layout.plan, reader.code
+    whole = slice(None)
+    numbers: dict[str, np.ndarray] = {}
+
+    def read(name: str, rows: Rows) -> np.ndarray:
+        if rows is not whole:
+            return reader.read(part, name, rows)
+        if name not in numbers:
+            numbers[name] = reader.read(part, name, rows)
+        return numbers[name]
+
+    flags = np.zeros(len(part), np.int64)
+    types = {passing.type for passing in layout.passing}
+    of_type: dict[str | None, Rows]
+    if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
+        of_type = dict.fromkeys(types, whole)
+    else:
+        of_type = {**rows_of_types(part, types)}
+    for passing in layout.passing:
+        rows = of_type[passing.type]
+        held: Any = True
+        for clause in passing.clauses:
+            held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
+        flags[rows] |= passing.flag * held
+    chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
+    its: Rows = whole if len(chosen) == len(part) else chosen
+    values = np.empty((len(layout.columns), len(part)))
+    for column, expression in enumerate(layout.columns):
+        values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
+    if plan.dies and len(plan.keys):
+        chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
+    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
+    times = np.ascontiguousarray(part.timestamps).view()
+    times.flags.writeable = False
+    return tables.Events(chosen, times, flags, values, first_position)
 
 
 def _size(column: Column) -> int:

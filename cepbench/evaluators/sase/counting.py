@@ -179,7 +179,7 @@ class CountingEngine(AutomatonEngine):
             suffix=np.zeros((columns, columns), np.int64),
             spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
             fits=np.zeros(0, np.int64),
-            found=np.zeros(numbers.found_digits(cells), np.int64),
+            found=np.zeros((2, 1, numbers.found_digits(cells)), np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
         )
         #: The events of the last timestamp, which may go on.
@@ -192,7 +192,7 @@ class CountingEngine(AutomatonEngine):
         )
 
     def _found(self) -> Found:
-        number = numbers.number_of(self._state.found)
+        number = numbers.number_of(self._state.found[0, 0])
         self._state.found[:] = 0
         return Found(number, (None,))
 
@@ -327,8 +327,7 @@ class CountingEngine(AutomatonEngine):
         """Give numbers more digits."""
         state = self._state
         cells, back = numbers.widened(state.cells), numbers.widened(state.back)
-        found = np.zeros(numbers.found_digits(cells), np.int64)
-        found[: len(state.found)] = state.found
+        found = numbers.with_digits(state.found, numbers.found_digits(cells))
         state.progress[tables.IS_LARGE] = 0
         self._state = self._with_suffix(state._replace(cells=cells, back=back, found=found))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.sequence_counts import starts, window_product
+from cepbench.kernels.sequence_counts.numbers import assign, is_too_large
 from cepbench.kernels.sequence_counts.tables import (
     AT,
     COUNTED,
@@ -25,6 +26,7 @@ from cepbench.kernels.sequence_counts.tables import (
     PARTITION,
     PREVENTED,
 )
+from cepbench.kernels.sequence_counts.window_product import weight_of
 
 
 @njit_in_place
@@ -61,13 +63,23 @@ def count_matches(plan, state, events):
             while item >= lowest:
                 if at == first and item < last_item and present & plan.prevents[item + 1]:
                     _prevent(plan, state, partition, plan.columns[item])
-                if present & (plan.begins[item] | plan.takes[item]):
+                is_last = item == last_item and events.samples is not None
+                if is_last or present & (plan.begins[item] | plan.takes[item]):
                     while at < behind:
                         row = rows[at]
+                        weight = weight_of(events.weights, item, plan.weighted, row, plan.one)
+                        if item == plan.weighted:
+                            progress[IS_LARGE] |= _is_too_large(
+                                plan, state, partition, item, weight
+                            )
                         if progress[IS_LARGE]:
                             return _interrupted(progress, partition, first, item, at)
                         if item < last_item or flags[row] & COUNTED == 0:
-                            progress[IS_LARGE] |= _select(plan, state, events, partition, item, row)
+                            progress[IS_LARGE] |= _select(
+                                plan, state, events, partition, item, row, weight
+                            )
+                        if item == last_item:
+                            _sample(plan, state, partition, events.samples, at)
                         at += 1
                 at = first
                 item -= 1
@@ -114,10 +126,54 @@ def _expire(plan, state, partition, earliest):
 
 
 @njit_in_place
-def _select(plan, state, events, partition, item, row):
+def _select(plan, state, events, partition, item, row, weight):
     if plan.by_start:
-        return starts.select(plan, state, events, partition, item, row)
-    return window_product.select(plan, state, events, partition, item, row)
+        return starts.select(plan, state, events, partition, item, row, weight)
+    return window_product.select(plan, state, events, partition, item, row, weight)
+
+
+@njit_in_place
+def _is_too_large(plan, state, partition, item, weight):
+    """Whether what an item continues needs more digits before it is multiplied by a weight."""
+    columns = state.cells.shape[0]
+    low, high = state.spans[partition, LOW], state.spans[partition, HIGH]
+    for place in range(2):
+        source = plan.loops[item] if place else plan.sources[item]
+        if source < 0:
+            continue
+        if plan.by_start:
+            if is_too_large(state.cells, source, low, high, weight, plan.is_maximum):
+                return True
+        else:
+            first = partition * columns
+            last = first + columns
+            if is_too_large(state.back, source, first, last, weight, plan.is_maximum):
+                return True
+    return False
+
+
+@njit_in_place
+def _sample(plan, state, partition, samples, at):
+    """Write the value after an event."""
+    if samples is None:
+        return
+    if plan.final >= 0 and samples[at] >= 0:
+        if plan.by_start:
+            starts.count_window(plan, state, partition)
+        else:
+            window_product.count_window(plan, state, partition)
+    if samples[at] >= 0:
+        _copy(state.out, samples[at], state.found)
+    assign(state.found, 0, 0, 1, plan.zero)
+
+
+@njit_in_place
+def _copy(out, sample, found):
+    if found.ndim == 2:
+        out[0, sample] = found[0, 0]
+    else:
+        for digit in range(found.shape[2]):
+            out[0, sample, digit] = found[0, 0, digit]
 
 
 @njit_in_place

@@ -1,9 +1,14 @@
-"""Tables of non-negative numbers, exact at any size, and the operations of the semiring of counts.
+"""Tables of numbers and the operations of their semirings: exact integers, floats, maxima.
 
 A table has a row for each number of a column, ``cells[column, row]``: integers of 64 bits, or, where
-these do not suffice, a further axis of *digits* of 31 bits, the lowest first. Kernels are compiled
-for either, and the choice between them costs nothing at run time. A number that becomes *large* can
-be added to others once more, but needs more digits before that; :func:`widened` gives them.
+these do not suffice, a further axis of *digits* of 31 bits, the lowest first, of which the highest
+has the sign. Kernels are compiled for either, and for floats, and the choice between them costs
+nothing at run time. A number that becomes *large* can be added to others once more, but needs more
+digits before that; :func:`widened` gives them.
+
+In the semiring of maxima both sum and product are the larger one of two integers, where
+:data:`NO_MATCH` is the zero, with which all products are zero, and :data:`NO_VALUE` the one: nothing,
+and a match without a value, are less than all values.
 """
 
 from __future__ import annotations
@@ -19,66 +24,141 @@ DIGIT_BITS = 31
 
 _LOWEST = (1 << DIGIT_BITS) - 1
 
+NO_MATCH, NO_VALUE = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1
+
 #: Numbers from here on are large: three of them can be added.
 _LARGE = 1 << 61
 _LARGE_DIGIT = 1 << (DIGIT_BITS - 2)
 
 
 @njit_in_place
-def add(cells, column, other, first, last, fits):
-    """Add a column of a table to a column.
+def add(cells, column, other, first, last, fits, weight, is_maximum):
+    """Add a column of a table, times a weight, to a column.
 
     Parameters
     ----------
-    cells : int64 array, shape (columns, rows) or (columns, rows, digits)
+    cells : array, shape (columns, rows) or (columns, rows, digits)
     column, other : int
-        Where to add, and what; they may be equal.
+        Where to add, and what; they may be equal unless there is a weight.
     first, last : int
         The rows, without the last one.
     fits : int64 array or None
         All bits of a row, counted from ``first``, are set if it is added, and none if not; None for
         all.
+    weight : number or None
+        None for one.
+    is_maximum : bool
+        Whether the semiring is that of maxima.
 
     Returns
     -------
     bool
         Whether a number is large.
     """
-    large = 0
     if cells.ndim == 2:
+        if is_maximum:
+            _raise(cells, column, other, first, last, fits, weight)
+            return False
+        least = most = cells.dtype.type(0)
         for row in range(np.uint64(first), np.uint64(last)):
+            more = cells[other, row]
+            if weight is not None and more != 0:  # infinite weights
+                more *= weight
             total = cells[column, row]
-            if fits is None:
-                total += cells[other, row]
-            else:
-                total += cells[other, row] & fits[row - np.uint64(first)]
+            if fits is None or fits[row - np.uint64(first)] != 0:
+                total += more
             cells[column, row] = total
-            large |= total
-        return large >= _LARGE
-    digits = cells.shape[2]
+            most, least = max(most, total), min(least, total)
+        # Floats have no digits to be added.
+        return cells.dtype.type(0.5) == 0 and (most >= _LARGE or least <= -_LARGE)
+    large = False
     for row in range(first, last):
-        if fits is not None and fits[row - first] == 0:
-            continue
-        carry = 0
-        for digit in range(digits):
-            carry += cells[column, row, digit] + cells[other, row, digit]
-            cells[column, row, digit] = carry & _LOWEST
-            carry >>= DIGIT_BITS
-        large |= cells[column, row, digits - 1]
-    return large >= _LARGE_DIGIT
+        if fits is None or fits[row - first] != 0:
+            top = _add_digits(cells, column, other, row, weight)
+            large |= top >= _LARGE_DIGIT or top < -_LARGE_DIGIT
+    return large
 
 
 @njit_in_place
-def add_total(found, cells, column, first, last, fits):
-    """Add the numbers of a column to ``found``.
+def _raise(cells, column, other, first, last, fits, weight):
+    """Maxima of a column and another one."""
+    for row in range(first, last):
+        more = cells[other, row]
+        if (fits is None or fits[row - first] != 0) and more != NO_MATCH:
+            if weight is not None:
+                more = max(more, weight)
+            cells[column, row] = max(cells[column, row], more)
+
+
+@njit_in_place
+def _add_digits(cells, column, other, row, weight):
+    """Returns the highest digit, which has a sign."""
+    highest = cells.shape[2] - 1
+    if weight is None:
+        carry = 0
+        for digit in range(highest):
+            carry += cells[column, row, digit] + cells[other, row, digit]
+            cells[column, row, digit] = carry & _LOWEST
+            carry >>= DIGIT_BITS
+        cells[column, row, highest] += carry + cells[other, row, highest]
+        return cells[column, row, highest]
+    rest = np.int64(weight)
+    for low in range(3):
+        factor = rest & _LOWEST if low < 2 else rest
+        rest >>= DIGIT_BITS
+        carry = 0
+        for digit in range(low, highest + 1):
+            if factor == 0:
+                break
+            carry += cells[column, row, digit] + cells[other, row, digit - low] * factor
+            cells[column, row, digit] = carry & _LOWEST
+            carry >>= DIGIT_BITS
+        # What is above belongs to the sign, as in two's complement.
+        if cells[column, row, highest] > _LOWEST >> 1:
+            cells[column, row, highest] -= _LOWEST + 1
+    return cells[column, row, highest]
+
+
+@njit_in_place
+def is_too_large(cells, column, first, last, weight, is_maximum):
+    """Whether numbers of a column need more digits before they are multiplied by a weight."""
+    if is_maximum or cells.dtype.type(0.5) != 0:
+        return False
+    size = abs(weight)
+    for row in range(first, last):
+        if cells.ndim == 2:
+            number = abs(cells[column, row])
+            # The least integer has no absolute value.
+            if number != 0 and (size < 0 or (size > 1 and number > _LARGE // size)):
+                return True
+        else:
+            highest = cells.shape[2] - 1
+            top = cells[column, row, highest]
+            if top not in (0, -1):
+                return True
+            for digit in range(highest - 4, highest):
+                if cells[column, row, digit] != top & _LOWEST:
+                    return True
+    return False
+
+
+@njit_in_place
+def add_total(found, cells, column, first, last, fits, is_maximum):
+    """Add the numbers of a column to column 1 of ``found``.
 
     Parameters
     ----------
-    found : int64 array, shape (digits,)
-        Of which the highest is not limited to its bits.
-    cells, column, first, last, fits
+    found : array, shape (2, 1, digits), or (2, 1) for floats and maxima
+        A table of sums: column 0 the whole, column 1 a part, see :func:`add_part`.
+    cells, column, first, last, fits, is_maximum
         As for :func:`add`.
     """
+    if found.ndim == 2:
+        for row in range(first, last):
+            if fits is None or fits[row - first] != 0:
+                _add_found(found, cells[column, row], is_maximum)
+        return
+    part = found[1, 0]
     if cells.ndim == 2:
         low = high = 0
         for row in range(np.uint64(first), np.uint64(last)):
@@ -87,51 +167,86 @@ def add_total(found, cells, column, first, last, fits):
                 number &= fits[row - np.uint64(first)]
             low += number & _LOWEST
             high += number >> DIGIT_BITS
-        found[0] += low
-        found[1] += high
+        part[0] += low
+        part[1] += high
     else:
         for row in range(first, last):
             if fits is None or fits[row - first] != 0:
                 for digit in range(cells.shape[2]):
-                    found[digit] += cells[column, row, digit]
-    _carry(found)
+                    part[digit] += cells[column, row, digit]
+    _carry(part)
 
 
 @njit_in_place
-def add_products(found, cells, row, others, other, first):
+def add_products(found, cells, row, others, other, first, is_maximum):
     """Add the sum of the products of a row of a table with a column of another one.
 
     Parameters
     ----------
-    found : int64 array, shape (digits,)
-    cells : int64 array, shape (columns, rows) or (columns, rows, digits)
+    found : array
+        As for :func:`add_total`.
+    cells : array, shape (columns, rows) or (columns, rows, digits)
     row : int
     others : array like ``cells``
     other, first : int
         Its column, and the row that is multiplied with the first column of ``cells``.
+    is_maximum : bool
     """
+    if found.ndim == 2:
+        for column in range(cells.shape[0]):
+            one, two = cells[column, row], others[other, first + column]
+            if is_maximum:
+                if one != NO_MATCH and two != NO_MATCH:
+                    _add_found(found, max(one, two), is_maximum)
+            elif one != 0 and two != 0:
+                _add_found(found, one * two, is_maximum)
+        return
+    part = found[1, 0]
     for column in range(cells.shape[0]):
         if cells.ndim == 2:
             one, two = cells[column, row], others[other, first + column]
-            if (one | two) <= _LOWEST:
+            if 0 <= (one | two) <= _LOWEST:
                 product = one * two
-                found[0] += product & _LOWEST
-                found[1] += product >> DIGIT_BITS
+                part[0] += product & _LOWEST
+                part[1] += product >> DIGIT_BITS
             else:
                 low, high = one & _LOWEST, one >> DIGIT_BITS
                 its_low, its_high = two & _LOWEST, two >> DIGIT_BITS
-                _add_product(found, 0, low, its_low)
-                _add_product(found, 1, low, its_high)
-                _add_product(found, 1, high, its_low)
-                _add_product(found, 2, high, its_high)
+                _add_product(part, 0, low, its_low)
+                _add_product(part, 1, low, its_high)
+                _add_product(part, 1, high, its_low)
+                _add_product(part, 2, high, its_high)
         else:
             for digit in range(cells.shape[2]):
                 for its in range(others.shape[2]):
                     _add_product(
-                        found, digit + its, cells[column, row, digit],
+                        part, digit + its, cells[column, row, digit],
                         others[other, first + column, its],
                     )  # fmt: skip
-    _carry(found)
+    _carry(part)
+
+
+@njit_in_place
+def add_weighted(cells, column, other, first, last, fits, weights, weight, is_maximum):
+    """As :func:`add`, without the weight if ``weights`` is None."""
+    if weights is None:
+        return add(cells, column, other, first, last, fits, None, is_maximum)
+    return add(cells, column, other, first, last, fits, weight, is_maximum)
+
+
+@njit_in_place
+def add_part(found, weights, weight, zero, is_maximum):
+    """Add column 1 of ``found``, times a weight, to column 0, and clear it."""
+    add_weighted(found, 0, 1, 0, 1, None, weights, weight, is_maximum)
+    assign(found, 1, 0, 1, zero)
+
+
+@njit_in_place
+def _add_found(found, number, is_maximum):
+    if is_maximum:
+        found[1, 0] = max(found[1, 0], number)
+    else:
+        found[1, 0] += number
 
 
 @njit_in_place
@@ -150,14 +265,16 @@ def _carry(found):
 
 @njit_in_place
 def assign(cells, column, first, last, value):
-    """Set the numbers of a column to 0 or 1; see :func:`add`."""
+    """Set the numbers of a column to a value of 64 bits; see :func:`add`."""
     for row in range(first, last):
         if cells.ndim == 2:
             cells[column, row] = value
         else:
-            for digit in range(cells.shape[2]):
-                cells[column, row, digit] = 0
-            cells[column, row, 0] = value
+            rest, highest = value, cells.shape[2] - 1
+            for digit in range(highest):
+                cells[column, row, digit] = rest & _LOWEST
+                rest >>= DIGIT_BITS
+            cells[column, row, highest] = rest
 
 
 @njit_in_place
@@ -178,15 +295,24 @@ def widened(cells: np.ndarray) -> np.ndarray:
     ----------
     cells : ndarray of int64, shape (columns, rows) or (columns, rows, digits)
     """
-    wide = cells
-    if cells.ndim == 2:
-        wide = np.stack([cells >> DIGIT_BITS * digit & _LOWEST for digit in range(3)], axis=2)
-    return np.concatenate((wide, np.zeros_like(wide)), axis=2)
+    return (
+        with_digits(cells[..., None], 6)
+        if cells.ndim == 2
+        else with_digits(cells, 2 * cells.shape[2])
+    )
+
+
+def with_digits(cells: np.ndarray, number: int) -> np.ndarray:
+    """The same numbers with so many digits, at least as many as now, on the last axis."""
+    digits = [*np.moveaxis(cells, -1, 0)]
+    while len(digits) < number:
+        digits[-1:] = [digits[-1] & _LOWEST, digits[-1] >> DIGIT_BITS]
+    return np.stack(digits, axis=-1)
 
 
 def found_digits(cells: np.ndarray) -> int:
-    """The digits that :func:`add_products` needs for sums of products of such numbers."""
-    return 2 * (2 if cells.ndim == 2 else cells.shape[2]) + 2
+    """The digits for sums of products of such numbers, times a weight of 64 bits."""
+    return 2 * (2 if cells.ndim == 2 else cells.shape[2]) + 5
 
 
 def number_of(digits: np.ndarray) -> Any:

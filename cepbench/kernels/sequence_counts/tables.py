@@ -16,7 +16,7 @@ PREVENTED = 3  # timestamp of the latest event that prevents later starts
 SPAN_COLUMNS = 4
 
 # PROGRESS[...].
-PARTITION, FIRST, ITEM, AT, IS_LARGE, STARTED, PROGRESS = range(7)
+PARTITION, FIRST, ITEM, AT, IS_LARGE, STARTED, UPDATES, PROGRESS = range(8)
 
 
 class Sequence(NamedTuple):
@@ -39,6 +39,15 @@ class Sequence(NamedTuple):
     rules: np.ndarray  #: int64 (rules, 3): column of the event, of the start, operator
     kept: np.ndarray  #: int64: the columns of an event whose values a start keeps
     window: int
+    #: The column of all matches in the window; -1 if only those of each event are wanted.
+    final: int = -1
+    weighted: int = -1  #: the item whose events have weights; -1 for none
+    #: Columns from here on are of the same histories, times the weight of one of their events; 0 if
+    #: the weight of the one event of the item is a factor in all columns.
+    picked: int = 0
+    zero: float = 0  #: of the semiring, a number of the type of its tables
+    one: float = 1
+    is_maximum: bool = False
 
 
 class Events(NamedTuple):
@@ -50,6 +59,10 @@ class Events(NamedTuple):
     values: np.ndarray  #: float64 (columns, n)
     spans: np.ndarray  #: int64 (partitions + 1,): of ``rows``
     until: int  #: more events of this timestamp may follow
+    weights: np.ndarray | None = None  #: (n,): a factor; None if there are only counts
+    samples: np.ndarray | None = (
+        None  #: int64 (n,): the row of ``out`` for the value after an event; -1 for none
+    )
 
 
 class State(NamedTuple):
@@ -70,5 +83,7 @@ class State(NamedTuple):
     suffix: np.ndarray  #: int64 (columns, columns[, digits]): working space
     spans: np.ndarray  #: int64 (partitions, SPAN_COLUMNS)
     fits: np.ndarray  #: int64 (rows,): working space
-    found: np.ndarray  #: int64 (digits,): matches
+    found: np.ndarray  #: see :func:`~cepbench.kernels.sequence_counts.numbers.add_total`
     progress: np.ndarray  #: int64 (PROGRESS,)
+    weights: np.ndarray | None = None  #: (rows,): those of the events in the window
+    out: np.ndarray | None = None  #: (1, samples[, digits])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.aggregators.protocol import EMITS, SCOPES, Row
-from tests.aggregators.cases import aggregate_cases
+from tests.aggregators.cases import SEQUENCES, aggregate_cases, methods_for
 from tests.budgets import examples
 from tests.evaluators.constructs import able
 from tests.evaluators.strategies import Case, batches_of
@@ -17,21 +17,23 @@ from tests.naive.aggregates import naive_rows, naive_values
 
 pytestmark = pytest.mark.kernel
 
+CASES = aggregate_cases(SEQUENCES) | aggregate_cases()
+
 
 def options_of(data: st.DataObject, case: Case) -> dict[str, str | None]:
     """Options of any method that runs the pattern."""
-    evaluators = [None, *able(case.pattern.without_aggregate())]
-    return {
-        "method": data.draw(st.sampled_from([*cep.AGGREGATORS])),
-        "evaluator": data.draw(st.sampled_from(evaluators)),
-        "scope": data.draw(st.sampled_from(SCOPES)),
-    }
+    scope = data.draw(st.sampled_from(SCOPES))
+    method = data.draw(st.sampled_from(methods_for(case.pattern, scope)))
+    evaluators: list[str | None] = [None]
+    if cep.AGGREGATORS[method].lists_matches:
+        evaluators += able(case.pattern.without_aggregate())
+    return {"method": method, "evaluator": data.draw(st.sampled_from(evaluators)), "scope": scope}
 
 
 @given(data=st.data())
 @examples(80)
 def test_values_after_events(data: st.DataObject) -> None:
-    case = data.draw(aggregate_cases())
+    case = data.draw(CASES)
     options = options_of(data, case)
     for emit in EMITS:
         expected = naive_rows(case.pattern, case.events, emit=emit, scope=str(options["scope"]))
@@ -46,7 +48,7 @@ def test_values_after_events(data: st.DataObject) -> None:
 @given(data=st.data())
 @examples(30)
 def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
-    case = data.draw(aggregate_cases())
+    case = data.draw(CASES)
     options = {**options_of(data, case), "emit": data.draw(st.sampled_from(EMITS))}
     expected = cep.aggregate(case.pattern, case.stream, **options)  # type: ignore[arg-type]
     live = cep.Aggregator(case.pattern, **options)  # type: ignore[arg-type]
@@ -62,7 +64,7 @@ def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
 @given(data=st.data())
 @examples(30)
 def test_values_at_times(data: st.DataObject) -> None:
-    case = data.draw(aggregate_cases())
+    case = data.draw(CASES)
     options = options_of(data, case)
     if options["scope"] == "trigger":
         options["scope"] = "window"

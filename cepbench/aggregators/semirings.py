@@ -1,0 +1,115 @@
+"""Semirings of aggregates, over which the matches of a sequence are counted without any match.
+
+Every aggregate is computed from *totals* over all matches: their number, the number of values, the
+sum of values, the largest value. Each is a sum of products over the matches in a semiring; for sums
+over a set of events it is the second part of a dual number, for which columns are kept twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cepbench.kernels.sequence_counts import numbers
+from cepbench.patterns.model import MatchAggregate
+from cepbench.streams.columns import AttributeColumn, CodedStrings
+
+_POSITIVE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Total:
+    """A total over all matches.
+
+    Attributes
+    ----------
+    kind : {"COUNT", "SUM", "MIN", "MAX"}
+    variable : str, optional
+        Over whose events it is; without it, it is the number of matches.
+    attribute : str, optional
+        Over whose values it is; COUNT without it is over events.
+    """
+
+    kind: str
+    variable: str | None = None
+    attribute: str | None = None
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether it is the largest or smallest value."""
+        return self.kind in ("MIN", "MAX")
+
+    def dtype(self, *, is_float: bool) -> type:
+        """The type of its numbers, of floats or of integers."""
+        return np.float64 if is_float and self.kind == "SUM" else np.int64
+
+    def units(self, *, is_float: bool) -> tuple[Any, Any]:
+        """Zero and one of its semiring."""
+        if self.is_maximum:
+            return int(numbers.NO_MATCH), int(numbers.NO_VALUE)
+        return (0.0, 1.0) if self.dtype(is_float=is_float) is np.float64 else (0, 1)
+
+    def weights(self, column: AttributeColumn | None, rows: np.ndarray) -> np.ndarray:
+        """What the events at some rows add to a match, as numbers of the semiring."""
+        if column is None:
+            return np.ones(len(rows), np.int64)
+        if isinstance(column, CodedStrings):
+            return (column.codes[rows] >= 0).astype(np.int64)
+        values = column[rows]
+        is_float = values.dtype.kind == "f"
+        missing = np.isnan(values) if is_float else np.zeros(len(rows), bool)
+        if self.kind == "COUNT":
+            return (~missing).astype(np.int64)
+        if self.kind == "SUM":
+            return np.where(missing, 0, values).astype(self.dtype(is_float=is_float))
+        bits = _ordered(values.view(np.int64)) if is_float else values.astype(np.int64)
+        if self.kind == "MIN":
+            bits = ~bits
+        return np.where(missing, numbers.NO_VALUE, bits)
+
+    def combined(self, one: Any, other: Any) -> Any:
+        """The total over two disjoint sets of matches."""
+        return max(one, other) if self.is_maximum else one + other
+
+    def value(self, total: int, *, is_float: bool) -> Any:
+        """The smallest or largest value; None if there is none."""
+        if total <= numbers.NO_VALUE:
+            return None
+        bits = ~total if self.kind == "MIN" else total
+        return float(_ordered(np.array([bits])).view(np.float64)[0]) if is_float else bits
+
+
+def _ordered(bits: np.ndarray) -> np.ndarray:
+    """Bits of floats as integers of the same order, and back."""
+    return np.asarray(bits ^ (bits >> 63 & _POSITIVE))
+
+
+def totals_of(aggregate: MatchAggregate) -> list[Total]:
+    """The totals from which an aggregate is computed: that of the values, their number before it."""
+    name, attribute = aggregate.variable, aggregate.attribute
+    count = Total("COUNT", name, attribute)
+    match aggregate.function:
+        case "COUNT":
+            return [count]
+        case "SUM" | "AVG":
+            return [count, Total("SUM", name, attribute)]
+    return [Total(aggregate.function, name, attribute)]
+
+
+def value_of(aggregate: MatchAggregate, totals: list[Any], *, is_float: bool) -> Any:
+    """The value of an aggregate from its totals; None if missing."""
+    if aggregate.function == "COUNT":
+        return totals[0]
+    if aggregate.function in ("MIN", "MAX"):
+        return totals_of(aggregate)[0].value(totals[0], is_float=is_float)
+    count, total = totals
+    if not count:
+        return None
+    if aggregate.function == "SUM":
+        return total
+    try:
+        return total / count
+    except OverflowError:  # of floats, by more than 10^308 values
+        return None
