@@ -155,7 +155,7 @@ class CountingRun:
     def _changes(self, batch: EventStream) -> dict[int, list[tuple[_Partition, list[Any]]]]:
         """Row → partitions, and their totals after it."""
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        weights = [self._weights(total, batch) for total in self._totals]
+        weights = [self._weights(total, batch, events.rows) for total in self._totals]
         window, until = self._sequence.pattern.window.length, int(batch.timestamps[-1])
         found: dict[int, list[tuple[_Partition, list[Any]]]] = {}
         own = self._rows_by_partition(batch, events.rows)
@@ -237,9 +237,18 @@ class CountingRun:
             self._updates += updates
         return zip(sampled.tolist(), *totals, strict=True)
 
-    def _weights(self, total: Total, batch: EventStream) -> np.ndarray:
+    def _weights(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What each event of a batch adds to a match, of those at some rows."""
         column = None if total.attribute is None else batch.column(total.attribute)
-        return total.weights(column, np.arange(len(batch)))
+        own = total.weights(column, rows)
+        if total.is_maximum and not total.can_hold(column, rows):
+            raise StreamError(
+                f"AGG {total.kind}({total.variable}.{total.attribute}) of the largest or smallest "
+                "integers of 64 bits, which stand for missing values; use the method two-step"
+            )
+        weights = np.zeros(len(batch), own.dtype)
+        weights[rows] = own
+        return weights
 
     def _check_kinds(self, batch: EventStream) -> None:
         """Check that values are all integers, or all floats."""

@@ -69,6 +69,13 @@ class Total:
             bits = ~bits
         return np.where(missing, numbers.NO_VALUE, bits)
 
+    def can_hold(self, column: AttributeColumn | None, rows: np.ndarray) -> bool:
+        """Whether no value is one that stands for the zero or one of the semiring of maxima."""
+        if not isinstance(column, np.ndarray) or column.dtype.kind == "f":
+            return True
+        values = ~column[rows] if self.kind == "MIN" else column[rows]
+        return not (values <= numbers.NO_VALUE).any()
+
     def combined(self, one: Any, other: Any) -> Any:
         """The total over two disjoint sets of matches."""
         return max(one, other) if self.is_maximum else one + other

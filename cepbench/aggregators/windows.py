@@ -119,7 +119,8 @@ class CountingWindow:
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`arrays` gave."""
-        self._state = self._with_working_space(self._state._replace(**arrays))
+        copies = {name: array.copy() for name, array in arrays.items()}
+        self._state = self._with_working_space(self._state._replace(**copies))
 
     def _set_out(self, out: np.ndarray) -> None:
         self._state = self._state._replace(out=out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,4 +86,4 @@ class State(NamedTuple):
     found: np.ndarray  #: see :func:`~cepbench.kernels.sequence_counts.numbers.add_total`
     progress: np.ndarray  #: int64 (PROGRESS,)
     weights: np.ndarray | None = None  #: (rows,): those of the events in the window
-    out: np.ndarray | None = None  #: (1, samples[, digits])
+    out: Any = None  #: array (1, samples[, digits]): values after events
