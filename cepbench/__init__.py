@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
     from cepbench.streams.event_stream import EventStream as EventStream
     from cepbench.sweeps.compare import compare as compare
+    from cepbench.workloads.model import Workload as Workload
 
 _HOMES = {
     "ADAPTATION_POLICIES": "cepbench.adaptation.policies",
@@ -76,6 +77,7 @@ _HOMES = {
     "OutputProfiler": "cepbench.statistics.output_profiler",
     "Pattern": "cepbench.patterns.model",
     "Statistics": "cepbench.statistics.model",
+    "Workload": "cepbench.workloads.model",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
     "adapt": "cepbench.adaptation.adapt",

@@ -180,6 +180,16 @@ CALLS: dict[str, Call] = {
          "last": None, "budget": None, "cost": "throughput"},
     ),
     "parse": Call(lambda text: cep.parse(text), {"text": TEXT}),
+    "parse, a query of A-Seq": Call(
+        lambda **given: cep.parse("(A, B)", **given),
+        {"dialect": "a-seq", "aggregate": "COUNT", "within": "5 s"},
+    ),
+    "Workload": Call(cep.Workload, {"queries": {"Q1": PATTERN}}),
+    "Workload, a query": Call(lambda query: cep.Workload({"Q1": query}), {"query": PATTERN}),
+    "Workload.parse": Call(
+        cep.Workload.parse,
+        {"text": "Q1 = (A, B)", "dialect": "a-seq", "aggregate": "COUNT", "within": "5 s"},
+    ),
     "compare": Call(
         partial(cep.compare, seconds=0.0),
         {"pattern": PATTERN, "stream": STREAM, "statistics": STATISTICS, "generators": ["GREEDY"],

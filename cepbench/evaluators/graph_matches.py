@@ -23,8 +23,9 @@ from cepbench.kernels.match_graph.graph import (
 )
 from cepbench.patterns.model import Variable
 
-#: Members of sets for which a chunk has room, per match and at most.
-_MEMBERS, _MOST_MEMBERS = 64, 1 << 24
+#: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
+#: the operating system once they are dropped, and cost as much again to get as to fill.
+_MEMBERS, _MOST_MEMBERS = 64, 1 << 21
 
 
 def graph_chunks(
@@ -52,13 +53,13 @@ def graph_chunks(
     list of Column
         A column for each variable. Matches are in the order of ``roots``.
     """
-    yield from written_chunks(
-        variables, partial(enumeration.enumerate_matches, graph, roots, earliest), first_chunk
-    )
+    write = partial(enumeration.enumerate_matches, graph, roots, earliest)
+    yield from written_chunks(variables, len(roots), write, first_chunk)
 
 
 def written_chunks(
     variables: Sequence[Variable],
+    roots: int,
     write: Callable[[np.ndarray, enumeration.Search, enumeration.Chunk], int],
     first_chunk: int = FIRST_CHUNK,
 ) -> Iterator[list[Column]]:
@@ -67,6 +68,8 @@ def written_chunks(
     Parameters
     ----------
     variables : sequence of Variable
+    roots : int
+        Their number.
     write : callable
         With the last parameters of :func:`cepbench.kernels.match_graph.enumeration.enumerate_matches`
         and its result.
@@ -79,7 +82,8 @@ def written_chunks(
     """
     is_set = np.array([variable.is_set for variable in variables])
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
-    search, rows, status = enumeration.new_search(len(variables)), first_chunk, enumeration.FULL
+    search, status = enumeration.new_search(len(variables), roots), enumeration.FULL
+    rows = first_chunk
     while status != enumeration.ENDED:
         needed = int(search.progress[enumeration.LENGTH])
         members = max(min(_MEMBERS * rows, _MOST_MEMBERS), needed)
@@ -127,7 +131,8 @@ def graph_values(
     Rows
         In the order of :func:`graph_chunks`.
     """
-    search, size, status = enumeration.new_search(items), FIRST_CHUNK, enumeration.FULL
+    search, status = enumeration.new_search(items, len(roots)), enumeration.FULL
+    size = FIRST_CHUNK
     running = np.empty((len(search.path), len(aggregates.columns)))
     while status != enumeration.ENDED:
         firsts, lasts, sizes = np.empty((3, items, size), np.int64)

@@ -26,10 +26,16 @@ from cepbench.figures.rows import log_ticks
 from cepbench.figures.styles import Mark, Style
 from cepbench.figures.vega import alt
 
-MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
+MARKS = (
+    Mark("o", "circle"),
+    Mark("s", "square"),
+    Mark("^", "triangle-up"),
+    Mark("D", "diamond"),
+    Mark("v", "triangle-down"),
+)
 
 #: Colours that are distinct without red or green, dark to light.
-_PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33")
+_PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33", "#44AA99")
 
 #: Heading and axis of the chart of q-errors.
 _Q_ERRORS = "How far estimated partial matches are off (lower is better)"

@@ -95,6 +95,7 @@ _QUANTITIES = {
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),
     "latency_mean": Quantity("Mean latency", "seconds", "lower", "s"),
+    "gain": Quantity("Gain in throughput", "times the throughput", "higher", ""),
     "normalized": Quantity("Normalized plan cost", "cost of EFREQ / cost", "higher", ""),
     "distance": Quantity("Distance from the optimum", "cost / least cost", "lower", ""),
     "regret": Quantity("Regret", "cost / cost of the plan from the right numbers", "lower", ""),

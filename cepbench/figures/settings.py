@@ -39,6 +39,7 @@ def static_lines_by_setting(
     *,
     what: str = "",
     lines: bool = True,
+    log: bool = False,
 ) -> Figure:
     """A line for each plan over the settings of a query, in a panel for each engine.
 
@@ -54,6 +55,8 @@ def static_lines_by_setting(
         For the title: what was run.
     lines : bool
         Whether the settings have an order: marks are on lines, or else side by side.
+    log : bool
+        Whether the axis of values is logarithmic whatever their spread.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def static_lines_by_setting(
     -----
     Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
     """
-    rows, panels = _drawn(summary, metric)
+    rows, panels = _drawn(summary, metric, log)
     groups = list(rows["group"].unique())
     with print_look():
         figure, places = panel_row(len(panels), PANEL_WIDTH * len(panels), HEIGHT)
@@ -89,6 +92,7 @@ def interactive_lines_by_setting(
     *,
     what: str = "",
     lines: bool = True,
+    log: bool = False,
 ) -> alt.TopLevelMixin:
     """The chart of :func:`static_lines_by_setting`, with tooltips.
 
@@ -96,14 +100,14 @@ def interactive_lines_by_setting(
     ----------
     summary : DataFrame
     metric, setting, what : str
-    lines : bool
+    lines, log : bool
 
     Raises
     ------
     ExperimentError
         If the summary has no such rows.
     """
-    rows, panels = _drawn(summary, metric)
+    rows, panels = _drawn(summary, metric, log)
     title = axis_title(metric, "median")
     x = alt.X(
         "group:N", sort=list(rows["group"].unique()), title=setting, axis=alt.Axis(labelAngle=0)
@@ -133,9 +137,9 @@ def interactive_lines_by_setting(
 _COLUMNS = ["group", "series", "evaluator", "value", "low", "high", "patterns"]
 
 
-def _drawn(summary: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[Panel]]:
+def _drawn(summary: pd.DataFrame, metric: str, log: bool) -> tuple[pd.DataFrame, list[Panel]]:
     """The rows of a chart, and its panels from left to right."""
-    rows = rows_by_group(summary, metric, apart=("engine",))
+    rows = rows_by_group(summary, metric, log=log, apart=("engine",))
     engines = enumerate(rows.groupby("panel", sort=False))
     return rows, [Panel(number, "tree", str(name), part) for number, (name, part) in engines]
 

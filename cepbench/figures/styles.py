@@ -136,6 +136,15 @@ _KNOWN = {
     "ADAPTIVE": ("#CC3311", 6),
     "NSEQ": ("#332288", 1),
     "NEG": ("#EE8866", 2),
+    # The engines and the queries of [agrawal2008], which stand in different charts.
+    "BASIC": ("#332288", 1),
+    "MERGING": ("#EE8866", 2),
+    "BACKTRACK": ("#777777", 5),
+    "P1S3": ("#332288", 1),
+    "P2S2": ("#44AA99", 3),
+    "P2S3": ("#117733", 4),
+    "P3S2": ("#DDAA33", 5),
+    "P3S3": ("#EE8866", 2),
 }
 
 

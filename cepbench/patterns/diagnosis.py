@@ -28,6 +28,8 @@ _WORDS = {
     "WHERE": "WHERE",
     "STRATEGY": "STRATEGY",
     "OUTPUT": "OUTPUT",
+    "GROUP_BY": "GROUP BY",
+    "AGG": "AGG",
     "RETURN": "RETURN",
     "AND": "AND",
     "OR": "OR",
@@ -43,12 +45,12 @@ _WORDS = {
     "$END": "the end of the pattern",
 }
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP")
-_CLAUSES = ("WHERE", "STRATEGY", "OUTPUT", "WITHIN", "RETURN")
-_ORDER = "PATTERN … WHERE … STRATEGY … OUTPUT … WITHIN …"
+_CLAUSES = ("WHERE", "STRATEGY", "OUTPUT", "GROUP_BY", "AGG", "WITHIN", "RETURN")
+_ORDER = "PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN …"
 _KEYWORDS = ("PATTERN", *_OPERATORS, *_CLAUSES)
 
 #: Clauses of other papers' languages that this one lacks.
-_OTHER_CLAUSES = ("HAVING", "GROUP", "GROUPBY", "AGG", "PARTITION", "ORDER", "LIMIT")
+_OTHER_CLAUSES = ("HAVING", "PARTITION", "ORDER", "LIMIT")
 
 #: SQL comparisons that this language lacks, and their equivalents without and with NOT; {x} is the
 #: left operand.
@@ -139,6 +141,9 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
     elif "NOT" in accepted:
         parts.append("a condition such as a.price < b.price")
         words = {}
+    elif "AGGREGATE" in accepted and "AGG" in stack:
+        parts.append("an aggregate such as COUNT or SUM(a.price)")
+        words = {}
     elif "NUMBER" in accepted:
         value = "a value such as a.price, 5 or 'text'"
         if "RETURN" in stack:
@@ -152,7 +157,7 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
             parts.append(f"a strategy ({', '.join(STRATEGIES)})")
         elif stack[-1:] == ["OUTPUT"]:
             parts.append(" or ".join(OUTPUTS))
-        elif stack[-1:] == ["_DOT"] or stack[-1:] == ["_LSQB"] or "STRATEGY" in stack:
+        elif stack[-1:] in (["_DOT"], ["_LSQB"], ["GROUP_BY"]) or "STRATEGY" in stack:
             parts.append("the name of an attribute")
         elif "RETURN" in stack:
             parts.append("AS and the name of the column")
@@ -182,17 +187,21 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; did you mean '{found}='?"
     if before.endswith('"') and "_DOT" in accepted:
         return "; texts take single quotes, names take double quotes"
-    if found.upper() in _CLAUSES:
-        following = _CLAUSES[_CLAUSES.index(found.upper()) + 1 :]
+    if kind in _CLAUSES:
+        following = _CLAUSES[_CLAUSES.index(kind) + 1 :]
         if later := next((clause for clause in following if clause in stack), ""):
-            return f"; {found.upper()} comes before {later}: {_ORDER}"
+            return f"; {_WORDS[kind]} comes before {_WORDS[later]}: {_ORDER}"
     if found.upper() == "RETURN" and "WITHIN" in accepted:
         return f"; RETURN comes after WITHIN: {_ORDER} RETURN …"
+    if found.upper() in ("GROUP", "GROUPBY") and accepted & {"WITHIN", "$END"}:
+        return "; write GROUP BY symbol AGG COUNT before WITHIN, with an attribute for symbol"
     if kind == "NAME" or found.upper() in _KEYWORDS:
-        usable = [word for word in _KEYWORDS if word in accepted]
+        usable = [_WORDS.get(word, word) for word in _KEYWORDS if word in accepted]
         if hint := did_you_mean(found.upper(), usable):
             return hint
         meant_as_name = in_structure and text[span.end :].lstrip()[:1] in (",", ")")
+        if kind == "AGG" and "NAME" in accepted:  # not yet a keyword in older patterns
+            meant_as_name = True
         if found.upper() in _KEYWORDS and (stack[-1:] == ["_DOT"] or meant_as_name):
             return f'; {found} is a keyword; as a name it needs double quotes: "{found}"'
     if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and in_structure:

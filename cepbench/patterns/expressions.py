@@ -14,7 +14,7 @@ from cepbench.errors import PatternError, UnsupportedPatternError
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset(
-    {"PATTERN", "WHERE", "STRATEGY", "OUTPUT", "WITHIN", "RETURN"}
+    {"PATTERN", "WHERE", "STRATEGY", "OUTPUT", "AGG", "WITHIN", "RETURN"}
     | {"SEQ", "AND", "OR", "NOT", "TRUE"}
 )
 

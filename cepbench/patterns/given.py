@@ -5,23 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from cepbench.arguments import kind_of
-from cepbench.errors import PatternError
+from cepbench.errors import PatternError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 
 
-def pattern_from(given: Any) -> Pattern:
+def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
     """The pattern of an argument; a text is parsed.
+
+    Parameters
+    ----------
+    given : Pattern or str
+    aggregates : bool
+        Whether it may have AGG.
 
     Raises
     ------
     PatternError
         If it is neither a pattern nor a text, or the text is not a valid pattern.
+    UnsupportedPatternError
+        If it has AGG and may not.
     """
-    if isinstance(given, Pattern):
-        return given
     if isinstance(given, str):
-        return parse(given)
+        given = parse(given)
+    if isinstance(given, Pattern):
+        if given.aggregates and not aggregates:
+            raise UnsupportedPatternError(
+                f"AGG {given.aggregates[0]} is not a question about single matches; use "
+                "pattern.without_aggregate()"
+            )
+        return given
     raise PatternError(
         f"pattern must be a Pattern or its text, not {kind_of(given)}; write "
         'cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes"), and check the order of the arguments'

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cepbench.arguments import choice, number
-from cepbench.errors import PatternError
+from cepbench.errors import PatternError, PatternSyntaxError
+from cepbench.patterns.aggregation import Grouping, MatchAggregate, check_aggregation
 from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
     Aggregate,
@@ -54,7 +55,9 @@ __all__ = [
     "Conjunct",
     "Constant",
     "Expression",
+    "Grouping",
     "Kind",
+    "MatchAggregate",
     "Negative",
     "Operator",
     "Pattern",
@@ -178,7 +181,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … WITHIN … RETURN …``.
+    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
     Attributes
     ----------
@@ -200,6 +203,10 @@ class Pattern:
     output : {"all", "non_overlap"}
         The OUTPUT clause: all matches, or of those that overlap in time within one partition the
         first one [agrawal2008]_, section 2.
+    group_by : tuple of Grouping, default ()
+        The keys of the GROUP BY clause, without repetition.
+    aggregates : tuple of MatchAggregate, default ()
+        The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
 
     Raises
     ------
@@ -214,6 +221,8 @@ class Pattern:
     returns: tuple[Returned, ...] = ()
     equivalences: tuple[str, ...] = ()
     output: str = "all"
+    group_by: tuple[Grouping, ...] = ()
+    aggregates: tuple[MatchAggregate, ...] = ()
 
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
@@ -230,6 +239,14 @@ class Pattern:
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
         check_returns(self.returns, variables, scopes)
+        object.__setattr__(self, "group_by", tuple(dict.fromkeys(self.group_by)))
+        check_aggregation(self.group_by, self.aggregates, variables, branches)
+        if self.aggregates and self.returns:
+            raise PatternSyntaxError(
+                "RETURN with AGG, which gives values of all matches together; leave out RETURN, or "
+                "AGG and GROUP BY",
+                culprit=self.returns[0],
+            )
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -273,6 +290,12 @@ class Pattern:
             returns=tuple(c for c in self.returns if names.isdisjoint(c.variables)),
         )
 
+    def without_aggregate(self) -> Pattern:
+        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``."""
+        shared = (key.attribute for key in self.group_by if key.variable is None)
+        equivalences = (*self.equivalences, *shared)
+        return replace(self, equivalences=equivalences, group_by=(), aggregates=())
+
     @cached_property
     def negated(self) -> tuple[Variable, ...]:
         """The negated variables."""
@@ -287,10 +310,12 @@ class Pattern:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """Names of the attributes that conditions, strategy and RETURN read, without repetition."""
+        """Names of the attributes that its clauses read, without repetition."""
         read = [a for clause in self.conditions for a in clause.attributes()]
         read += [a for column in self.returns for a in column.attributes()]
         shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
+        shared += [key.attribute for key in self.group_by]
+        shared += [each.attribute for each in self.aggregates if each.attribute is not None]
         names = (*self.equivalences, *(attribute.name for attribute in read), *shared)
         return tuple(dict.fromkeys(names))
 
@@ -312,9 +337,13 @@ class Pattern:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
         Each has this pattern's window and strategy, the conditions all of whose variables it has,
-        ``[attr]`` as comparisons, and no RETURN; ``(self.expanded,)`` if there is no OR
+        ``[attr]`` as comparisons, and no RETURN, GROUP BY and AGG; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
+        return self._branches
+
+    @cached_property
+    def _branches(self) -> tuple[Pattern, ...]:
         return tuple(self.expanded.iter_branches())
 
     def iter_branches(self) -> Iterator[Pattern]:
@@ -335,6 +364,8 @@ class Pattern:
                 returns=(),
                 equivalences=self.equivalences,
                 output=self.output,
+                group_by=(),
+                aggregates=(),
             )
             yield branch
 
@@ -389,6 +420,10 @@ class Pattern:
             yield f"STRATEGY {self.strategy}"
         if self.output != "all":
             yield f"OUTPUT {self.output}"
+        if self.group_by:
+            yield f"GROUP BY {', '.join(map(str, self.group_by))}"
+        if self.aggregates:
+            yield f"AGG {', '.join(map(str, self.aggregates))}"
         yield within
         if self.returns:
             yield f"RETURN {', '.join(map(str, self.returns))}"

@@ -26,6 +26,7 @@ from cepbench.errors import (
     UnsupportedPatternError,
     did_you_mean,
 )
+from cepbench.patterns.a_seq import without_clause_brackets
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
@@ -34,7 +35,9 @@ from cepbench.patterns.model import (
     OUTPUTS,
     STRATEGIES,
     Clause,
+    Grouping,
     Kind,
+    MatchAggregate,
     Pattern,
     Returned,
     Strategy,
@@ -47,6 +50,7 @@ from cepbench.patterns.pattern_text import (
     name_of,
     names_in,
     nodes_of,
+    span_of,
     tokens_of,
 )
 from cepbench.patterns.read_conditions import ConditionReader, conjoined, without_needless_rest
@@ -79,7 +83,10 @@ _AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
 #: Grammars of other papers' languages, each added to ``grammar.lark``.
-DIALECTS = {"zstream": "zstream.lark", "sase+": "sase_plus.lark"}
+DIALECTS = {"zstream": "zstream.lark", "sase+": "sase_plus.lark", "a-seq": "a_seq.lark"}
+
+#: Dialects whose printed queries leave out WITHIN and AGG.
+_INCOMPLETE = ("a-seq",)
 
 
 def parse(
@@ -89,6 +96,8 @@ def parse(
     *,
     dialect: str | None = None,
     classes: str | Mapping[str, str] | None = None,
+    aggregate: str | None = None,
+    within: str | None = None,
     **named: float | str,
 ) -> Pattern:
     """Parse a pattern.
@@ -96,21 +105,25 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output WITHIN amount
-        unit RETURN value AS name, …``; SEQ, AND and OR may be nested, items may be under NOT and
-        KL; WHERE, STRATEGY, OUTPUT and RETURN are optional.
+        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output GROUP BY key, …
+        AGG aggregate, … WITHIN amount unit RETURN value AS name, …``; SEQ, AND and OR may be nested,
+        items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
-    dialect : {"zstream", "sase+"}, optional
+    dialect : {"zstream", "sase+", "a-seq"}, optional
         The language of a paper. In ZStream's [mei2009]_, section 3, ``B+``, ``B*`` and ``B^5`` are
         groups, a second WHERE is AND, a chain of equalities holds between any two of its sides, and
         ``same IP address`` is ``["IP address"]``. In SASE+'s [agrawal2008]_, Figure 1 and section 6,
         ``PATTERN(…)`` is a SEQ, ``skip_till_next_match`` is ``next``, ``a[i].x`` is every event but
         the first, ``max(a[i-1].x)`` is ``max(a[..i-1].x)``, a strategy may be the first condition,
-        and a window without a unit is in ticks of the time column.
+        and a window without a unit is in ticks of the time column. In A-Seq's [qi2014]_, section 2.1,
+        ``WITHIN 10s`` is half-open, clauses may be in ``[…]`` and ``<…>``, PATTERN may be missing,
+        ``(A, B, !C)`` is a SEQ, and an unnamed item of type C is also ``c`` and ``C.c``.
     classes : "ANY" or mapping of str to str, optional
         In a dialect, which event types the names of classes stand for: any type, or that of the
         mapping; by default, and where the mapping has none, the type of the same name.
+    aggregate, within : str, optional
+        AGG and WITHIN of a query in the dialect ``a-seq`` that has none: ``"COUNT"``, ``"10 s"``.
     parameters, named : mapping of str to float or str
         Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
@@ -126,11 +139,11 @@ def parse(
         If the text does not follow the grammar.
     PatternNameError
         For an unknown variable, unit, strategy or parameter, a variable of two items of one
-        branch, two columns of one name, and an unused parameter.
+        branch, two columns of one name, an unknown aggregate, and an unused parameter.
     PatternOperatorError
         For NOT and KL over operators, a pattern or branch of negated items only, indices and
         aggregates of variables that are not Kleene ones, conditions between two negated variables,
-        and RETURN of what has no value for a match.
+        and RETURN, GROUP BY and AGG of what has no value for a match.
     UnsatisfiablePatternError
         If it cannot match, see :func:`~cepbench.patterns.contradictions.check_satisfiable`.
     UnsupportedPatternError
@@ -167,6 +180,20 @@ def parse(
         dialect = choice(dialect, "dialect", DIALECTS, PatternError)
     elif classes is not None:
         raise PatternError('classes are those of a dialect; give dialect="zstream" too')
+    for name, given in (("aggregate", aggregate), ("within", within)):
+        if given is not None:
+            if dialect not in _INCOMPLETE:
+                raise PatternError(
+                    f"{name} is for the queries of a dialect that leave it out; write "
+                    f"{'AGG' if name == 'aggregate' else 'WITHIN'} {shown(given)} in the pattern, or "
+                    f'give dialect="{_INCOMPLETE[0]}" too'
+                )
+            if not isinstance(given, str):
+                raise PatternError(
+                    f"{name} is a text such as 'COUNT' or '10 s', not {shown(given)}"
+                )
+    if aggregate is not None or within is not None:
+        text = _completed(text, dialect, aggregate, within)
     source = PatternText(text, {**(parameters or {}), **named})
     reader = _Reader(source, dialect, _classes_from(classes))
     with _collecting_later():
@@ -174,6 +201,18 @@ def parse(
         with reader.errors_with_places():
             check_satisfiable(pattern)
     return pattern
+
+
+def _completed(text: str, dialect: str | None, aggregate: str | None, within: str | None) -> str:
+    """The text with the clauses AGG and WITHIN where it has none."""
+    parts = {part.data: span_of(part).start for part in nodes_of(_tree(text, dialect))}
+    if within is not None and "within" not in parts:
+        parts["within"] = len(text)
+        text = f"{text}\nWITHIN {within}"
+    if aggregate is not None and "aggregation" not in parts:
+        place = parts.get("within", len(text))
+        text = f"{text[:place]}\nAGG {aggregate} {text[place:]}"
+    return text
 
 
 def _classes_from(given: object) -> Mapping[str, str] | None:
@@ -230,7 +269,8 @@ def _tree(text: str, dialect: str | None = None) -> Node:
     from lark.exceptions import UnexpectedInput
 
     try:
-        return _parser(dialect).parse(text)
+        plain = without_clause_brackets(text) if dialect == "a-seq" else text
+        return _parser(dialect).parse(plain)
     except UnexpectedInput as error:
         raise syntax_error(text, error) from None
 
@@ -250,7 +290,7 @@ class _Reader:
         self._structures = StructureReader(source, closure, classes)
         self._clauses: dict[Clause, Node] = {}
         self._equivalences: dict[str, Node] = {}
-        self._returned: dict[Returned, Node] = {}
+        self._values: dict[Returned | Grouping | MatchAggregate, Node] = {}
         self._root: Node | None = None
 
     def pattern(self, tree: Node) -> Pattern:
@@ -282,8 +322,18 @@ class _Reader:
             strategy = self._strategy(parts["strategy"])
         if "output" in parts:
             output = self._output(names_in(parts["output"])[0])
+        if "within" not in parts:
+            self._source.fail(
+                PatternSyntaxError,
+                'the query has no window; add WITHIN 10 seconds, or give within="10 seconds"',
+                root,
+            )
         window = self._window(parts["within"])
         returns = self._returns(parts["returning"], reader) if "returning" in parts else ()
+        group_by = self._group_by(parts["grouping"], reader) if "grouping" in parts else ()
+        aggregates: tuple[MatchAggregate, ...] = ()
+        if "aggregation" in parts:
+            aggregates = self._aggregates(parts["aggregation"], reader)
         self._source.check_parameters_used()
         with self.errors_with_places():
             return Pattern(
@@ -294,6 +344,8 @@ class _Reader:
                 returns,
                 tuple(self._equivalences),
                 output,
+                group_by,
+                aggregates,
             )
 
     @contextlib.contextmanager
@@ -308,8 +360,8 @@ class _Reader:
             place = self._root
             if isinstance(error.culprit, Clause):
                 place = self._clauses.get(error.culprit) or self._equivalence(error.culprit)
-            elif isinstance(error.culprit, Returned):
-                place = self._returned[error.culprit]
+            elif isinstance(error.culprit, Returned | Grouping | MatchAggregate):
+                place = self._values[error.culprit]
             elif isinstance(error.culprit, Variable):
                 place = self._structures.places[error.culprit.name]
             elif isinstance(error.culprit, Window):
@@ -363,7 +415,26 @@ class _Reader:
                         keyword,
                     )
             found.append(Returned(value, alias))
-            self._returned[found[-1]] = part
+            self._values[found[-1]] = part
+        return tuple(found)
+
+    def _group_by(self, tree: Node, reader: ConditionReader) -> tuple[Grouping, ...]:
+        for part in nodes_of(tree):
+            names = names_in(part)
+            *variable, attribute = reader.resolved(names) if names[1:] else map(name_of, names)
+            self._values.setdefault(Grouping(attribute, *variable), part)
+        return tuple(key for key in self._values if isinstance(key, Grouping))
+
+    def _aggregates(self, tree: Node, reader: ConditionReader) -> tuple[MatchAggregate, ...]:
+        found = []
+        for part in nodes_of(tree):
+            function, *inside = tokens_of(part)
+            names = reader.resolved([token for token in inside if token.type in ("NAME", "QUOTED")])
+            try:
+                found.append(MatchAggregate(function.upper(), *names))
+            except PatternError as error:
+                self._source.fail(type(error), str(error), part)
+            self._values[found[-1]] = part
         return tuple(found)
 
     # -- strategy -------------------------------------------------------------------------------
@@ -459,7 +530,7 @@ class _Reader:
                 "difference of 5 minutes itself",
                 signs[0],
             )
-        self._exclusive = bool(signs)
+        self._exclusive = bool(signs) or self._dialect == "a-seq"
         units = names_in(tree)
         value = self._source.constant(amount)
         if isinstance(value, str):

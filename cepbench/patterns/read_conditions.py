@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -67,6 +68,12 @@ class ConditionReader:
         self._dialect = dialect
         self._branches = structure.alternatives()
         self._kinds = {v.name: v.kind for v in structure.variables()}
+        #: In A-Seq's dialect the lower-case names of items that are named after their types.
+        self._aliases = {
+            v.name.lower(): v.name
+            for v in structure.variables()
+            if dialect == "a-seq" and v.type and v.name.startswith(v.type)
+        }
 
     @cached_property
     def _equalities(self) -> int:
@@ -84,7 +91,7 @@ class ConditionReader:
 
     def _known(self, token: Token) -> str:
         """The name of a variable of the pattern."""
-        name = name_of(token)
+        (name,) = self.resolved([token])
         if name not in self._kinds:
             self._source.fail(
                 PatternNameError,
@@ -93,6 +100,21 @@ class ConditionReader:
                 token,
             )
         return name
+
+    def resolved(self, tokens: Sequence[Token]) -> list[str]:
+        """The names of a variable and an attribute; in A-Seq's dialect ``C.c.x`` is ``C.x``."""
+        names = list(map(name_of, tokens))
+        if len(names) == 3:
+            if self._aliases.get(names[1]) != names[0]:
+                self._source.fail(
+                    PatternNameError,
+                    f"{'.'.join(names)}: the event of {names[0]} is {names[0]}.{names[0].lower()}",
+                    tokens[1],
+                )
+            del names[1]
+        if names and names[0] not in self._kinds:
+            names[0] = self._aliases.get(names[0], names[0])
+        return names
 
     def _condition(self, tree: Node, depth: int) -> Condition:
         self._source.check_depth(depth, tree)
@@ -233,12 +255,13 @@ class ConditionReader:
 
     def _attribute(self, tree: Node) -> tuple[Attribute, bool]:
         """An attribute, and whether it ranges over all events before ``b[i]``."""
-        variable, attribute = names_in(tree)
+        variable, *_ = names_in(tree)
+        _, attribute = self.resolved(names_in(tree))
         name = self._known(variable)
         indices = nodes_of(tree)
         element = self._element(indices[0], name) if indices else "each"
         before = element == "before"
-        return Attribute(name, name_of(attribute), "each" if before else element), before
+        return Attribute(name, attribute, "each" if before else element), before
 
     def _element(self, tree: Node, variable: str) -> str:
         written = "".join(str(token) for token in tokens_of(tree)[1:-1]).lower()

@@ -88,7 +88,7 @@ class StudySweep:
         """Numbers of events, identifiers, runs and patterns, in a line."""
         data = " and ".join(
             f"{streams} stream{'s' if streams > 1 else ''} of {events:,} events of "
-            f"{types:,} identifiers"
+            f"{types:,} identifier{'s' if types > 1 else ''}"
             for (events, types), streams in Counter(
                 (found.events, len(found.counts))
                 for found in map(_declaration, self.streams.values())

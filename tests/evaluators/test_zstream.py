@@ -252,6 +252,50 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     pd.testing.assert_frame_equal(found.matches, made.matches)
 
 
+@given(data=st.data())
+def test_either_event_of_a_pair_is_the_outer_one(data: st.DataObject) -> None:
+    """Counted or listed, in rounds and pushes of any size, with negations as ranges or as filters."""
+    items, placements = data.draw(
+        st.sampled_from(
+            [
+                ("SEQ(A a, B b)", None),
+                ("AND(A a, B b)", None),
+                ("SEQ(A a, NOT(C c), B b)", None),
+                ("SEQ(A a, NOT(C c), B b)", {"c": ("a", "b")}),
+            ]
+        )
+    )
+    events = data.draw(event_frames("ABC", most=14))
+    pattern = parse(f"PATTERN {items} WITHIN 5 units")
+    plan = TreePlan(("a", "b"), placements=placements)
+    outer = data.draw(st.integers(0, 1))
+    size = data.draw(st.sampled_from([1, 3, 100]))
+    batches = data.draw(batches_of(stream_of(events)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine.ZStreamEngine, "_cheapest", lambda *_: outer)
+        for output in ("matches", "count"):
+            detector = Detector(
+                pattern, plan, evaluator="zstream", output=output, options={"batch_size": size}
+            )
+            for batch in batches:
+                detector.push(batch)
+            detector.flush()
+            metrics = detector.metrics()
+            assert metrics.matches == len(naive_matches(pattern, events))
+            (its,) = detector._run._opened  # type: ignore[attr-defined]
+            assert its._alternative == outer or not len(events)
+
+
+def test_the_outer_event_is_the_rarer_one() -> None:
+    for common, outer in (("A", "b"), ("B", "a")):
+        events = events_of(" ".join(f"{kind}@1" for kind in f"AABB{common * 5}"))
+        pattern = parse("PATTERN SEQ(A a, B b) WITHIN 5 units")
+        detector = Detector(pattern, TreePlan(("a", "b")), evaluator="zstream")
+        detector.push(stream_of(events))
+        (its,) = detector._run._opened  # type: ignore[attr-defined]
+        assert its.layout.leaves[its._operators.joins[0].outer].name == outer
+
+
 def test_a_limit_that_no_cut_can_keep() -> None:
     events = events_of(" ".join(["A@1"] * 70 + ["B@2"] * 70 + ["C@3"]))
     with pytest.raises(PartialMatchLimitError, match=r"more than 100 partial matches.*\(a, b\)"):

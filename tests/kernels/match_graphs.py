@@ -125,3 +125,36 @@ def match_graphs(draw: st.DrawFn) -> tuple[Drawn, list[bool], np.ndarray, np.nda
             oldest = draw(st.integers(oldest, position))
             drawn.reclaim(oldest)
     return drawn, kleene, np.array(roots, np.int64), np.array(earliest, np.int64)
+
+
+@st.composite
+def repeated_roots(draw: st.DrawFn) -> tuple[Drawn, list[bool], np.ndarray, np.ndarray]:
+    """A graph of merged runs that take events and accept again and again.
+
+    Returns
+    -------
+    Drawn, which items are Kleene, roots, earliest
+    """
+    kleene = draw(st.sampled_from([[True], [True, False], [True, True], [False, True, False]]))
+    drawn, roots, earliest = Drawn(), [], []
+    reached = [graphs.NONE] * len(kleene)  # by item: the histories that end with it
+    last = len(kleene) - 1
+    moves = st.tuples(st.sampled_from(["take", "begin"]), st.integers(0, last))
+    more = draw(st.lists(moves, min_size=20, max_size=30))
+    for position, (move, item) in enumerate([("begin", item) for item in range(last)] + more):
+        before = reached[item - 1] if item else graphs.NONE
+        if move == "take":
+            item = kleene.index(True)
+            before = reached[item]
+        if before == graphs.NONE and (move == "take" or item):
+            continue
+        if before != graphs.NONE and len(drawn.histories[before]) > 20:
+            continue  # more is too slow to list
+        node = drawn.add_event(position, item, before)
+        if item == last:
+            roots.append(node)
+            earliest.append(draw(st.sampled_from([0, 0, position // 2])))
+        if move == "begin":
+            node = drawn.add_union(node, reached[item])
+        reached[item] = node
+    return drawn, kleene, np.array(roots, np.int64), np.array(earliest, np.int64)

@@ -10,12 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.evaluators import graph_matches
 from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import BranchMatches
 from cepbench.kernels.match_graph import graph as graphs
 from cepbench.kernels.match_graph.choice import NO_ROOM, choose
 from cepbench.kernels.match_graph.nodes import new_scratch
-from tests.kernels.match_graphs import Drawn, History, any_match, match_graphs, variables_of
+from tests.budgets import examples
+from tests.kernels.match_graphs import (
+    Drawn,
+    History,
+    any_match,
+    match_graphs,
+    repeated_roots,
+    variables_of,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -39,6 +48,33 @@ def test_matches_are_enumerated_as_listed(
     listed = Counter(row_of(one, kleene) for one in its.listed(roots, earliest))
     rows = BranchMatches([v.name for v in variables], chunks).rows() if chunks else []
     assert Counter(rows) == listed
+
+
+@given(
+    drawn=repeated_roots(),
+    first_chunk=st.sampled_from([4, 5, 6, 7, 1000]),
+    members=st.integers(1, 3),
+)
+@examples(100)
+def test_roots_of_one_run_are_enumerated_as_each_by_itself(
+    drawn: tuple[Drawn, list[bool], np.ndarray, np.ndarray], first_chunk: int, members: int
+) -> None:
+    """Matches that are copied from those of an earlier root, also in their order."""
+    its, kleene, roots, earliest = drawn
+
+    def rows(some: slice) -> list[tuple[object, ...]]:
+        variables = variables_of(kleene)
+        chunks = graph_chunks(its.graph, roots[some], earliest[some], variables, first_chunk)
+        return [row for chunk in chunks for row in BranchMatches(["v"], [chunk]).rows()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_matches, "_MEMBERS", members)
+        together = rows(slice(None))
+        # Of the roots backwards, the graph still has the marks of the roots forwards.
+        backwards = rows(slice(None, None, -1))
+        assert together == [row for k in range(len(roots)) for row in rows(slice(k, k + 1))]
+    listed = Counter(row_of(one, kleene) for one in its.listed(roots, earliest))
+    assert Counter(together) == Counter(backwards) == listed
 
 
 @given(drawn=match_graphs())
@@ -94,10 +130,24 @@ def test_a_union_visits_nothing_expired() -> None:
 def test_long_matches_are_enumerated() -> None:
     """The search and its chunks grow with the longest match."""
     drawn, node = Drawn(), graphs.NONE
-    for position in range(1000):
+    for position in range(3000):
         node = drawn.add_event(position, 0, node)
     (chunk,) = graph_chunks(drawn.graph, np.array([node]), np.array([0]), variables_of([True]), 1)
-    assert BranchMatches(["v0"], [chunk]).rows() == [(tuple(range(1000)),)]
+    assert BranchMatches(["v0"], [chunk]).rows() == [(tuple(range(3000)),)]
+
+
+def test_marks_of_an_earlier_enumeration_are_checked() -> None:
+    """Backwards, the number of a root is that of another one before."""
+    drawn, roots = Drawn(), [graphs.NONE]
+    for position in range(6):
+        roots.append(drawn.add_event(position, 0, roots[-1]))
+    for order in (1, -1):
+        its = np.array(roots[1:])[::order]
+        (chunk,) = graph_chunks(drawn.graph, its, np.zeros(6, np.int64), variables_of([True]))
+        assert (
+            BranchMatches(["v0"], [chunk]).rows()
+            == [(tuple(range(n)),) for n in range(1, 7)][::order]
+        )
 
 
 def test_memory_is_that_of_a_window() -> None:

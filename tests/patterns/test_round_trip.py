@@ -1,7 +1,7 @@
 """``str`` of a pattern parses back to an equal pattern, whatever its names and numbers."""
 
-import dataclasses
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from cepbench.errors import (
     PatternOperatorError,
     UnsatisfiablePatternError,
 )
+from cepbench.patterns.aggregation import FUNCTIONS
 from cepbench.patterns.contradictions import check_satisfiable
 from cepbench.patterns.expressions import AGGREGATES, ELEMENTS
 from cepbench.patterns.model import (
@@ -27,7 +28,9 @@ from cepbench.patterns.model import (
     Comparison,
     Constant,
     Expression,
+    Grouping,
     Kind,
+    MatchAggregate,
     Negative,
     Operator,
     Pattern,
@@ -130,6 +133,14 @@ def renamed(part: Any, places: dict[str, Variable]) -> Any:
 columns = st.lists(st.tuples(expressions | st.none(), pairs, names | st.none()), max_size=2)
 amounts = st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000))
 units = st.sampled_from([*NANOSECONDS, "units"])
+#: Keys of GROUP BY, and aggregates of AGG, over the same two places.
+places = st.sampled_from(["first", "second"])
+keys = st.builds(Grouping, names, places | st.none())
+totals = st.one_of(
+    st.just(MatchAggregate("COUNT")),
+    st.builds(MatchAggregate, st.just("COUNT"), places),
+    st.builds(MatchAggregate, st.sampled_from(FUNCTIONS), places, names),
+)
 windows = st.one_of(
     st.builds(Window, amounts, units),
     # No window is shorter than WITHIN < a tick.
@@ -173,7 +184,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
     try:
         Pattern(structure, (), window)
     except PatternOperatorError:  # some branch has negated variables only
-        variables = [dataclasses.replace(v, kind=Kind.PLAIN) for v in variables]
+        variables = [replace(v, kind=Kind.PLAIN) for v in variables]
         structure = draw(structures(variables))
     if strategy.name == "next" and structure.has_and():
         strategy = ANY
@@ -197,14 +208,29 @@ def patterns(draw: st.DrawFn) -> Pattern:
             returns += (Returned(value, alias),)
     equivalences = tuple(draw(st.lists(names, max_size=2)))
     output = draw(st.sampled_from(OUTPUTS))
-    return Pattern(structure, tuple(clauses), window, strategy, returns, equivalences, output)
+    pattern = Pattern(structure, tuple(clauses), window, strategy, returns, equivalences, output)
+    group_by, aggregates = draw(st.lists(keys, max_size=2)), draw(st.lists(totals, max_size=3))
+    places = {"first": draw(st.sampled_from(variables)), "second": draw(st.sampled_from(variables))}
+    found = {name: variable.name for name, variable in places.items()}
+    asked = {
+        "group_by": tuple(replace(key, variable=found.get(key.variable)) for key in group_by),
+        "aggregates": tuple(
+            dict.fromkeys(replace(each, variable=found.get(each.variable)) for each in aggregates)
+        ),
+    }
+    if is_allowed(structure, (), **asked) and not returns:
+        return replace(pattern, **asked)
+    return pattern
 
 
 def is_allowed(
-    structure: Structure, conditions: tuple[Clause, ...], returns: tuple[Returned, ...] = ()
+    structure: Structure,
+    conditions: tuple[Clause, ...],
+    returns: tuple[Returned, ...] = (),
+    **asked: tuple[Any, ...],
 ) -> bool:
     try:
-        Pattern(structure, conditions, Window(1, "units"), ANY, returns)
+        Pattern(structure, conditions, Window(1, "units"), ANY, returns, **asked)
     except PatternError:
         return False
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -116,14 +116,14 @@ class PlanRun:
         """Metrics of the run so far, summed over branches."""
         span = self._span()
         branches = [branch for engine in self._engines for branch in engine.node_counts()]
-        partial = np.sum([branch.partial_matches.sum(axis=0) for branch in branches], axis=0)
-        peaks = np.sum([engine.peaks for engine in self._engines], axis=0)
+        created = reduce(np.add, (branch.partial_matches.sum(axis=0) for branch in branches))
+        peaks = reduce(np.add, (engine.peaks for engine in self._engines))
         latency = None
         if self._task.latency:
             latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
         return Metrics(
-            partial_matches_created=int(partial[counts.CREATED]),
-            mean_partial_matches=int(partial[counts.LIFETIME]) / span if span else 0.0,
+            partial_matches_created=int(created[counts.CREATED]),
+            mean_partial_matches=int(created[counts.LIFETIME]) / span if span else 0.0,
             peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
             peak_buffered_events=int(peaks[counts.PEAK_EVENTS]),
             peak_bytes=int(peaks[counts.PEAK_BYTES]),

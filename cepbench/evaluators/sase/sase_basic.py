@@ -127,7 +127,7 @@ class BasicEngine(AutomatonEngine):
                 state.ends[:number],
                 self.layout.plan.items,
             )
-            self._keep(written_chunks(self.layout.variables, write), number)
+            self._keep(written_chunks(self.layout.variables, 0, write), number)
         rest = int(counters[kernel.ENDS]) - number
         state.ends[:rest] = state.ends[number : number + rest]
         counters[kernel.ENDS], counters[kernel.SETTLED] = rest, 0

@@ -294,7 +294,7 @@ class Assembly:
                 if counted:
                     return empty, _number_of_events(outer, ranges)
                 within = _limits(outer, ranges)
-                size = join_kernels.count_events(outer, ranges, within, sizes)
+                size = join_kernels.count_events(outer, ranges, *within, sizes)
             else:
                 groups, inner = self._groups(join, inner)
                 size = join_kernels.count_groups(
@@ -854,7 +854,7 @@ def _limits(outer: np.ndarray, ranges: join_kernels.Ranges) -> np.ndarray:
     """The limits of the rows of the key for each outer record, shape (2, records)."""
     found = np.empty((2, outer.shape[1]), np.int32)
     join_kernels.find_limits(
-        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, found
+        outer, 0, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop, *found
     )
     return found
 

@@ -80,7 +80,7 @@ class ZStreamEngine(PlanEngine):
     def _start(self, alternative: int) -> None:
         """Begin without events, by one of the alternatives."""
         self._alternative = alternative
-        operators = self._operators = self._alternatives[alternative]
+        operators = self._operators = copy(self._alternatives[alternative])
         self.layout = Layout(
             leaves=tuple(operators.leaves),
             filters=tuple(map(tuple, operators.filters)),
@@ -153,7 +153,11 @@ class ZStreamEngine(PlanEngine):
         return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
 
     def _cheapest(self, sample: EventStream, first_position: int) -> int:
-        """The alternative that makes fewest records of some events."""
+        """The alternative that makes fewest records of some events, or has fewest outer ones."""
+        if not self._operators.made:
+            outers = [its.leaves[its.joins[0].outer].type for its in self._alternatives]
+            sizes = [len(sample.rows_of(type_)) for type_ in outers]
+            return sizes.index(min(sizes))
         made = []
         for number in range(len(self._alternatives)):
             trial = copy(self)
@@ -379,7 +383,8 @@ class ZStreamEngine(PlanEngine):
         Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
         """
         operators, given = self._operators, old._operators
-        if len(self._alternatives) > 1 or operators.looks_back != given.looks_back:
+        has_choice = len(self._alternatives) > 1 and operators.made
+        if has_choice or operators.looks_back != given.looks_back:
             return False
         leaves = []
         for leaf, values, stored in zip(old._leaves, operators.values, given.values, strict=True):

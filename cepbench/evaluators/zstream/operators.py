@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -177,6 +178,9 @@ class Operators:
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
         Whether matches are listed, or only counted.
+    outer : str, optional
+        The outer variable of a plan of two; by default the one that can come last, or that a
+        negation mentions.
 
     Attributes
     ----------
@@ -221,7 +225,9 @@ class Operators:
         placements: Placements = (),
         hashing: bool,
         reports: bool,
+        outer: str = "",
     ) -> None:
+        self._outer = outer
         self._planned = PlannedNodes(pattern, tree, positions=True, placements=placements)
         #: Negated variables that are placed above the leaf beside them, as filters.
         self._filters = {name for name, below in placements if len(below) > 1}
@@ -306,7 +312,7 @@ class Operators:
         """Choose the stars to evaluate; see :meth:`Stars.cheapest`."""
         assert self.stars is not None
         self.chosen = self.stars.cheapest(sizes, share)
-        self._numbers.clear()
+        self._numbers = {}
         for stars in self.chosen:
             for leg in (leg for star in stars for leg in star.legs):
                 for bound in (leg.low, leg.high, *([leg.moving] if leg.moving else [])):
@@ -397,6 +403,8 @@ class Operators:
         leaves = len(self.leaves)
         if (node.left < leaves) != (node.right < leaves):
             return node.right < leaves
+        if self._outer:
+            return self._names(node.left) == (self._outer,)
         if node.left < leaves and not all(node.drives):
             # A negation tied to the earlier event alone is a range of rows of the later one.
             (left,) = self._names(node.left)
@@ -575,29 +583,42 @@ class Operators:
         return leaf, self.values[leaf][Attribute(attribute.variable, attribute.name)]
 
 
+@lru_cache(maxsize=64)
 def operators_of(
     pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
-) -> list[Operators]:
+) -> tuple[Operators, ...]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
+
+    They are kept, as a plan is often run again, and are to be copied: stars are chosen for a run.
+
+    A join of two leaves without conditions between them has either of them as the outer one.
 
     The records of a pair of events on one side of a bushy plan's root are counted for each record on
     the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
     ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A plan of two pairs has both alternatives.
     """
 
-    def along(tree: Tree) -> Operators:
-        return Operators(pattern, tree, placements=placements, hashing=hashing, reports=reports)
+    def along(tree: Tree, outer: str = "") -> Operators:
+        return Operators(
+            pattern, tree, placements=placements, hashing=hashing, reports=reports, outer=outer
+        )
 
     planned = along(tree)
     if planned.stars or planned.counts_last or isinstance(tree, str):
-        return [planned]
+        return (planned,)
     left, right = tree
-    if isinstance(left, str) or isinstance(right, str):
-        return [planned]
     root = planned.joins[-1]
+    if isinstance(left, str) and isinstance(right, str):
+        if root.is_range and not root.tables:
+            turned = along(tree, planned.leaves[root.inner].name)
+            if turned.joins[-1].is_range:
+                return (planned, turned)
+        return (planned,)
+    if isinstance(left, str) or isinstance(right, str):
+        return (planned,)
     right_is_outer = root.outer == len(planned.names) - 2
     if root.drives[right_is_outer]:  # the left side can come last
-        return [planned]
+        return (planned,)
     found = []
     for pair, rotate in (
         (right, lambda y, z: ((left, z), y)),
@@ -616,4 +637,4 @@ def operators_of(
                 operators.order = [operators.names.index(its) for its in planned.names]
                 found.append(operators)
                 break
-    return found or [planned]
+    return tuple(found) or (planned,)

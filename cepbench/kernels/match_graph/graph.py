@@ -29,7 +29,7 @@ from cepbench.kernels.jit import njit_in_place
 
 # Columns of nodes: of all, of events, and of unions, whose item is UNION.
 START, ITEM = 0, 1
-POSITION, PREDECESSOR = 2, 3
+POSITION, PREDECESSOR, ROOT = 2, 3, 4  # the last one is the enumeration's, and arbitrary before
 HEAD, LEFT, RIGHT, RANK = 2, 3, 4, 5
 COLUMNS = 6
 UNION = -1

@@ -125,11 +125,11 @@ def count_last(
             its, block = 0, min(within.shape[1], records.shape[1] - r)
             find_limits(
                 records, r, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop,
-                within[:2, :block],
+                within[0, :block], within[1, :block],
             )  # fmt: skip
             find_limits(
                 records, r, last.lows, last.highs, ranges.bounds, last.first, last.stop,
-                within[2:, :block],
+                within[2, :block], within[3, :block],
             )  # fmt: skip
         low, high = np.int64(within[0, its]), np.int64(within[1, its])
         middle = min(max(low, fresh), high) if r < old else low

@@ -73,22 +73,37 @@ def word_of(records, r, ranges, row):
 
 
 @njit_in_place
-def find_limits(records, begin, lows, highs, bounds, first, stop, found):
+def find_limits(records, begin, lows, highs, bounds, first, stop, firsts, stops):
     """The range of rows of the key for some records, found column by column.
 
     Parameters
     ----------
     records : int32 array, shape (columns, at least begin + n)
+        A single column is ascending.
     begin : int
         The first of these records.
     lows, highs, bounds, first, stop
         See :class:`Ranges`.
-    found : int32 array, shape (2, n)
-        Written in place: the first row, and the one behind the last, no earlier than it.
+    firsts, stops : int32 arrays, shape (n,)
+        Written in place: the first row, and the one behind the last, no earlier than it. They are
+        contiguous, as loops over others do not vectorize.
     """
-    firsts, stops = found[0], found[1]
     firsts[:] = first
     stops[:] = stop
+    row = np.int64(records[0, begin]) if len(firsts) > 0 else np.int64(0)
+    if len(records) == 1 and row + len(firsts) - 1 == records[0, begin + len(firsts) - 1]:
+        # What successive rows of a leaf set is read without looking the rows up, which vectorizes.
+        for k in range(len(lows)):
+            its = bounds[lows[k, 1] + row : lows[k, 1] + row + len(firsts)]
+            for r in range(len(firsts)):
+                firsts[r] = max(firsts[r], its[r])
+        for k in range(len(highs)):
+            its = bounds[highs[k, 1] + row : highs[k, 1] + row + len(stops)]
+            for r in range(len(stops)):
+                stops[r] = min(stops[r], its[r])
+        for r in range(len(stops)):
+            stops[r] = max(stops[r], firsts[r])
+        return
     for k in range(len(lows)):
         rows, offset = records[lows[k, 0], begin : begin + len(firsts)], lows[k, 1]
         for r in range(len(firsts)):
@@ -102,15 +117,15 @@ def find_limits(records, begin, lows, highs, bounds, first, stop, found):
 
 
 @njit_in_place
-def count_events(records, ranges, found, sizes):
+def count_events(records, ranges, firsts, stops, sizes):
     """The number of events of the key that join each record.
 
     Parameters
     ----------
     records : int32 array, shape (columns, n)
     ranges : Ranges
-    found : int32 array, shape (2, n)
-        As :func:`find_limits` has written it.
+    firsts, stops : int32 arrays, shape (n,)
+        As :func:`find_limits` has written them.
     sizes : int64 array, shape (n,) or (0,)
         Written in place, unless it is empty.
 
@@ -123,12 +138,12 @@ def count_events(records, ranges, found, sizes):
     tables = len(ranges.tables)
     if tables == 0:
         for r in range(records.shape[1]):
-            total += np.int64(found[1, r] - found[0, r])
+            total += np.int64(stops[r] - firsts[r])
         for r in range(len(sizes)):
-            sizes[r] = found[1, r] - found[0, r]
+            sizes[r] = stops[r] - firsts[r]
         return total
     for r in range(records.shape[1]):
-        low, high = np.int64(found[0, r]), np.int64(found[1, r])
+        low, high = np.int64(firsts[r]), np.int64(stops[r])
         size = high - low
         if tables == 1 and size > _LONG:
             origin = ranges.origins[ranges.tables[0, 1] + records[ranges.tables[0, 0], r]]
@@ -162,12 +177,12 @@ def total_events(records, ranges, found, sizes):
     total = np.int64(0)
     for begin in range(0, records.shape[1], found.shape[1]):
         end = min(begin + found.shape[1], records.shape[1])
-        block = found[:, : end - begin]
+        firsts, stops = found[0, : end - begin], found[1, : end - begin]
         find_limits(
             records, begin, ranges.lows, ranges.highs, ranges.bounds, ranges.first, ranges.stop,
-            block,
+            firsts, stops,
         )  # fmt: skip
-        total += count_events(records[:, begin:end], ranges, block, sizes)
+        total += count_events(records[:, begin:end], ranges, firsts, stops, sizes)
     return total
 
 

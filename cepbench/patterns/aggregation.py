@@ -1,0 +1,179 @@
+"""The clauses GROUP BY and AGG: aggregates over the matches of a pattern [qi2014]_, section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cepbench.errors import (
+    PatternNameError,
+    PatternOperatorError,
+    PatternSyntaxError,
+    UnsupportedPatternError,
+    did_you_mean,
+)
+from cepbench.patterns.expressions import quoted_unless_plain
+from cepbench.patterns.structure import Kind, Structure, Variable
+
+#: The functions over all matches.
+FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """One key of the GROUP BY clause.
+
+    Attributes
+    ----------
+    attribute : str
+    variable : str, optional
+        Whose event's value labels a match. Without it all events of a match have to share the
+        value, as by ``[attribute]``, negated ones included.
+    """
+
+    attribute: str
+    variable: str | None = None
+
+    def __str__(self) -> str:
+        return _dotted(self.variable, self.attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAggregate:
+    """One value of the AGG clause.
+
+    Attributes
+    ----------
+    function : {"COUNT", "SUM", "AVG", "MIN", "MAX"}
+    variable : str, optional
+        Over whose events it is, each once for every match that it is in. Without it, COUNT is the
+        number of matches.
+    attribute : str, optional
+        Over whose values it is; missing ones are skipped. Without it, COUNT is over events.
+
+    Raises
+    ------
+    PatternNameError
+        If the function is unknown.
+    PatternSyntaxError
+        If a function other than COUNT has no attribute.
+    """
+
+    function: str
+    variable: str | None = None
+    attribute: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS:
+            raise PatternNameError(
+                f"unknown aggregate {self.function!r}; use one of {', '.join(FUNCTIONS)}"
+                f"{did_you_mean(self.function.upper(), FUNCTIONS)}"
+            )
+        if self.function != "COUNT" and self.attribute is None:
+            raise PatternSyntaxError(
+                f"{self} has no attribute; write {self.function}({self.variable or 'a'}.price)"
+            )
+
+    def __str__(self) -> str:
+        if self.variable is None:
+            return self.function
+        return f"{self.function}({_dotted(self.variable, self.attribute)})"
+
+
+def _dotted(*names: str | None) -> str:
+    return ".".join(quoted_unless_plain(name) for name in names if name is not None)
+
+
+def check_aggregation(
+    group_by: Sequence[Grouping],
+    aggregates: Sequence[MatchAggregate],
+    variables: Mapping[str, Variable],
+    branches: Sequence[Structure],
+) -> None:
+    """Check that each key and each aggregate has a value for every match.
+
+    Parameters
+    ----------
+    group_by : sequence of Grouping
+    aggregates : sequence of MatchAggregate
+    variables : mapping of str to Variable
+        All variables of the pattern, by name.
+    branches : sequence of Structure
+        Without OR.
+
+    Raises
+    ------
+    PatternSyntaxError
+        For GROUP BY without AGG.
+    PatternNameError
+        For an unknown variable, and an aggregate that is listed twice.
+    PatternOperatorError
+        For a negated variable, and a key of a variable that has a set of events or is not in all
+        branches.
+    UnsupportedPatternError
+        If a negation or group may be decided only when all events of the match have been seen.
+    """
+    if group_by and not aggregates:
+        raise PatternSyntaxError(
+            "GROUP BY without AGG; add what to compute for each group, as in GROUP BY "
+            f"{', '.join(map(str, group_by))} AGG COUNT",
+            culprit=group_by[0],
+        )
+    parts: list[Grouping | MatchAggregate] = [*group_by, *aggregates]
+    for part in parts:
+        clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
+        if part.variable is None:
+            continue
+        if part.variable not in variables:
+            raise PatternNameError(
+                f"{clause} of an unknown variable {part.variable!r}; the pattern has "
+                f"{', '.join(variables)}{did_you_mean(part.variable, variables)}",
+                culprit=part,
+            )
+        if variables[part.variable].kind is Kind.NEGATED:
+            raise PatternOperatorError(
+                f"{clause} of the negated variable {part.variable!r}, which a match binds to no "
+                "event; leave it out",
+                culprit=part,
+            )
+    for key in group_by:
+        if key.variable is not None:
+            _check_key(key, variables[key.variable], branches)
+    for place, aggregate in enumerate(aggregates):
+        if aggregate in aggregates[:place]:
+            raise PatternNameError(f"AGG lists {aggregate} twice; remove one", culprit=aggregate)
+    if aggregates:
+        for branch in branches:
+            _check_decided(branch, aggregates[0])
+
+
+def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure]) -> None:
+    """Check that a key has one value for each match."""
+    if variable.is_set:
+        raise PatternOperatorError(
+            f"GROUP BY {key}, but {variable.name} has a set of events with a value each; group by "
+            f"{quoted_unless_plain(key.attribute)}, which all events of a match then share, or by "
+            "another variable",
+            culprit=key,
+        )
+    without = next((b for b in branches if variable not in b.variables()), None)
+    if without is not None:
+        raise PatternOperatorError(
+            f"GROUP BY {key}, but {without}, an alternative of OR, has no {variable.name}; use "
+            "this name in each alternative, or write one pattern for each",
+            culprit=key,
+        )
+
+
+def _check_decided(branch: Structure, culprit: MatchAggregate) -> None:
+    """Check that each match is known when its last event has come."""
+    plain = {v.name for v in branch.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
+    followed = {before for before, after in branch.precedence() if after in plain}
+    for variable in branch.variables():
+        if variable.name not in plain | followed:
+            raise UnsupportedPatternError(
+                f"AGG with {variable}, which no other item follows: it is decided only when the "
+                "window has passed, and the match no longer counts; put an item after it, or leave "
+                "it out",
+                culprit=culprit,
+            )

@@ -1,0 +1,137 @@
+"""Workloads: several queries on one stream, by name."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from cepbench.arguments import kind_of, text
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.expressions import quoted_unless_plain
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+
+_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*=\s*'
+_QUERY = re.compile(rf"{_NAME}(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
+#: In dialects the text of a query may begin with its structure.
+_PRINTED = re.compile(rf"{_NAME}(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE)
+
+
+class Workload:
+    """Several queries on one stream; the result of each is that of the query alone.
+
+    Parameters
+    ----------
+    queries : mapping of str to Pattern or str
+        Name → pattern or its text; patterns may have AGG.
+
+    Attributes
+    ----------
+    patterns : mapping of str to Pattern
+        In the given order.
+
+    Raises
+    ------
+    PatternError
+        If there is no query, or one is invalid; the message names it.
+
+    Examples
+    --------
+    >>> Workload({"Q1": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 minutes"}).patterns["Q1"].names
+    ('a', 'b')
+    """
+
+    def __init__(self, queries: Mapping[str, Pattern | str]) -> None:
+        if not isinstance(queries, Mapping):
+            raise PatternError(
+                'the queries of a workload are a mapping such as {"Q1": "PATTERN …"}, not '
+                f"{kind_of(queries)}; cep.Workload.parse reads a text of several"
+            )
+        if not queries:
+            raise PatternError('a workload has at least one query: {"Q1": "PATTERN …"}')
+        patterns = {}
+        for name, given in queries.items():
+            with _errors_naming(text(name, "the name of a query", PatternError)):
+                patterns[name] = pattern_from(given, aggregates=True)
+        self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        aggregate: str | None = None,
+        within: str | None = None,
+        dialect: str | None = None,
+    ) -> Workload:
+        """The workload of a text with a name before each query: ``Q1 = PATTERN …``.
+
+        Parameters
+        ----------
+        text : str
+            Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
+            [qi2014]_: ``Q1 = SEQ(VKindle, BKindle)``.
+        aggregate, within, dialect : str, optional
+            As :func:`cepbench.parse` takes them, for every query.
+
+        Raises
+        ------
+        PatternSyntaxError
+            If the text does not begin with the name of a query.
+        PatternNameError
+            If two queries have the same name.
+        PatternError
+            If a query is invalid; lines count from its name.
+        """
+        if not isinstance(text, str):
+            raise PatternError(f"a workload is parsed from a text, not from {kind_of(text)}")
+        starts = list((_QUERY if dialect is None else _PRINTED).finditer(text))
+        if not starts or text[: starts[0].start()].strip():
+            raise PatternSyntaxError(
+                "a workload's text begins with the name of a query: Q1 = PATTERN SEQ(A a, B b) …"
+            )
+        ends = [*(start.start() for start in starts[1:]), len(text)]
+        queries: dict[str, Pattern] = {}
+        for start, end in zip(starts, ends, strict=True):
+            name = start["name"]
+            if name.startswith('"'):
+                name = name[1:-1].replace('""', '"')
+            if name in queries:
+                raise PatternNameError(f"two queries are named {name!r}; rename one of them")
+            query = text[start.end() : end].rstrip()
+            with _errors_naming(name):
+                queries[name] = parse(query, dialect=dialect, aggregate=aggregate, within=within)
+        return cls(queries)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        # The order of the queries is that of their results.
+        return list(self.patterns.items()) == list(other.patterns.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.patterns.items()))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{quoted_unless_plain(name)} = {pattern}" for name, pattern in self.patterns.items()
+        )
+
+    def __repr__(self) -> str:
+        return f"Workload({dict(self.patterns)!r})"
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
+
+
+@contextmanager
+def _errors_naming(name: str) -> Iterator[None]:
+    """Add the name of a query to errors about it."""
+    try:
+        yield
+    except PatternError as error:
+        raise type(error)(f"query {name!r}: {error}") from None

@@ -1,0 +1,117 @@
+"""Workloads: several queries by name."""
+
+import pytest
+
+import cepbench as cep
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+
+#: Example 6 of [qi2014].
+EXAMPLE = """
+Q1 = SEQ(VKindle,BKindle,VCase,BCase)
+Q2 = SEQ(VKindle,BKindle,VKindleFire)
+Q3 = SEQ(VKindle,BKindle,VCase,BCase,VeBook,BeBook)
+Q4 = SEQ(VKindle,BKindle,VCase,BCase,VLight,BLight)
+Q5 = SEQ(ViPad,VKindleFire,VKindle,BKindle)
+"""
+
+#: Section 6.2.
+NEGATION = """
+q1 = (DELL, IPIX, AMAT)
+q2 = (DELL, IPIX, !QQQ, AMAT)
+"""
+
+
+def test_example_6() -> None:
+    workload = cep.Workload.parse(EXAMPLE, aggregate="COUNT", within="1 hour", dialect="a-seq")
+    assert list(workload.patterns) == ["Q1", "Q2", "Q3", "Q4", "Q5"]
+    assert str(workload.patterns["Q5"]) == (
+        "PATTERN SEQ(ViPad ViPad, VKindleFire VKindleFire, VKindle VKindle, BKindle BKindle) "
+        "AGG COUNT WITHIN < 1 hours"
+    )
+    assert cep.Workload.parse(str(workload)) == workload
+    assert cep.Workload(workload.patterns) == workload
+
+
+def test_the_queries_of_the_negation_test() -> None:
+    workload = cep.Workload.parse(NEGATION, aggregate="COUNT", within="1 s", dialect="a-seq")
+    one, other = workload.patterns.values()
+    assert one == other.without(other.negated)
+
+
+def test_queries_over_several_lines() -> None:
+    workload = cep.Workload.parse(
+        """
+        first = PATTERN SEQ(A a, B b)
+            WHERE a.x > 3 AND b.x
+            = 5
+            WITHIN 5 s
+        "the other" = PATTERN A a WITHIN 3 s
+        """
+    )
+    assert str(workload) == (
+        "first = PATTERN SEQ(A a, B b) WHERE a.x > 3 AND b.x = 5 WITHIN 5 seconds\n"
+        '"the other" = PATTERN SEQ(A a) WITHIN 3 seconds'
+    )
+    assert cep.Workload.parse(str(workload)) == workload
+    assert hash(workload) == hash(cep.Workload(workload.patterns))
+    shown = workload._repr_html_()
+    assert "a.x &gt; 3" in shown
+
+
+def test_the_order_of_queries_counts() -> None:
+    queries = {"one": "PATTERN A a WITHIN 3 s", "two": "PATTERN B b WITHIN 3 s"}
+    workload, other = cep.Workload(queries), cep.Workload(dict(reversed(queries.items())))
+    assert workload != other
+    assert workload != queries
+
+
+@pytest.mark.parametrize(
+    ("queries", "kind", "words"),
+    [
+        ({}, PatternError, "at least one query"),
+        (["PATTERN A a WITHIN 3 s"], PatternError, "are a mapping such as"),
+        ({3: "PATTERN A a WITHIN 3 s"}, PatternError, "the name of a query must be a text"),
+        ({"": "PATTERN A a WITHIN 3 s"}, PatternError, "the name of a query must be a text"),
+        ({"Q1": 5}, PatternError, "query 'Q1': pattern must be a Pattern"),
+        (
+            {"Q1": "PATTERN A a WITHIN 3 s", "Q2": "PATTERN A a AGG SUM(z.x) WITHIN 3 s"},
+            PatternNameError,
+            "query 'Q2': line 1, column 17: AGG of an unknown variable 'z'",
+        ),
+    ],
+)
+def test_errors(queries, kind: type[PatternError], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        cep.Workload(queries)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("", PatternSyntaxError, "begins with the name of a query"),
+        ("PATTERN A a WITHIN 3 s", PatternSyntaxError, "begins with the name of a query"),
+        ("Q1 = SEQ(A a) WITHIN 3 s", PatternSyntaxError, "begins with the name of a query"),
+        (
+            "x\nQ1 = PATTERN SEQ(A a) WITHIN 3 s",
+            PatternSyntaxError,
+            "begins with the name of a query",
+        ),
+        (
+            "Q = PATTERN A a WITHIN 3 s\nQ = PATTERN B b WITHIN 3 s",
+            PatternNameError,
+            "two queries are named 'Q'",
+        ),
+        ("Q = PATTERN A a WITHIN 3", PatternSyntaxError, "query 'Q': line 1, column 21"),
+        (b"Q = PATTERN A a WITHIN 3 s", PatternError, "not from a bytes"),
+    ],
+)
+def test_errors_of_texts(text, kind: type[PatternError], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        cep.Workload.parse(text)
+
+
+def test_arguments_are_those_of_parse() -> None:
+    with pytest.raises(PatternError, match="query 'Q': within is for the queries of a dialect"):
+        cep.Workload.parse("Q = PATTERN A a", within="3 s")
+    with pytest.raises(PatternError, match="query 'Q': dialect is one of zstream"):
+        cep.Workload.parse("Q = PATTERN A a WITHIN 3 s", dialect="a_seq")
