@@ -3,7 +3,7 @@
 The template of [agrawal2008]_, section 6, six queries at two windows, on its stock ticker. The loop
 knows the template: it keeps the runs of each symbol in arrays and tests the conditions in its code.
 It counts, or writes as many positions as the matches have. All run in turn, so that ratios are of
-one run.
+one run. Besides, options of the engine are compared with each other: what to do with NOT, and postponing.
 """
 
 from __future__ import annotations
@@ -28,6 +28,38 @@ PREDICATES = {
 }
 STRATEGIES = {"s2": "partition_contiguity(symbol)", "s3": "next"}
 WINDOWS = (500, 2000)
+
+#: Queries on the stock ticker and on a stream of types, with two values of an option that are
+#: compared.
+NEGATION = {"negation": "early"}, {"negation": "filter"}
+POSTPONE = {"postpone": True}, {"postpone": False}
+OPTIONS = {
+    "tick NOT": (
+        "PATTERN SEQ(STOCK a, NOT(STOCK n), STOCK b) WHERE [symbol] AND a.price % 500 = 0"
+        " AND n.volume < 5 AND b.volume < 150 WITHIN 1000 units",
+        NEGATION,
+    ),
+    "rise NOT": (
+        "PATTERN SEQ(STOCK+ a, NOT(STOCK n), STOCK b) WHERE [symbol] AND a[1].price % 500 = 0"
+        " AND a[i].price > a[i-1].price AND n.price < a[1].price AND b.volume < 150"
+        " STRATEGY next WITHIN 1000 units",
+        NEGATION,
+    ),
+    "types NOT": ("PATTERN SEQ(A a, NOT(B n), C c) WITHIN 100 units", NEGATION),
+    "apart NOT": (
+        "PATTERN SEQ(A a, NOT(B n), C c, D d) WHERE n.x < a.x AND d.x > 0.999 WITHIN 100 units",
+        NEGATION,
+    ),
+    "rare C": (
+        "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > avg(b[..i-1].x) AND c.x > 0.99"
+        " WITHIN 60 units",
+        POSTPONE,
+    ),
+    "each C": (
+        "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > avg(b[..i-1].x) WITHIN 60 units",
+        POSTPONE,
+    ),
+}
 
 #: Events in a batch whose matches are built.
 _BATCH = 1 << 12
@@ -153,6 +185,64 @@ def measure(
     return pd.DataFrame(rows)
 
 
+def measure_options(
+    events: int, repetitions: int, seed: int, outputs: Sequence[str] = ("count", "arrow")
+) -> pd.DataFrame:
+    """One row a query, output, repetition and value of the option.
+
+    Returns
+    -------
+    DataFrame
+        ``query``, ``output``, ``repetition``, ``option``, ``seconds``, ``matches``.
+    """
+    ticker, rng = stock_ticker(events, seed), np.random.default_rng(seed)
+    types = {"type": rng.choice(list("ABCDEFGH"), events), "x": rng.random(events)}
+    of_types = cep.EventStream.from_pandas(
+        pd.DataFrame({**types, "ts": np.arange(events)}), type="type", time="ts"
+    )
+    rows = []
+    for query, (text, options) in OPTIONS.items():
+        stream = ticker if "STOCK" in text else of_types
+        for output in outputs:
+            for repetition in range(-1, repetitions):
+                for option, its in zip(("on", "off"), options, strict=True):
+                    before = time.perf_counter()
+                    result = cep.evaluate(
+                        text, stream, evaluator="sase", output=output, options=its
+                    )
+                    seconds = time.perf_counter() - before
+                    if repetition >= 0:  # the first one loads the kernels
+                        matches = result.metrics.matches
+                        rows.append((query, output, repetition, option, seconds, matches))
+    names = ["query", "output", "repetition", "option", "seconds", "matches"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def summary_of_options(rows: pd.DataFrame) -> str:
+    """A line a query and output: the time with the first option, and the ratio of the other's to it.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`measure_options` gives them.
+
+    Raises
+    ------
+    AssertionError
+        If the matches differ.
+    """
+    lines = []
+    for (query, output), its in rows.groupby(["query", "output"], sort=False):
+        assert its["matches"].nunique() == 1, (query, output)
+        times = its.pivot(index="repetition", columns="option", values="seconds")
+        lines.append(
+            f"  {query:<10}{output:<6}{1e3 * times['on'].median():>9.1f} ms"
+            f"{(times['off'] / times['on']).median():>8.2f} times as fast as without"
+            f"{its['matches'].iloc[0]:>12,} matches"
+        )
+    return "\n".join(lines)
+
+
 def summary(rows: pd.DataFrame) -> str:
     """A line a query, window and output: events a second, as a share of the loop's.
 
@@ -183,6 +273,8 @@ def main(arguments: Sequence[str]) -> None:
     rows = measure(given.events, given.repetitions, given.seed)
     print(f"sase, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
+    print("NOT: runs that end early against filtering; KL: postponing against not")
+    print(summary_of_options(measure_options(given.events, given.repetitions, given.seed)))
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
         rows.to_parquet(given.out, index=False)

@@ -5,7 +5,7 @@ Source: [agrawal2008]_, section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -218,12 +218,8 @@ def _placed(clause: Clause, states: tuple[State, ...]) -> Iterator[tuple[tuple[i
             edges = [begin, take] if "each" in elements else [begin]
     for edge in edges:
         complete = [*earlier, last] if edge[1] == "proceed" else earlier
-        clauses = [clause]
-        for name in complete:
-            if name in loops:
-                clauses = [part for whole in clauses for part in _over_all(whole, name)]
         own = "first" if edge[1] == "begin" and last in loops else "each"
-        for part in clauses:
+        for part in over_complete(clause, [name for name in complete if name in loops]):
             yield edge, part.with_terms(partial(_of_event, variable=last, element=own))
 
 
@@ -248,6 +244,25 @@ def _of_event(term: Attribute | Aggregate, variable: str, element: str) -> Expre
 #: The aggregates that decide whether ``b.x operator y`` for all events of b.
 _DECISIVE = {"<": ("max",), "<=": ("max",), ">": ("min",), ">=": ("min",), "=": ("min", "max")}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def over_complete(clause: Clause, variables: Iterable[str]) -> list[Clause]:
+    """A conjunct on complete Kleene variables, as conjuncts on aggregates of them.
+
+    Parameters
+    ----------
+    clause : Clause
+    variables : iterable of str
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If it needs all values of a variable.
+    """
+    clauses = [clause]
+    for name in variables:
+        clauses = [part for whole in clauses for part in _over_all(whole, name)]
+    return clauses
 
 
 def _over_all(clause: Clause, variable: str) -> Iterator[Clause]:

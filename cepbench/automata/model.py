@@ -19,7 +19,7 @@ from cepbench.automata.states import Edge, Formula, State
 from cepbench.automata.vector import Column, columns_of, masks_of, vector_of
 from cepbench.errors import PlanError
 from cepbench.markup import Html
-from cepbench.patterns.model import Aggregate, Attribute, Pattern
+from cepbench.patterns.model import Aggregate, Attribute, Pattern, Variable
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.plans.tree import Tree, left_deep
 
@@ -56,6 +56,14 @@ class Automaton(Plan):
     def tree(self) -> Tree[str]:  # type: ignore[override]
         """The variables, bound from left to right."""
         return left_deep(self.names)
+
+    @property
+    def forbidden(self) -> tuple[Variable, ...]:
+        """The negated variables with forbid edges; matches are to be filtered by the others."""
+        names = [
+            e.formula.event.variable for e in self.edges if e.kind == "forbid" and e.formula.event
+        ]
+        return tuple(variable for variable in self.pattern.negated if variable.name in names)
 
     @property
     def shape(self) -> dict[str, Any]:

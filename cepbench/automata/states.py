@@ -25,7 +25,8 @@ class State:
         The variable; None for the final state.
     kind : str
         ``begin``, for the event of a plain variable or the first one of a Kleene variable;
-        ``loop``, for further ones; ``final``.
+        ``loop``, for further ones; ``blocked``, for further ones of a loop that cannot be left, see
+        :func:`cepbench.automata.negation.with_negation`; ``final``.
     """
 
     name: str
@@ -132,7 +133,8 @@ class Edge:
     ----------
     state : int
     kind : str
-        ``begin``, ``take``, ``proceed`` or ``ignore``.
+        ``begin``, ``take``, ``proceed`` or ``ignore``; ``forbid``, see
+        :func:`cepbench.automata.negation.with_negation`.
     target : int
     formula : Formula
     """

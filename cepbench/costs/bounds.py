@@ -18,8 +18,8 @@ def log_lower_bound(problem: CostedProblem, kind: str) -> float:
 
     Every plan has all leaves, a join of two single variables, and, over three variables or more,
     another join that is its last one. The bound is the sum of the leaves and the cheapest of either
-    join. If negated variables are placed by the cost ``zstream``, which may reduce the operands of any
-    join, it is the output of the last operator, which is that of every plan.
+    join. If negated variables or groups are placed by the cost ``zstream``, which may change the
+    operands of any join, it is the output of the last operator, which is that of every plan.
 
     Parameters
     ----------
@@ -37,8 +37,9 @@ def log_lower_bound(problem: CostedProblem, kind: str) -> float:
     if n == 1:
         return cost.log_cost(problem, kind, [0] if kind == "order" else 0)
     singles = np.eye(n, dtype=bool)
-    if isinstance(cost, ZStream) and problem.operators is not None and problem.operators.negations:
-        survivors = sum(map(cost.log_survivors, problem.operators.negations))
+    operators = problem.operators
+    if isinstance(cost, ZStream) and operators and (operators.negations or operators.groups):
+        survivors = sum(map(cost.log_survivors, operators.negations))
         return float(cost.log_base(problem, np.ones((1, n), bool))[0]) + survivors
     leaves = cost.log_leaves(problem, kind)
     if kind == "order" and not cost.order_counts_leaves:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +89,7 @@ class Group:
     size : int or None
         Number of its events; None for all that fit.
     needed : ndarray of bool, shape (n,)
-        Its start, its end, and the other variables on which its events depend.
+        Its start, its end, the other variables on which it depends, and those below its node.
     is_late, looks_back : bool
         Whether the pattern ends, or begins, with it.
     neighbours : ndarray of bool, shape (n,)
@@ -203,6 +203,15 @@ class OperatorTerms:
             tuple(_negation(pattern, statistics, v.name, everything) for v in pattern.negated),
             tuple(_group(pattern, statistics, v, index, several, hashed) for v in pattern.groups),
         )
+
+    def placed(self, placements: Mapping[str, Sequence[int]]) -> OperatorTerms:
+        """The same with groups formed only at or above the nodes where a plan places them."""
+        groups = []
+        for group in self.groups:
+            needed = group.needed.copy()
+            needed[list(placements.get(group.name, ()))] = True
+            groups.append(replace(group, needed=needed))
+        return replace(self, groups=tuple(groups))
 
     def formed(self, sets: np.ndarray) -> np.ndarray:
         """Whether each group is formed at or below the node of a set, shape (m, g)."""

@@ -10,8 +10,8 @@ included. A negated variable that the plan does not place is applied at the lowe
 exact: by NSEQ at the smaller child that allows it, otherwise by NEG above the join.
 
 A group is formed at the lowest node that has its start, its end and the other variables on which its
-events depend. Where start and end meet, KSEQ is the join itself; otherwise, as at the end of a pattern,
-it reads the records of the node.
+events depend, unless the plan places it above. Where start and end meet, KSEQ is the join itself;
+otherwise, as at the end of a pattern, it reads the records of the node.
 
 Differs from [mei2009]_: the factor of a negation of A;!B;C is 1 − Pt_AB·Pt_BC throughout, where Table
 2 once prints Pt_AC; the predicates between A and C count in the SEQ below NEG alone, where it counts
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,9 +159,15 @@ class ZStream(CostModel):
     def log_base(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
         """ln of the cardinality of sets before negation, shape (m,)."""
         terms = _terms(problem)
-        found = sets @ problem.log_filtered + within(terms.log_predicates, sets)
+        found = self._log_plain(problem, sets)
         if terms.groups:
             found += np.where(terms.formed(sets), self._groups(terms, sets), 0.0).sum(axis=1)
+        return found
+
+    def _log_plain(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
+        """ln of the cardinality of sets before negation and without groups, shape (m,)."""
+        terms = _terms(problem)
+        found = sets @ problem.log_filtered + within(terms.log_predicates, sets)
         return np.asarray(found + self.log_order(terms, sets))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
@@ -265,23 +271,26 @@ class ZStream(CostModel):
 
         def table(values: np.ndarray, dtype: type = np.float64) -> np.ndarray:
             found = np.zeros((*values.shape[1:], n, n), dtype)
-            found[..., first, last] = values.T
+            found[..., first, last] = np.moveaxis(values, 0, -1)
             return found
 
-        exact = np.zeros((len(sets), m), bool)
-        tied = np.zeros((len(sets), m), bool)
-        grouped = terms.with_groups(sets)
-        for number, negation in enumerate(terms.negations):
-            exact[:, number] = negation.is_exact_at(grouped, terms.precedes)
-            tied[:, number] = negation.is_tied_to(grouped)
-        beside = np.zeros((len(sets), len(terms.groups)), bool)
-        read = np.zeros((len(sets), len(terms.groups)))
+        g = len(terms.groups)
+        exact = np.zeros((len(sets), m, 1 << g), bool)
+        tied = np.zeros((len(sets), m, 1 << g), bool)
+        for some in range(1 << g):
+            chosen = np.tile((some >> np.arange(g) & 1).astype(bool), (len(sets), 1))
+            for number, negation in enumerate(terms.negations):
+                grouped = np.hstack([sets, chosen])
+                exact[:, number, some] = negation.is_exact_at(grouped, terms.precedes)
+                tied[:, number, some] = negation.is_tied_to(grouped)
+        beside = np.zeros((len(sets), g), bool)
+        read = np.zeros((len(sets), g))
         for number, group in enumerate(terms.groups):
             beside[:, number] = group.is_beside(sets)
             read[:, number] = self.log_group_read(terms, group, sets)
         tests = np.array([negation.conjuncts for negation in terms.negations], np.float64)
         return OperatorCosts(
-            base=table(self.log_base(problem, sets)),
+            base=table(self._log_plain(problem, sets)),
             order=table(self.log_order(terms, sets)),
             hashed=table(within(terms.log_hashed, sets)),
             tests=table(K * terms.tests(sets)),
@@ -416,8 +425,11 @@ class _Walk:
         self, cost: ZStream, problem: PlanningProblem, placements: Mapping[str, Sequence[int]]
     ) -> None:
         self._cost = cost
-        self._problem = problem
-        self._terms = _terms(problem)
+        terms = _terms(problem)
+        if not placements.keys().isdisjoint(group.name for group in terms.groups):
+            terms = terms.placed(placements)
+            problem = replace(problem, operator_terms=lambda: terms)
+        self._problem, self._terms = problem, terms
         self._placements = {name: frozenset(below) for name, below in placements.items()}
         self._tied: set[str] = set()
         self._applied: set[str] = set()

@@ -35,7 +35,8 @@ class AutomatonExplanation(Explanation):
     ``tested`` and ``passed``, runs and events for which the edge was tested and held; ``time_share``,
     its share of the matching time, by the number of tests, which are too short to be timed;
     ``mean_runs`` and ``peak_runs``, the runs in its state. What is not counted is NaN, see
-    :func:`cepbench.evaluators.sase.edge_table.edge_counts`. There are no remarks and no stakes.
+    :func:`cepbench.evaluators.sase.edge_table.edge_counts`; states that an engine adds for NOT are
+    only in ``Result.nodes``. There are no remarks and no stakes.
     """
 
     def describe(self, width: int = WIDTH) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from cepbench.evaluators.plan_runs.nodes import PlannedNodes
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.negations import negated_apart
 from cepbench.plans.model import Plan
 from cepbench.plans.tree import leaves, post_order
 
@@ -50,7 +51,7 @@ def explained_nodes(
     plan : OrderPlan or TreePlan
     placed : mapping of str to collection of str, optional
         Negated variables and groups, each with the variables of its node; by default the nodes
-        where evaluators of joins check them: with groups, the root.
+        where evaluators of joins check them: groups and what depends on them at the root.
     """
     kinds = {variable.name: _KINDS[variable.kind] for variable in branch.variables}
     below: list[tuple[str, ...]] = []
@@ -85,12 +86,17 @@ def explained_nodes(
 
 def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
     """The variables of the nodes that check negated variables and form groups."""
+    at_root = dict.fromkeys((v.name for v in branch.groups), tuple(plan.names))
     if branch.groups:
-        return {v.name: tuple(plan.names) for v in (*branch.negated, *branch.groups)}
+        apart = negated_apart(branch)
+        touched = [v for v in branch.negated if v not in apart]
+        at_root |= dict.fromkeys((v.name for v in touched), tuple(plan.names))
+        branch = branch.without((*branch.groups, *touched))
+    placements = tuple(its for its in plan.placements if its[0] not in at_root)
     planned = PlannedNodes(
-        branch.with_partition(), plan.tree, positions=False, placements=plan.placements
+        branch.with_partition(), plan.tree, positions=False, placements=placements
     )
-    return {check.name: node.variables for node in planned.nodes for check in node.checks}
+    return at_root | {check.name: node.variables for node in planned.nodes for check in node.checks}
 
 
 _KINDS = {

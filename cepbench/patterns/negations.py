@@ -3,19 +3,20 @@
 A plan may check a negated variable at any node that has the events on which the check depends. It
 is then a filter of the node's rows, ZStream's NEG; or it is tied to one neighbour, at a node on one
 side of the gap, ZStream's NSEQ [mei2009]_, section 4.4.2. A group can be formed at such nodes too,
-ZStream's KSEQ [mei2009]_, section 4.4.5; it is at the lowest one, where its start and end meet.
+ZStream's KSEQ [mei2009]_, section 4.4.5; unless the plan places it, it is at the lowest one, where its
+start and end meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
 from cepbench.arguments import shown
 from cepbench.errors import PlanError, did_you_mean
-from cepbench.patterns.model import Clause, Kind, Pattern
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
 
 @dataclass(frozen=True)
@@ -129,48 +130,100 @@ class Check:
         )
 
 
-def groups_formed(pattern: Pattern, inside: AbstractSet[str]) -> set[str]:
+@dataclass(frozen=True)
+class PlacedGroup:
+    """A group of a branch, and where a plan forms it.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    name : str
+    placed : frozenset of str
+        The variables that the plan puts below its node; none if it does not place it.
+    """
+
+    pattern: Pattern
+    name: str
+    placed: frozenset[str]
+
+    @property
+    def restricts(self) -> bool:
+        """Whether there are matches without it: it must not be empty, or a condition tests it."""
+        (size,) = (group.size for group in self.pattern.groups if group.name == self.name)
+        return size != "*" or any(
+            self.name in clause.variables and not clause.is_elementwise
+            for clause in self.pattern.conditions
+        )
+
+    def is_formed_at(self, inside: AbstractSet[str]) -> bool:
+        """Whether it is formed at or below the node over some plain variables."""
+        return self.placed <= inside and Check.of(self.pattern, self.name).is_exact_at(inside)
+
+
+def groups_formed(
+    pattern: Pattern, inside: AbstractSet[str], placements: Mapping[str, Collection[str]]
+) -> set[str]:
     """The groups of a branch that are formed at or below the node over some plain variables."""
-    return {
-        group.name for group in pattern.groups if Check.of(pattern, group.name).is_exact_at(inside)
-    }
+    places = (
+        PlacedGroup(pattern, group.name, frozenset(placements.get(group.name, ())))
+        for group in pattern.groups
+    )
+    return {place.name for place in places if place.is_formed_at(inside)}
+
+
+def negated_apart(pattern: Pattern) -> list[Variable]:
+    """The negated variables of a branch whose check depends on no group and no end of the window."""
+    groups = {group.name for group in pattern.groups}
+    checks = {variable: Check.of(pattern, variable.name) for variable in pattern.negated}
+    return [
+        variable
+        for variable, its in checks.items()
+        if not any(its.within)
+        and groups.isdisjoint(its.mentioned.union(its.after, its.before, its.distinct))
+    ]
 
 
 def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[str]]]) -> None:
-    """Check that a plan places only negated variables of a branch, each where it can be checked.
+    """Check that a plan places only negated variables and groups of a branch, each where it can be.
 
     Parameters
     ----------
     pattern : Pattern
         Without OR.
     placements : iterable of (str, sequence of str)
-        Negated variables, each with the variables below its node.
+        Negated variables and groups, each with the plain variables below its node.
 
     Raises
     ------
     PlanError
-        If a variable is not negated, or the node allows neither NSEQ nor NEG.
+        If a variable is neither, or the node does not allow NSEQ, NEG or KSEQ.
     """
+    placed = dict(placements)
+    groups = [variable.name for variable in pattern.groups]
     negated = [variable.name for variable in pattern.negated]
-    for name, below in placements:
-        if name in {group.name for group in pattern.groups}:
+    for name, below in placed.items():
+        if name not in negated + groups:
+            has = [f"negates {', '.join(negated) or 'nothing'}"]
+            has += [f"has the group{'s' * (len(groups) > 1)} {', '.join(groups)}"] * bool(groups)
             raise PlanError(
-                f"the plan places {shown(name)}, a group, which is formed where its start and its "
-                "end meet; leave it out"
-            )
-        if name not in negated:
-            raise PlanError(
-                f"the plan places {shown(name)}, which the pattern does not negate; it negates "
-                f"{', '.join(negated) or 'nothing'}{did_you_mean(name, negated)}"
+                f"the plan places {shown(name)}, which the pattern does not negate; it "
+                f"{' and '.join(has)}{did_you_mean(name, negated + groups)}"
             )
         check = Check.of(pattern, name)
-        inside = groups_formed(pattern, {*below}).union(below)
-        if not (check.is_exact_at(inside) or check.is_tied_to(inside)):
+        needed = _listed(sorted(check.mentioned.union(check.after, check.before)))
+        if name in groups and not check.is_exact_at({*below}):
+            raise PlanError(
+                f"the plan places {shown(name)}, a group, at the node over {_listed(below)}; place "
+                f"it at a node over {needed}, where its start, its end and all that its events and "
+                "its conditions depend on have met, such as the root"
+            )
+        inside = groups_formed(pattern, {*below}, placed).union(below)
+        if name in negated and not (check.is_exact_at(inside) or check.is_tied_to(inside)):
             raise PlanError(
                 f"the plan places {shown(name)} at the node over {_listed(below)}; place it at a "
-                f"node over {_listed(sorted(check.mentioned.union(check.after, check.before)))} "
-                "with all that its time depends on, such as the root, or beside its gap, with the "
-                "neighbours of that side and the only variable that its conditions mention"
+                f"node over {needed} with all that its time depends on, such as the root, or beside "
+                "its gap, with the neighbours of that side and the only variable that its conditions "
+                "mention"
             )
 
 

@@ -189,7 +189,7 @@ def plan_problem(
 _REMARKS = {
     Kind.NEGATED: "negated, not a step of the plan",
     Kind.KLEENE: "sets of events",
-    Kind.GROUP: "a group of events, formed from the plan's matches",
+    Kind.GROUP: "a group of events, not a step of the plan",
 }
 
 

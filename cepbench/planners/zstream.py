@@ -16,8 +16,8 @@ from cepbench.planners import any_cost
 from cepbench.planners.registry import plan_generator
 from cepbench.plans.tree import Tree
 
-#: Limit of negated variables whose placements are searched, in time and memory of 2^m.
-MOST_NEGATIONS = 8
+#: Limit of negated variables and groups whose placements are searched, in time and memory of 2^m.
+MOST_PLACED = 8
 
 
 @plan_generator(
@@ -32,7 +32,8 @@ def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     """The cheapest tree over leaves in written order, in O(n³).
 
     Of equally good cuts of an interval the leftmost is taken. Under the costs ``zstream`` and
-    ``zstream-repaired`` the plan places negated variables too, and is the cheapest of all placements.
+    ``zstream-repaired`` the plan places negated variables and groups too, and is the cheapest of all
+    placements.
 
     Differs from [mei2009]_: by default the cost is Cost_tree instead of ZStream's operator costs, as
     in the experiments of [kolchinsky2018]_.
@@ -40,7 +41,7 @@ def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     Raises
     ------
     PlanningRefusedError
-        If there are more than :data:`MOST_NEGATIONS` negated variables to place.
+        If there are more than :data:`MOST_PLACED` negated variables and groups to place.
     """
     return shape_over(problem, range(problem.n))
 
@@ -50,24 +51,30 @@ def shape_over(problem: CostedProblem, order: Sequence[int]) -> Any:
     if not isinstance(problem.cost, ZStream) or problem.operators is None:
         return tree_over(problem, order)
     negations = [negation.name for negation in problem.operators.negations]
-    if len(negations) > MOST_NEGATIONS:
+    groups = [group.name for group in problem.operators.groups]
+    if len(negations) + len(groups) > MOST_PLACED:
         raise PlanningRefusedError(
-            f"placements of {len(negations)} negated variables take too long to search, and the limit "
-            f"is {MOST_NEGATIONS}; choose DP-B or SA, which push each down as far as is exact"
+            f"placements of {len(negations)} negated variables and {len(groups)} groups take too long "
+            f"to search, and the limit is {MOST_PLACED} together; choose DP-B or SA, which push each "
+            "down as far as is exact"
         )
     steps = cheapest_operators(problem.cost.intervals(problem, order))
     placements: dict[str, tuple[int, ...]] = {}
 
     def build(first: int, last: int, placed: int) -> Tree[int]:
-        if not placed and first == last:
-            return int(order[first])
-        cut, left = steps[first, last, placed].tolist()
+        cut, left, formed = steps[first, last, placed].tolist()
+        below = tuple(order[first : last + 1])
         if cut < 0:
-            placements[negations[-1 - cut]] = tuple(order[first : last + 1])
+            placements[negations[-1 - cut]] = below
             return build(first, last, placed ^ 1 << -1 - cut)
-        return (build(first, cut - 1, left), build(cut, last, placed ^ left))
+        for number, group in enumerate(groups, len(negations)):
+            if formed >> number & 1:
+                placements[group] = below
+        if first == last:
+            return int(order[first])
+        return (build(first, cut - 1, left), build(cut, last, placed ^ left ^ formed))
 
-    tree = build(0, problem.n - 1, (1 << len(negations)) - 1)
+    tree = build(0, problem.n - 1, (1 << len(negations) + len(groups)) - 1)
     return (tree, placements) if placements else tree
 
 

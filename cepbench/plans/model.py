@@ -49,7 +49,7 @@ class Plan(PlanNotes):
     tree : str or pair of trees
         The variables as they are joined.
     placements : tuple of (str, tuple of str)
-        The nodes at which negated variables are checked, where the plan says so.
+        The nodes at which negated variables are checked and groups formed, where the plan says so.
     """
 
     kind: ClassVar[str]
@@ -194,11 +194,14 @@ class TreePlan(Plan):
         to right. With :class:`~cepbench.plans.tree.Either` one tree is for all branches of an OR;
         evaluators run its alternatives, as those of a :class:`UnionPlan`. Also a plan's ``shape``: a pair of a tree and placements.
     placements : mapping of str to sequence of str, optional
-        Negated variables, each with the variables below the node that checks it [mei2009]_, section
-        4.4.2. In ``SEQ(A a, NOT(B b), C c)``, ``{"b": ("c",)}`` is NSEQ(!b, c), ``{"b": ("a",)}`` is
-        NSEQ(a, !b), and ``{"b": ("a", "c")}``, the root, is NEG on top. An engine without NSEQ
-        checks such a variable at the lowest node above where that is exact. Others are pushed down
-        as far as is exact. Stored as pairs, which ``dict`` turns into a mapping.
+        Negated variables and groups, each with the variables below its node. In
+        ``SEQ(A a, NOT(B b), C c)``, ``{"b": ("c",)}`` is NSEQ(!b, c), ``{"b": ("a",)}`` is
+        NSEQ(a, !b), and ``{"b": ("a", "c")}``, the root, is NEG on top [mei2009]_, section 4.4.2.
+        An engine without NSEQ checks such a variable at the lowest node above where that is exact.
+        In ``SEQ(A a, GROUP(B b, +), C c, D d)``, ``{"b": ("a", "c")}`` is KSEQ(a, b, c)
+        [mei2009]_, section 4.4.5; with ``{"b": ("a", "c", "d")}``, and by engines without KSEQ, the
+        group is formed at the root. Others are pushed down as far as is exact. Stored as pairs,
+        which ``dict`` turns into a mapping.
 
     Raises
     ------
@@ -249,22 +252,20 @@ class TreePlan(Plan):
 
     @property
     def text(self) -> str:
-        """``((a, c), b)``; with a placement ``((a, c), b); NOT d at c``."""
-        placed = (f"; NOT {name} at {', '.join(below)}" for name, below in self.placements)
+        """``((a, c), b)``; with a placement ``((a, c), b); d at c``."""
+        placed = (f"; {name} at {', '.join(below)}" for name, below in self.placements)
         return text(self.tree) + "".join(placed)
 
     def _operators(self) -> list[str]:
-        """The disjunction or the negations placed at each node as texts, in post-order.
+        """The disjunction, or what is placed at each node, as texts in post-order.
 
-        At a leaf a negation is NSEQ, at the root NEG; at other nodes that depends on the pattern.
+        At a leaf it is NSEQ; whether it is NEG or KSEQ above joins, only the pattern says.
         """
         nodes = self.nodes()
-        kinds = [
-            "NEG" if node == nodes[-1] else "NOT" if len(node) > 1 else "NSEQ" for node in nodes
-        ]
+        words = ["with" if len(node) > 1 or node == nodes[-1] else "NSEQ" for node in nodes]
         placed = [
-            ", ".join(f"{kind} {name}" for name, below in self.placements if below == node)
-            for kind, node in zip(kinds, nodes, strict=True)
+            ", ".join(f"{word} {name}" for name, below in self.placements if below == node)
+            for word, node in zip(words, nodes, strict=True)
         ]
         return [
             "DISJ" if isinstance(node, Either) else text
@@ -301,7 +302,7 @@ class TreePlan(Plan):
         return "\n".join([*lines, *(f"  {remark}" for remark in self.remarks)])
 
     def labels(self) -> list[str]:
-        """Placed negations and estimates as texts, for the nodes of ``tree`` in post-order."""
+        """What is placed, and estimates, as texts, for the nodes of ``tree`` in post-order."""
         operators = self._operators()
         estimates = [shown_log(estimate) for estimate in self.estimates] or [""] * len(operators)
         return [", ".join(filter(None, pair)) for pair in zip(operators, estimates, strict=True)]

@@ -18,7 +18,7 @@ OtherLeaf = TypeVar("OtherLeaf", str, int)
 #: A leaf, or a pair of trees.
 Tree: TypeAlias = Leaf | tuple["Tree[Leaf]", "Tree[Leaf]"]
 
-#: Negated variables, in alphabetical order, with the variables below the node of each.
+#: Negated variables and groups, in alphabetical order, with the variables below the node of each.
 Placements: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 #: Limit of the levels of a plan's tree, since comparing and describing trees recurse.
@@ -155,7 +155,7 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
     Parameters
     ----------
     given : mapping of str to sequence of str, iterable of such pairs, or None
-        Negated variables, each with the variables below its node in any order.
+        Negated variables and groups, each with the variables below its node in any order.
     tree : str or pair of trees
 
     Raises
@@ -170,15 +170,17 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
         placed = {name: () if isinstance(below, str) else tuple(below) for name, below in items}
     except (TypeError, ValueError):
         raise PlanError(
-            'placements is a mapping such as {"b": ("c",)}, from negated variables to the variables '
-            f"below the node of each, not {shown(given)}"
+            'placements is a mapping such as {"b": ("c",)}, from negated variables and groups to the '
+            f"variables below the node of each, not {shown(given)}"
         ) from None
     nodes = {frozenset(leaves(node)): tuple(leaves(node)) for node in post_order(tree)}
     for name, below in placed.items():
         if not isinstance(name, str) or not name:
             raise PlanError(f"placements has {shown(name)}, which is no variable's name")
         if (name,) in nodes.values():
-            raise PlanError(f"placements has {shown(name)}, a leaf of the tree; place negated ones")
+            raise PlanError(
+                f"placements has {shown(name)}, a leaf of the tree; place negated variables and groups"
+            )
         if len({*below}) < len(below) or frozenset(below) not in nodes:
             raise PlanError(
                 f"placements[{shown(name)}] = {shown(dict(items)[name])} is no node of {text(tree)}; "

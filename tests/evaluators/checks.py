@@ -37,14 +37,22 @@ def found_in(pattern: Pattern, matches: pd.DataFrame | int) -> list[Labelled]:
     return rows
 
 
-def check(case: Case, expected: set[Labelled], plan: Plan | None, evaluator: str) -> None:
+def check(
+    case: Case,
+    expected: set[Labelled],
+    plan: Plan | None,
+    evaluator: str,
+    options: dict[str, Any] | None = None,
+) -> None:
     """Matches as the twin's, each once; as many when counted; the same when latency is measured."""
-    result = evaluate(case.pattern, case.stream, plan, evaluator=evaluator)
+    result = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, options=options)
     assert set(found_in(case.pattern, result.matches)) == expected
     assert result.metrics.matches == len(expected)
     assert result.metrics.events == len(case.events)
     assert result.latency is None
-    counted = evaluate(case.pattern, case.stream, plan, evaluator=evaluator, output="count")
+    counted = evaluate(
+        case.pattern, case.stream, plan, evaluator=evaluator, options=options, output="count"
+    )
     assert counted.metrics.matches == len(expected)
     if not EVALUATORS[evaluator].latency or any(b.groups for b in case.pattern.branches()):
         return
@@ -65,12 +73,13 @@ def check_in_batches(
     evaluator: str,
     batches: list[EventStream],
     restored: list[bool],
+    options: dict[str, Any] | None = None,
 ) -> None:
     """The same in batches; a match comes with its last event or when its deadline has passed."""
     pattern = case.pattern
     due = {match: _due(case, match) for match in expected}
-    detector = Detector(pattern, plan, evaluator=evaluator)
-    counter = Detector(pattern, plan, evaluator=evaluator, output="count")
+    detector = Detector(pattern, plan, evaluator=evaluator, options=options)
+    counter = Detector(pattern, plan, evaluator=evaluator, options=options, output="count")
     found: list[Labelled] = []
     counted = 0
     for batch, anew in zip(batches, restored, strict=True):

@@ -32,7 +32,7 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
-from cepbench.patterns.negations import Check
+from cepbench.patterns.negations import Check, groups_formed
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from tests.evaluators.strategies import (
     MORNING,
@@ -413,13 +413,15 @@ def _strategies(draw: st.DrawFn, family: Family) -> Strategy:
 
 @st.composite
 def placed_plans(draw: st.DrawFn, branch: Pattern) -> TreePlan:
-    """A tree, and nodes for some of the negated variables of a pattern without OR."""
+    """A tree, and nodes for some of the groups and negated variables of a pattern without OR."""
     plan = draw(tree_plans(branch.planned_names))
-    placements = {}
-    for variable in () if branch.groups else branch.negated:
+    placements: dict[str, tuple[str, ...]] = {}
+    for variable in (*branch.groups, *branch.negated):
         check = Check.of(branch, variable.name)
-        nodes = [node for node in plan.nodes() if check.is_exact_at({*node})]
-        nodes += [node for node in plan.nodes() if check.is_tied_to({*node})]
+        grouped = {node: groups_formed(branch, {*node}, placements) for node in plan.nodes()}
+        nodes = [node for node in grouped if check.is_exact_at({*node} | grouped[node])]
+        if variable.kind is Kind.NEGATED:
+            nodes += [node for node in grouped if check.is_tied_to({*node} | grouped[node])]
         if draw(st.booleans()):
             placements[variable.name] = draw(st.sampled_from(nodes))
     return replace(plan, placements=placements)

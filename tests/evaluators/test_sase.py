@@ -206,7 +206,7 @@ def labelled(graphs: list[CompressedMatches]) -> Counter[tuple[int, tuple[object
 @pytest.mark.parametrize("evaluator", ENGINES)
 def test_listed_matches_share_their_first_events(evaluator: str) -> None:
     events = stream_of(events_of("A@1 B@2 B@3 C@5 C@6"))
-    pattern = "PATTERN SEQ(A a, KL(B b), NOT(D d), C c) WITHIN 9 units"
+    pattern = "PATTERN SEQ(NOT(D d), A a, KL(B b), C c) WITHIN 9 units"
     graph = evaluate(pattern, events, evaluator=evaluator, output="compressed").compressed
     # a; b and b of the sets {1}, {2} and {1, 2}; c after each of them, twice.
     assert graph.count() == 6 and len(graph.nodes) == 1 + 3 + 6

@@ -62,8 +62,12 @@ def test_costs_of_other_models() -> None:
         nodes = cep.explain(TEXT, plan, STATISTICS, cost=cost).nodes
         assert nodes["cost"].sum() == pytest.approx(plan.cost)
         assert {*nodes["operator"]} == {""}
-        # Engines of joins form groups, and check what is beside them, at the root.
-        assert nodes[nodes["kind"].isin(["negated", "group"])]["parent"].tolist() == [4, 4]
+        # Engines of joins form groups at the root, and check there what depends on them.
+        assert nodes.set_index("kind")["parent"][["group", "negated"]].tolist() == [4, 3]
+    text = TEXT.replace("C c, NOT(N n)", "NOT(N n), C c")
+    found = cep.explain(text, cep.TreePlan(PLAN.tree), STATISTICS, cost="throughput")
+    parents = found.nodes.set_index("kind")["parent"]
+    assert parents[["group", "negated"]].tolist() == [4, 4]
     pair = "PATTERN AND(A a, C c) WITHIN 10 units"
     plan = cep.plan(pair, STATISTICS, "DP-LD", cost="latency", last="a")
     latency = cep.explain(pair, plan, STATISTICS, cost="latency", last="a")
@@ -82,12 +86,13 @@ def test_a_run_with_groups() -> None:
     found = cep.explain(TEXT, PLAN, statistics, stream, cost="zstream-repaired")
     assert found.metrics.matches == cep.evaluate(TEXT, stream, PLAN).metrics.matches > 40
     nodes = found.nodes.set_index("variables")
-    # The engine joins the plain variables alone.
-    plain = cep.parse(TEXT.replace("GROUP(G g, +), ", "").replace("NOT(N n), ", ""))
+    # The engine joins the plain variables, and checks the negated one, without the group.
+    plain = cep.parse(TEXT.replace("GROUP(G g, +), ", ""))
     joined = cep.evaluate(plain, stream, cep.TreePlan(PLAN.tree)).metrics.matches
     assert nodes["created"]["a, c, d"] == joined
     assert nodes["created"]["a"] == (events["type"] == "A").sum()
-    assert nodes[["created", "measured"]].loc[["n", "g"]].isna().all(axis=None)
+    assert nodes["created"]["n"] == (events["type"] == "N").sum()
+    assert nodes[["created", "measured"]].loc["g"].isna().all()
     assert "g: group of G" in found.describe() and "<svg" in found._repr_html_()
 
 

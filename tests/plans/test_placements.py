@@ -34,7 +34,7 @@ def test_a_plan_with_placements() -> None:
     )
     assert eval(repr(PLAN), {"TreePlan": cep.TreePlan}) == PLAN == pickle.loads(pickle.dumps(PLAN))
     assert len({PLAN, cep.TreePlan(TREE)}) == 2
-    assert PLAN.text == "(a, (c, d)); NOT b at c; NOT n at c, d"
+    assert PLAN.text == "(a, (c, d)); b at c; n at c, d"
     described = plan_to_json(PLAN)
     assert plan_from_json(json.loads(json.dumps(described))) == PLAN
     assert indices_of(PLAN, ["a", "c", "d"]) == ((0, (1, 2)), {"b": (1,), "n": (1, 2)})
@@ -45,15 +45,15 @@ def test_a_plan_with_placements() -> None:
 def test_placements_are_shown() -> None:
     plan = cep.TreePlan(TREE, {"b": ["c", "d", "a"], "n": ["c"]})
     assert plan.describe().splitlines()[1:] == [
-        "  join a, c, d, NEG b",
+        "  join a, c, d, with b",
         "    a",
         "    join c, d",
         "      c, NSEQ n",
         "      d",
     ]
     texts = [element.text for element in ET.fromstring(plan._repr_html_()).iter()]
-    assert {"NEG b", "NSEQ n"} <= set(texts)
-    assert "NOT n" in PLAN.describe()
+    assert {"with b", "NSEQ n"} <= set(texts)
+    assert "join c, d, with n" in PLAN.describe()
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,21 @@ def test_placements_that_are_none(placements: Any, message: str) -> None:
     [
         ({"x": ("c",)}, "places 'x', which the pattern does not negate; it negates b"),
         ({"b": ("d",)}, "places 'b' at the node over d; place it at a node over a, c"),
+        (
+            {"g": ("c", "d")},
+            "places 'g', a group, at the node over c, d; place it at a node over a, c, where",
+        ),
+        ({"h": ("c",)}, "places 'h', which .* it negates b and has the group g"),
     ],
 )
 def test_a_pattern_refuses_placements(placements: dict[str, Any], message: str) -> None:
     events = pd.DataFrame({"type": ["A"], "time": [1], "x": [1.0]})
     stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    pattern = PATTERN
+    if "g" in message:
+        pattern = PATTERN.replace("C c", "GROUP(G g, +), C c")
     with pytest.raises(PlanError, match=message):
-        cep.evaluate(PATTERN.format("a.x < c.x"), stream, cep.TreePlan(TREE, placements=placements))
+        cep.evaluate(pattern.format("a.x < c.x"), stream, cep.TreePlan(TREE, placements=placements))
 
 
 def test_generators_return_placements() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from cepbench.kernels.batches import NEVER
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+from cepbench.patterns.negations import PlacedGroup
 from cepbench.patterns.parse import parse
 from cepbench.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
@@ -26,6 +27,11 @@ from cepbench.streams.numeric import NumericReader
 
 #: The matches of a batch as written by kernels: columns by match, and positions in sets.
 Chunks = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+#: Tests which records of a node have a group that meets all conditions on it, shape (records,). The
+#: arguments are the variable of each column, and positions, shape (columns, records).
+GroupTest = Callable[[Sequence[str], np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,10 @@ class BranchTask:
         A plan for each, or the order that an engine without plans always evaluates in.
     placements : sequence of Placements
         The nodes at which each plan checks negated variables, if it says so.
+    groups : mapping of PlacedGroup to GroupTest
+        Those of a single branch that an engine may test at a node below the root [mei2009]_, section
+        4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
+        without one are dropped, and it is formed again for each match.
     written : sequence of str
         The variables of all branches in the order of the pattern.
     reader : NumericReader
@@ -63,6 +73,7 @@ class BranchTask:
     limit: int
     timed: bool
     watched: bool
+    groups: Mapping[PlacedGroup, GroupTest] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

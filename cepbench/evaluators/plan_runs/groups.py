@@ -1,14 +1,15 @@
 """Groups: sets of events formed between the plain events of a match [mei2009]_, section 4.4.5.
 
 A plan joins the plain variables; each of its matches is then a row to which the events of the
-groups are added, all of them or each run of so many successive ones. The remaining conditions, and
-all negations, test the finished rows. Where no other variable chooses the events of a group, it is a
+groups are added, all of them or each run of so many successive ones. The remaining conditions
+test the finished rows. Where no other variable chooses the events of a group, it is a
 range of the candidates: its ends and its aggregates are read in place, conditions on it alone are
 tested once for each run of so many events, and its events are copied only to be shown.
 
-Differs from the paper: a group is formed at the root of the plan, where all plain variables are
-bound, not at the node where its neighbours meet; so negations, wherever the plan places them, are
-checked there too.
+Differs from the paper: groups are added to matches, not to the records of the node where their
+neighbours meet, which are only tested for having one, by engines that read
+:attr:`~cepbench.evaluators.plan_runs.engine.BranchTask.groups`. Negations that depend on a group, or
+on the ends of the window, are checked on the finished rows, wherever the plan places them.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
+from cepbench.patterns.negations import PlacedGroup, negated_apart
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -227,6 +229,7 @@ class _Branch:
     Attributes
     ----------
     branch : Pattern
+        Without the negated items that ``inner`` checks for matches that it does not complete.
     plain : tuple of Variable
         The variables that ``inner`` joins: without groups, all of them.
     inner : Engine
@@ -260,20 +263,37 @@ class _Branch:
             or (bool(self._late) and not waits)
             or (bool(branch.negated) and not negates)
         )
-        joins = branch.without((*branch.groups, *branch.negated)) if self.completes else branch
+        (placements,) = task.placements
+        placed = dict(placements)
+        joins = branch
+        if self.completes:
+            # Negations that groups do not touch are checked where the plan says.
+            apart = {v.name for v in negated_apart(branch) if negates}
+            left = [v for v in branch.negated if v.name not in apart]
+            joins = branch.without((*branch.groups, *left))
+            self.branch = branch.without(v for v in branch.negated if v.name in apart)
+            placements = tuple(its for its in placements if its[0] in apart)
         plain = replace(joins, strategy=ANY)
         self.plain = plain.positive
+        places = [
+            PlacedGroup(branch, group.name, frozenset(placed.get(group.name, ())))
+            for group in branch.groups
+        ]
+        self._formed = {
+            place: FormedGroup(place, task.reader) for place in places if place.restricts
+        }
         self.inner = engine(
             replace(
                 task,
                 branches=[plain],
-                placements=[()] if self.completes else task.placements,
+                placements=[placements],
+                groups=self._formed,
                 written=plain.positive_names,
                 reports=True,
             )
         )
         self._reader = task.reader
-        self._prompt = tuple(v for v in branch.negated if v not in self._late)
+        self._prompt = tuple(v for v in self.branch.negated if v not in self._late)
         self._open_ended = open_ended(branch)
         self.waits = bool(self._late) or self._open_ended
         self.forming = no_matches(plain.positive)
@@ -288,6 +308,8 @@ class _Branch:
         ended: bool,
     ) -> BranchMatches:
         """Process a batch of events; returns the matches that are complete."""
+        for group in self._formed.values():
+            group.read(recent)
         (plain,) = self.inner.run(batch, first_position, ended=ended).matches
         assert plain is not None
         if not self.completes:
@@ -312,6 +334,35 @@ def _due(
     window = events.branch.window.length
     passed = events.time_of(matches.first_positions()) + window < events.now
     return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
+
+
+class FormedGroup:
+    """The test of records for having a group, see :data:`GroupTest`.
+
+    Parameters
+    ----------
+    place : PlacedGroup
+    reader : NumericReader
+    """
+
+    def __init__(self, place: PlacedGroup, reader: NumericReader) -> None:
+        self._place, self._reader = place, reader
+        self._recent: RecentEvents | None = None
+        self._events: Events | None = None
+
+    def read(self, recent: RecentEvents) -> None:
+        """Choose among these events from now on."""
+        self._recent, self._events = recent, None
+
+    def __call__(self, names: Sequence[str], positions: np.ndarray) -> np.ndarray:
+        """Whether records of some variables have the group."""
+        recent, branch = self._recent, self._place.pattern
+        assert recent is not None
+        if self._events is None:
+            kept = {*names, self._place.name}
+            branch = branch.without(v for v in branch.variables if v.name not in kept)
+            self._events = Events(branch, recent.stream, recent.first, self._reader)
+        return self._events.have_groups(BranchMatches(names, [list(positions)]))
 
 
 @dataclass(frozen=True)
@@ -364,6 +415,11 @@ class Events:
             found[variable.name] = rows + self.first
         return found
 
+    @cached_property
+    def _times(self) -> dict[str, np.ndarray]:
+        """The times of the candidates."""
+        return {name: self.time_of(positions) for name, positions in self._candidates.items()}
+
     # -- groups ---------------------------------------------------------------------------------
 
     def blocks(self, plain: BranchMatches) -> Iterator[BranchMatches]:
@@ -382,8 +438,20 @@ class Events:
         for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
             yield plain.taken(rows)
 
+    def have_groups(self, plain: BranchMatches) -> np.ndarray:
+        """Whether all conditions on groups hold for some choice of them, shape (matches,)."""
+        found = [np.zeros(0, bool)]
+        for block in self.blocks(plain):
+            found.append(np.zeros(len(block), bool))
+            found[-1][self._formed(block)[1]] = True
+        return np.concatenate(found)
+
     def with_groups(self, plain: BranchMatches) -> BranchMatches:
         """The matches with every choice of groups, as far as all conditions on them hold."""
+        return self._formed(plain)[0]
+
+    def _formed(self, plain: BranchMatches) -> tuple[BranchMatches, np.ndarray]:
+        """What :meth:`with_groups` returns, and for each the number of the match it comes from."""
         bound: dict[str, Column] = dict(zip(plain.names, plain.columns, strict=True))
         #: Of each row so far the match that it comes from, and of each group its set.
         match = np.arange(len(plain))
@@ -407,7 +475,7 @@ class Events:
         for clause in self._testing:
             if clause not in tested:
                 kept &= self._holds(found, clause, rows)
-        return found if kept.all() else found.taken(np.flatnonzero(kept))
+        return (found, match) if kept.all() else (found.taken(np.flatnonzero(kept)), match[kept])
 
     @cached_property
     def _testing(self) -> list[Clause]:
@@ -506,7 +574,7 @@ class Events:
         latest: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The range of candidates between some times, and in the window with some others."""
-        times = self.time_of(self._candidates[name])
+        times = self._times[name]
         window = self.branch.window.length
         first = reduce(np.maximum, (time + 1 for time in after), latest - window)
         last = reduce(np.minimum, (time - 1 for time in before), earliest + window)
@@ -517,7 +585,10 @@ class Events:
         """The events that fit a group, one set a match."""
         start, stop = self._range(plain, group)
         if self._is_range(group):
-            return RangeColumn(start, stop - start, self._candidates[group.name])
+            # Only the events that are in one of the groups are read.
+            begin, end = start.min(initial=len(self._times[group.name])), stop.max(initial=0)
+            pool = self._candidates[group.name][begin:end]
+            return RangeColumn(start - begin, stop - start, pool)
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
         places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)

@@ -48,7 +48,9 @@ def edge_counts(
     but ignore is not looked at. ``time_share`` is the share of the tests, since a test takes too
     short to be timed; the first event of a run is found for all events at once, and has none.
     ``mean_runs`` and ``peak_runs`` are the runs stored in the state, averaged over the events, and at
-    most; those that expired stay until they are looked at.
+    most; those that expired stay until they are looked at. An automaton that an engine has extended
+    for NOT has rows for its states of kind ``blocked``, and none for forbid edges; runs that these
+    end are counted as if they had ignored the event.
 
     Parameters
     ----------
@@ -63,6 +65,8 @@ def edge_counts(
     states = automaton.states
     strategy = automaton.pattern.strategy.name
     for edge in automaton.edges:
+        if edge.kind == "forbid":
+            continue
         its = counts[edge.state] if len(counts) else np.full(profile.PROFILE_COLUMNS, np.nan)
         tested, passed = its[profile.READS], its[profile.SELECTED]
         if edge.kind == "begin" and edge.state == 0:

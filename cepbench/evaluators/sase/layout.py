@@ -70,7 +70,7 @@ class AutomatonLayout:
     ----------
     plan : cepbench.kernels.sase.tables.Plan
     passing : tuple of Passing
-        Of each edge that writes an event.
+        Of each edge that writes or forbids an event.
     columns : tuple of Expression
         What is read of events, in attributes of the variable ``""``.
     variables : tuple of Variable
@@ -126,31 +126,39 @@ class _Compilation:
         number = len(states)
         variables = pattern.without(pattern.negated).positive
         names = [variable.name for variable in variables]
-        bits = np.zeros(tables.EDGES * number, np.int64)
+        forbids = [edge for edge in automaton.edges if edge.kind == "forbid"]
+        forbids.sort(key=lambda edge: edge.state)
+        bits = np.zeros(tables.EDGES * number + len(forbids), np.int64)
         written: list[dict[int, list[Rule]]] = [{} for _ in bits]
         updates: list[list[tuple[int, int, int]]] = [[] for _ in bits]
         passing: list[Passing] = []
         for edge in automaton.edges:
             if edge.kind == "ignore":
                 continue
-            place = tables.EDGES * edge.state + _KINDS[edge.kind]
+            if edge.kind == "forbid":
+                place = tables.EDGES * number + forbids.index(edge)
+            else:
+                place = tables.EDGES * edge.state + _KINDS[edge.kind]
             alone, others = self._split(edge.formula)
             written[place] = self._rules(edge.formula, others)
-            if edge.writes:
+            if edge.kind != "proceed":
                 bits[place] = 1 << len(passing)
                 passing.append(Passing(edge.formula.type, alone, int(bits[place])))
+            if edge.writes:
                 updates[place] = self._updates(edge)
         if len(passing) > _MOST_FLAGS:
             raise UnsupportedPatternError(
-                f"the pattern has more than {_MOST_FLAGS} edges that take events; use fewer items, "
+                f"the pattern has more than {_MOST_FLAGS} edges that events must pass; use fewer items, "
                 "or evaluate with lazy-nfa or tree"
             )
-        is_loop = [state.kind == "loop" for state in states]
+        is_loop = [state.kind in ("loop", "blocked") for state in states]
         targets = [
             automaton.edge(k, "take" if loop else "begin").target for k, loop in enumerate(is_loop)
         ]
-        bit = bits.reshape(number, tables.EDGES)
-        relevant = bit[:, tables.BEGIN] | bit[:, tables.TAKE]
+        bit = bits[: tables.EDGES * number].reshape(number, tables.EDGES)
+        forbidden = np.zeros(number, np.int64)
+        np.bitwise_or.at(forbidden, [e.state for e in forbids], bits[tables.EDGES * number :])
+        relevant = bit[:, tables.BEGIN] | bit[:, tables.TAKE] | forbidden
         begins_next = np.append(bit[1:, tables.BEGIN], 0)
         relevant |= np.where(is_loop, begins_next, 0)
         spans, rules = rule_tables(written, tables.RULE_KINDS)
@@ -162,6 +170,7 @@ class _Compilation:
             counts
             and name == "any"
             and not is_loop[k]
+            and not forbidden[k]
             and targets[k] < number
             and not masks[targets[k]].any()
             and not (is_loop[targets[k]] and targets[k] == number - 1)
@@ -176,6 +185,8 @@ class _Compilation:
             unites=np.array(unites),
             bits=bits,
             relevant=relevant,
+            forbidden=forbidden,
+            forbid_spans=np.searchsorted([e.state for e in forbids], np.arange(number + 1)),
             spans=spans,
             rules=rules,
             constants=np.array(self.writer.constants),

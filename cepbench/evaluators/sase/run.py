@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import nan
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.automata.compilation import automaton
+from cepbench.automata.model import Automaton
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
@@ -35,28 +36,39 @@ class AutomatonRun(PlanRun):
     task : Task
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
+    automata : sequence of Automaton, optional
+        One for each branch, instead of those of the task; the engine heeds their forbid edges.
     **options
         For the engine.
     """
 
-    def __init__(self, task: Task, engine: Callable[..., AutomatonEngine], **options: Any) -> None:
+    def __init__(
+        self,
+        task: Task,
+        engine: Callable[..., AutomatonEngine],
+        automata: Sequence[Automaton] | None = None,
+        **options: Any,
+    ) -> None:
         warm_up(engine)
         self._of_automata: list[AutomatonEngine] = []
-        plan = task.plan if task.plan is not None else automaton(task.pattern)
+        automata = automata_of(task) if automata is None else automata
         if not prunes(task.pattern):
             task = replace(task, patterns=(replace(task.pattern, output="all"),))
-        super().__init__(task, list(plan.parts), partial(self._engine, partial(engine, **options)))
+        super().__init__(task, automata, partial(self._engine, partial(engine, **options)))
 
     def _engine(
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
     ) -> Engine | GroupEngine:
-        """An engine for a branch; its matches are filtered by the negated items."""
+        """An engine for a branch; its matches are filtered by the negated items that are left."""
+        (branch,), (tree,) = task.branches, task.trees
+        branch = branch.without(tree.forbidden)
+        task = replace(task, branches=[branch])
 
         def positive(its: BranchTask) -> Engine:
             self._of_automata.append(engine(its))
             return self._of_automata[-1]
 
-        if any(branch.negated for branch in task.branches):
+        if branch.negated:
             return GroupEngine(task, positive, negates=False)
         return positive(task)
 
@@ -97,6 +109,12 @@ class AutomatonRun(PlanRun):
                 seconds_buffer=float(buffer),
             ),
         )
+
+
+def automata_of(task: Task) -> Sequence[Automaton]:
+    """The automaton of each branch, compiled unless it was given."""
+    plan = automaton(task.pattern) if task.plan is None else task.plan
+    return [part for part in plan.parts if isinstance(part, Automaton)]
 
 
 def evaluator_of_automata(

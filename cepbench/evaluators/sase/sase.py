@@ -3,7 +3,8 @@
 The runs of an automaton that are in one state, and whose values V agree on all columns that are read
 from there on, become one run with the youngest start of theirs. Their histories are a graph of
 matches, from which those that have not expired are enumerated when the run accepts; if matches are
-only counted, they are numbers of histories by start.
+only counted, they are numbers of histories by start. A run ends at an event that a NOT between two
+items forbids, see :func:`cepbench.automata.negation.with_negation`.
 
 Differs from the paper: the graph has no versions, see :mod:`cepbench.kernels.match_graph.graph`. The
 runs of a partition are found by hashing ``[attribute]``, and equivalent ones by hashing V.
@@ -12,11 +13,19 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from cepbench.arguments import choice, flag
+from cepbench.automata.model import Automaton
+from cepbench.automata.negation import with_negation
+from cepbench.errors import CepbenchError
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.union import Union
-from cepbench.evaluators.protocol import Task
+from cepbench.evaluators.protocol import Option, Task
 from cepbench.evaluators.sase.engine import SaseEngine
-from cepbench.evaluators.sase.run import AutomatonRun, evaluator_of_automata
+from cepbench.evaluators.sase.postponing import PostponingEngine, check_postponable
+from cepbench.evaluators.sase.run import AutomatonRun, automata_of, evaluator_of_automata
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -30,8 +39,15 @@ class SaseRun(AutomatonRun):
     """
 
     def __init__(self, task: Task) -> None:
-        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern)
-        super().__init__(task, SaseEngine, compresses=self._compresses)
+        automata = automata_of(task)
+        if task.options["negation"] == "early":
+            automata = [with_negation(automaton) for automaton in automata]
+        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern, automata)
+        engine = SaseEngine
+        if task.options["postpone"]:
+            check_postponable(task.pattern)
+            engine = PostponingEngine
+        super().__init__(task, engine, automata, compresses=self._compresses)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
@@ -43,10 +59,28 @@ class SaseRun(AutomatonRun):
         return Found.of_graphs(graphs)
 
 
-def _keeps_graphs(pattern: Pattern) -> bool:
+def _keeps_graphs(pattern: Pattern, automata: Sequence[Automaton]) -> bool:
     """Whether no match has to be looked at by itself: by NOT, or as one that two branches have."""
     branches = pattern.branches()
-    return not pattern.negated and not any(map(Union(branches).compares, range(len(branches))))
+    filters = [{*its.pattern.negated} - {*its.forbidden} for its in automata]
+    return not any(filters) and not any(map(Union(branches).compares, range(len(branches))))
 
 
-SASE = evaluator_of_automata("sase", SaseRun)
+def _negation(given: Any, name: str, error: type[CepbenchError]) -> str:
+    return choice(given, name, ("early", "filter"), error)
+
+
+SASE = evaluator_of_automata(
+    "sase",
+    SaseRun,
+    options={
+        "negation": Option(
+            "early",
+            _negation,
+            "early: runs end at forbidden events where these decide; filter: matches are tested",
+        ),
+        "postpone": Option(
+            False, flag, "whether loops wait until all plain items of a match are there"
+        ),
+    },
+)

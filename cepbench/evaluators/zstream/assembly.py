@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.evaluators.plan_runs.engine import GroupTest
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
 from cepbench.evaluators.zstream.stars import Leg, Star
@@ -23,6 +24,7 @@ from cepbench.kernels.zstream import star as star_kernels
 from cepbench.kernels.zstream.bits import count_passed, fill_bits, place_bits
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause
+from cepbench.patterns.negations import PlacedGroup
 
 _NO_SIZES = np.empty(0, np.int64)
 _NO_POSITIONS = np.empty(0, np.int64)
@@ -76,6 +78,8 @@ class Assembly:
         Whether matches are given as positions.
     code : callable
         Text → its code.
+    groups : mapping of PlacedGroup to GroupTest
+        Of the operators' groups.
 
     Attributes
     ----------
@@ -100,6 +104,7 @@ class Assembly:
         cuts: bool,
         reports: bool,
         code: Callable[[str], float],
+        groups: Mapping[PlacedGroup, GroupTest],
     ) -> None:
         self._operators = operators
         self._leaves = leaves
@@ -108,6 +113,7 @@ class Assembly:
         self._reports = reports
         self._counts_last = operators.counts_last
         self._code = code
+        self._group_tests = groups
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
         self.found: list[np.ndarray] = []
@@ -775,6 +781,11 @@ class Assembly:
         for negation in join.negations:
             if not negation.is_late:
                 rows = np.compress(~self.is_negated(negation, join, rows), rows, axis=1)
+        for group in join.groups:
+            self.tallies[node, counts.COMPARED] += rows.shape[1]
+            positions = np.array([its.positions[r] for its, r in zip(leaves, rows, strict=True)])
+            has_group = self._group_tests[group](self._operators.variables_of(join), positions)
+            rows = np.compress(has_group, rows, axis=1)
         return rows
 
     def _holds(self, clause: Clause, rows: Mapping[int, np.ndarray]) -> np.ndarray:

@@ -67,7 +67,12 @@ class ZStreamEngine(PlanEngine):
         super().__init__(task)
         (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
         self._alternatives = operators_of(
-            branch, tree, placements=placements, hashing=hashing, reports=task.reports
+            branch,
+            tree,
+            placements=placements,
+            hashing=hashing,
+            reports=task.reports,
+            groups=tuple(task.groups),
         )
         self._batch_size = batch_size
         #: Events in the next round.
@@ -269,6 +274,7 @@ class ZStreamEngine(PlanEngine):
             cuts=cuts,
             reports=self.task.reports,
             code=self.task.reader.code,
+            groups=self.task.groups,
         )
         if not fresh:
             self.rounds[0] += events > 0
@@ -408,6 +414,7 @@ class ZStreamEngine(PlanEngine):
             cuts=True,
             reports=False,
             code=self.task.reader.code,
+            groups=self.task.groups,
         )
         read: set[int] = set()
         to_make = []

@@ -26,7 +26,7 @@ from cepbench.evaluators.plan_runs.programs import (
 from cepbench.evaluators.zstream.bounds import Bound, Comparison
 from cepbench.evaluators.zstream.stars import Star, Stars
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
-from cepbench.patterns.negations import Check
+from cepbench.patterns.negations import Check, PlacedGroup
 from cepbench.plans.tree import Placements
 
 #: Windows are cut to this, which no two timestamps are apart.
@@ -106,6 +106,8 @@ class Join:
     window : bool
         and whether they fit the window.
     negations : list of Negation
+    groups : list of PlacedGroup
+        Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     first, last : tuple of int
         Columns that can hold the first, the last event of a record.
     is_kept : bool
@@ -133,6 +135,7 @@ class Join:
     distinct: list[tuple[int, int]] = field(default_factory=list)
     window: bool = False
     negations: list[Negation] = field(default_factory=list)
+    groups: list[PlacedGroup] = field(default_factory=list)
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     is_kept: bool = False
@@ -161,7 +164,8 @@ class Join:
     @property
     def is_exact(self) -> bool:
         """Whether no record has to be tested once it is made."""
-        return not (self.clauses or self.order or self.distinct or self.window or self.negations)
+        tests = (self.clauses, self.order, self.distinct, self.window, self.negations, self.groups)
+        return not any(tests)
 
 
 class Operators:
@@ -178,6 +182,8 @@ class Operators:
         Whether equalities are evaluated by hashing [mei2009]_, section 5.2.2.
     reports : bool
         Whether matches are listed, or only counted.
+    groups : sequence of PlacedGroup
+        Those that records below the root must have.
     outer : str, optional
         The outer variable of a plan of two; by default the one that can come last, or that a
         negation mentions.
@@ -225,6 +231,7 @@ class Operators:
         placements: Placements = (),
         hashing: bool,
         reports: bool,
+        groups: Sequence[PlacedGroup] = (),
         outer: str = "",
     ) -> None:
         self._outer = outer
@@ -260,6 +267,14 @@ class Operators:
         for number, node in enumerate(self._planned.nodes[inner:], inner):
             self.names.append(node.variables)
             self.joins.append(self._join(number, node))
+        for group in groups:
+            # At the root it is formed for each match anyway.
+            lowest = next(
+                (join for join in self.joins if group.is_formed_at({*self.variables_of(join)})),
+                None,
+            )
+            if lowest not in (None, self.joins[-1]):
+                lowest.groups.append(group)
         for join in self.joins:
             children = (join.inner, join.outer)
             for child, sibling_drives in zip(children, join.drives, strict=True):
@@ -268,7 +283,7 @@ class Operators:
 
         checks = [check for node in self._planned.nodes for check in node.checks]
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
-        columns = [self.leaves[leaf].name for leaf in self.joins[-1].columns]
+        columns = self.variables_of(self.joins[-1])
         self.targets = np.array([names.index(name) for name in columns], np.int64)
         self.has_positions = reports or any(
             join.distinct or any(negation.distinct for negation in join.negations)
@@ -345,8 +360,11 @@ class Operators:
         """The variable of each column of a buffer."""
         if number < len(self.leaves):
             return (self.leaves[number].name,)
-        columns = self.joins[number - len(self.leaves)].columns
-        return tuple(self.leaves[leaf].name for leaf in columns)
+        return self.variables_of(self.joins[number - len(self.leaves)])
+
+    def variables_of(self, join: Join) -> tuple[str, ...]:
+        """The variable of each column of a join's records."""
+        return tuple(self.leaves[leaf].name for leaf in join.columns)
 
     def value(self, derived: Derived) -> int:
         """The number of a column of values of a variable's leaf."""
@@ -542,7 +560,7 @@ class Operators:
                 self.value(value)
 
     def _add_negations(self, join: Join, checks: Sequence[Check]) -> None:
-        names = [self.leaves[leaf].name for leaf in join.columns]
+        names = self.variables_of(join)
         at = {name: place for place, name in enumerate(names)}
         for check in checks:
             found = Negation(self._leaf_of[check.name], is_late=check.is_late)
@@ -585,7 +603,13 @@ class Operators:
 
 @lru_cache(maxsize=64)
 def operators_of(
-    pattern: Pattern, tree: Tree, *, placements: Placements, hashing: bool, reports: bool
+    pattern: Pattern,
+    tree: Tree,
+    *,
+    placements: Placements,
+    hashing: bool,
+    reports: bool,
+    groups: Sequence[PlacedGroup],
 ) -> tuple[Operators, ...]:
     """The operators that evaluate a plan, with alternatives; see :class:`Operators`.
 
@@ -600,11 +624,13 @@ def operators_of(
 
     def along(tree: Tree, outer: str = "") -> Operators:
         return Operators(
-            pattern, tree, placements=placements, hashing=hashing, reports=reports, outer=outer
-        )
+            pattern, tree, placements=placements, hashing=hashing, reports=reports, groups=groups,
+            outer=outer,
+        )  # fmt: skip
 
     planned = along(tree)
-    if planned.stars or planned.counts_last or isinstance(tree, str):
+    is_settled = planned.stars or planned.counts_last or any(join.groups for join in planned.joins)
+    if is_settled or isinstance(tree, str):
         return (planned,)
     left, right = tree
     root = planned.joins[-1]

@@ -10,8 +10,9 @@ evaluated by hashing (section 5.2.2).
 Differs from the paper: the window is checked in every join, not only once a round. The EAT is that of
 the final events not yet assembled, and every class that may come last is final. An NSEQ record has
 the times of its positive event, of which there is one record, and the negating event is only a
-bound on rows of the other neighbour. KSEQ forms groups from the finished records of the plain
-variables, not where start and end meet. Records are row numbers; conditions are tested once for each
+bound on rows of the other neighbour. KSEQ drops the records of its node that have no group with all
+conditions on it (section 4.4.5, whose Algorithm 4 our text has lost); no record carries groups, which are
+formed again for each match. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
 then listed at once, as positions; if they are only counted and all conditions mention one variable, no
 record is made at all. A round that would make many records is cut in two.

@@ -1,4 +1,4 @@
-"""Algorithm 5 of [mei2009]_ over trees and placements of negations, with groups."""
+"""Algorithm 5 of [mei2009]_ over trees and placements of negations and groups."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class OperatorCosts(NamedTuple):
     Attributes
     ----------
     base : ndarray of float64, shape (n, n)
-        Cardinality before negation, with the groups that are formed there.
+        Cardinality before negation and without groups.
     order, hashed : ndarray of float64, shape (n, n)
         Selectivity of the order in time, and of equalities evaluated by hashing.
     tests : ndarray of float64, shape (n, n)
         Number of conjuncts within, times the weight of one; no logarithm.
-    exact, tied : ndarray of bool, shape (m, n, n)
-        Whether NEG, and NSEQ, can be at a node over these leaves.
+    exact, tied : ndarray of bool, shape (m, 2^g, n, n)
+        Whether NEG, and NSEQ, can be at a node over these leaves where a set of groups is formed.
     survivors, survivors_read : ndarray of float64, shape (m,)
         Share of records, and of pairs read above NSEQ, that a negation leaves.
     negation_tests : ndarray of float64, shape (m,)
         Number of a negation's conjuncts, times the weight of one; no logarithm.
     formed, beside : ndarray of bool, shape (g, n, n)
-        Whether a group is formed at or below these leaves, and whether its start and end are here.
+        Whether a group can be formed from these leaves, and whether its start and end are here.
     group_read, groups : ndarray of float64, shape (g, n, n)
         Events that KSEQ reads, and groups that it makes, for each record.
     group_tests : ndarray of float64, shape (g,)
@@ -58,14 +58,15 @@ class OperatorCosts(NamedTuple):
 
 @njit
 def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
-    """The last step to the cheapest plan of each interval and set of negations.
+    """The last step to the cheapest plan of each interval and set of negations and groups.
 
-    Bit b of a set says that negation b has its operator at or below the node: NEG, after which its
-    share survives, or NSEQ, which takes effect at the first join where the negation is exact.
+    Bit b < m of a set says that negation b has its operator at or below the node: NEG, after which
+    its share survives, or NSEQ, which takes effect at the first join where the negation is exact. Bit
+    m + b says that group b is formed at or below the node, after its join and before NEG.
 
     Differs from the paper: costs start at infinity instead of being uninitialized, the second
     operand of ``Min`` and ``CARD`` is the subtree that begins at r, of size s − (r − i), and the
-    placements of negations are searched too.
+    placements of negations and groups are searched too.
 
     Parameters
     ----------
@@ -73,31 +74,63 @@ def cheapest_operators(costs: OperatorCosts) -> np.ndarray:
 
     Returns
     -------
-    ndarray of int64, shape (n, n, 2^m, 2)
-        For leaves i … j: ``(cut, set of the left half)`` of a join, whose right half begins at
-        ``cut`` > i and has the rest of the set; or ``(-1 - b, -1)`` if the operator of negation b
-        is on top.
+    ndarray of int64, shape (n, n, 2^(m + g), 3)
+        For leaves i … j: ``(cut, set of the left half, set of groups formed here)`` of a join, whose
+        right half begins at ``cut`` > i and has the rest of the set; at a leaf, ``cut`` = i; or
+        ``(-1 - b, -1, 0)`` if the operator of negation b is on top.
     """
     n, m = len(costs.base), len(costs.survivors)
-    best = np.full((n, n, 1 << m), np.inf)
-    steps = np.zeros((n, n, 1 << m, 2), np.int64)
+    every = 1 << m + len(costs.group_tests)
+    best = np.full((n, n, every), np.inf)
+    steps = np.zeros((n, n, every, 3), np.int64)
     # The sets that an interval can have, ascending.
-    sets = np.zeros((n, n, 1 << m), np.int64)
+    sets = np.zeros((n, n, every), np.int64)
     counts = np.zeros((n, n), np.int64)
     for length in range(n):
         for i in range(n - length):
             j = i + length
             if length == 0:
-                # Leaves are free, but for the groups formed there.
-                shrunk, best[i, j, 0] = _groups_above(costs, i, i, i)
-                best[i, j, 0] += costs.base[i, i] - shrunk
+                _try_leaf(costs, best, steps, i)
             _try_cuts(costs, best, steps, sets, counts, i, j)
             _add_operators(costs, best, steps, i, j)
-            for whole in range(1 << m):
+            for whole in range(every):
                 if best[i, j, whole] < np.inf:
                     sets[i, j, counts[i, j]] = whole
                     counts[i, j] += 1
     return steps
+
+
+@njit
+def _try_leaf(costs: OperatorCosts, best: np.ndarray, steps: np.ndarray, i: int) -> None:
+    """Leaves are free, but for the groups formed there."""
+    new = formable = _formable(costs, i, i)
+    while True:
+        above = _groups_above(costs, new, i, i)
+        best[i, i, new] = costs.base[i, i] + above
+        steps[i, i, new, 0], steps[i, i, new, 2] = i, new
+        if new == 0:
+            break
+        new = (new - 1) & formable
+
+
+@njit
+def _formable(costs: OperatorCosts, i: int, j: int) -> int:
+    """The set of groups that can be formed from i … j."""
+    found = 0
+    for g in range(len(costs.group_tests)):
+        if costs.formed[g, i, j]:
+            found |= 1 << len(costs.survivors) + g
+    return found
+
+
+@njit
+def _in_groups(costs: OperatorCosts, some: int, i: int, j: int) -> float:
+    """ln of the number of choices of the groups of a set for a record of i … j."""
+    found = 0.0
+    for g in range(len(costs.group_tests)):
+        if some >> len(costs.survivors) + g & 1:
+            found += costs.groups[g, i, j]
+    return found
 
 
 @njit
@@ -111,22 +144,13 @@ def _try_cuts(
     j: int,
 ) -> None:
     """Join two halves of i … j at each cut, with each of their sets."""
-    m = len(costs.survivors)
     order, hashed, tests = costs.order, costs.hashed, costs.tests
+    formable = _formable(costs, i, j)
     for cut in range(i + 1, j + 1):
-        in_groups, above = 0.0, -np.inf
-        # A call passes all arrays.
-        if len(costs.groups):
-            in_groups, above = _groups_above(costs, i, cut, j)
         common = min(0.0, order[i, j] - order[i, cut - 1] - order[cut, j])
         common += hashed[i, j] - hashed[i, cut - 1] - hashed[cut, j]
         common += costs.base[i, cut - 1] + costs.base[cut, j]
         joined = tests[i, j] - tests[i, cut - 1] - tests[cut, j]
-        for g in range(len(costs.groups)):
-            if _meets(costs, g, i, cut, j):
-                common += costs.group_read[g, i, j]
-                joined += costs.group_tests[g]
-        common += math.log1p(joined)
         for a in range(counts[i, cut - 1]):
             left = sets[i, cut - 1, a]
             for b in range(counts[cut, j]):
@@ -134,53 +158,79 @@ def _try_cuts(
                 if left & right:
                     continue
                 halves = _sum(best[i, cut - 1, left], best[cut, j, right])
-                if halves >= best[i, j, left | right]:
-                    continue
-                read, made = common, costs.base[i, j] - in_groups
-                for v in range(m):
-                    if not (left | right) >> v & 1:
-                        continue
-                    is_applied = (
-                        costs.exact[v, i, cut - 1] if left >> v & 1 else costs.exact[v, cut, j]
-                    )
-                    if is_applied:
-                        read += costs.survivors[v]
-                    elif costs.exact[v, i, j]:
-                        read += costs.survivors_read[v]
-                    if costs.exact[v, i, j]:
-                        made += costs.survivors[v]
-                cost = _sum(_sum(halves, log_add(read, made)), made + above)
-                # `<` keeps the leftmost of equally good cuts.
-                if cost < best[i, j, left | right]:
-                    best[i, j, left | right] = cost
-                    steps[i, j, left | right, 0] = cut
-                    steps[i, j, left | right, 1] = left
+                free = new = formable & ~(left | right)
+                while True:
+                    whole = left | right | new
+                    if halves < best[i, j, whole]:
+                        cost = _sum(
+                            halves, _join(costs, left, right, new, i, cut, j, common, joined)
+                        )
+                        # `<` keeps the leftmost of equally good cuts.
+                        if cost < best[i, j, whole]:
+                            best[i, j, whole] = cost
+                            steps[i, j, whole, 0] = cut
+                            steps[i, j, whole, 1] = left
+                            steps[i, j, whole, 2] = new
+                    if new == 0:
+                        break
+                    new = (new - 1) & free
 
 
 @njit
-def _meets(costs: OperatorCosts, g: int, i: int, cut: int, j: int) -> bool:
-    """Whether KSEQ of a group is the join of the halves at ``cut``."""
-    return costs.formed[g, i, j] and not (costs.beside[g, i, cut - 1] or costs.beside[g, cut, j])
+def _join(
+    costs: OperatorCosts,
+    left: int,
+    right: int,
+    new: int,
+    i: int,
+    cut: int,
+    j: int,
+    read: float,
+    tests: float,
+) -> float:
+    """ln of the cost of joining two halves, and of forming the groups of the set ``new``."""
+    m = len(costs.survivors)
+    below, whole = left | right, left | right | new
+    made, above = costs.base[i, j], -np.inf
+    # A call passes all arrays.
+    if len(costs.group_tests):
+        read += _in_groups(costs, left, i, cut - 1) + _in_groups(costs, right, cut, j)
+        met = 0
+        for g in range(len(costs.group_tests)):
+            if new >> m + g & 1 and not (costs.beside[g, i, cut - 1] or costs.beside[g, cut, j]):
+                # KSEQ is the join itself.
+                met |= 1 << m + g
+                read += costs.group_read[g, i, j]
+                tests += costs.group_tests[g]
+        made += _in_groups(costs, below | met, i, j)
+        above = _groups_above(costs, new & ~met, i, j)
+    for v in range(m):
+        if not below >> v & 1:
+            continue
+        is_exact = costs.exact[v, whole >> m, i, j]
+        if left >> v & 1:
+            is_applied = costs.exact[v, left >> m, i, cut - 1]
+        else:
+            is_applied = costs.exact[v, right >> m, cut, j]
+        if is_applied:
+            read += costs.survivors[v]
+        elif is_exact:
+            read += costs.survivors_read[v]
+        if is_exact:
+            made += costs.survivors[v]
+    return _sum(log_add(read + math.log1p(tests), made), made + above)
 
 
 @njit
-def _groups_above(costs: OperatorCosts, i: int, cut: int, j: int) -> tuple[float, float]:
-    """ln of the groups formed from the records of the join at ``cut``, and ln of their cost.
-
-    Both for each record; at a leaf i = cut = j.
-    """
+def _groups_above(costs: OperatorCosts, some: int, i: int, j: int) -> float:
+    """ln of the cost, for each record of i … j, of forming the groups of a set from it."""
     made, cost = 0.0, -np.inf
-    for g in range(len(costs.groups)):
-        if not costs.formed[g, i, j]:
-            continue
-        if cut > i and (
-            costs.formed[g, i, cut - 1] or costs.formed[g, cut, j] or _meets(costs, g, i, cut, j)
-        ):
-            continue
-        read = made + costs.group_read[g, i, j] + math.log1p(costs.group_tests[g])
-        made += costs.groups[g, i, j]
-        cost = _sum(cost, log_add(read, made))
-    return made, cost
+    for g in range(len(costs.group_tests)):
+        if some >> len(costs.survivors) + g & 1:
+            read = made + costs.group_read[g, i, j] + math.log1p(costs.group_tests[g])
+            made += costs.groups[g, i, j]
+            cost = _sum(cost, log_add(read, made))
+    return cost
 
 
 @njit
@@ -189,23 +239,26 @@ def _add_operators(
 ) -> None:
     """Put NEG or NSEQ of further negations on top of i … j."""
     m = len(costs.survivors)
-    for before in range(1 << m):
+    for before in range(best.shape[2]):
         if best[i, j, before] == np.inf:
             continue
-        size = costs.base[i, j]
+        groups = before >> m
+        size = costs.base[i, j] + _in_groups(costs, before, i, j)
         for v in range(m):
-            if before >> v & 1 and costs.exact[v, i, j]:
+            if before >> v & 1 and costs.exact[v, groups, i, j]:
                 size += costs.survivors[v]
         for v in range(m):
-            if before >> v & 1 or not (costs.exact[v, i, j] or costs.tied[v, i, j]):
+            is_exact = costs.exact[v, groups, i, j]
+            if before >> v & 1 or not (is_exact or costs.tied[v, groups, i, j]):
                 continue
-            made = size + costs.survivors[v] if costs.exact[v, i, j] else size
+            made = size + costs.survivors[v] if is_exact else size
             added = log_add(size + math.log1p(costs.negation_tests[v]), made)
             cost = _sum(best[i, j, before], added)
             if cost < best[i, j, before | 1 << v]:
                 best[i, j, before | 1 << v] = cost
                 steps[i, j, before | 1 << v, 0] = -1 - v
                 steps[i, j, before | 1 << v, 1] = -1
+                steps[i, j, before | 1 << v, 2] = 0
 
 
 @njit

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import NONE, add_event, room
 from cepbench.kernels.sase import partitions, starts
@@ -42,6 +43,7 @@ from cepbench.kernels.sase.tables import (
     AT_STATE,
     BEGIN,
     CURRENT,
+    DOOMED,
     EDGES,
     FREE_PARTITION,
     FREE_RUNS,
@@ -128,13 +130,14 @@ def advance(plan, state, events):
                     run = _begin_all(run, at_state, row, tied, plan, state, events)
                     continue
                 following = runs[run, NEXT]
-                pending = _visit(run, at_state, row, pending, plan, state, events)
+                pending = _visit(run, at_state, row, tied, pending, plan, state, events)
                 run = following
             while pending >= 0:
                 if not _has_room(plan, state, partition):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 following = runs[pending, NEXT]
-                settle(state, pending, plan, tied, earliest)
+                # The times of the last events of blocked runs do not matter.
+                settle(state, pending, plan, tied and runs[pending, LAST] == now, earliest)
                 pending = following
             at_state -= 1
             if at_state == 0:
@@ -185,16 +188,33 @@ def cells_a_step(state, partition):
 
 
 @njit_in_place
-def _visit(run, at_state, row, pending, plan, state, events):
+def _visit(run, at_state, row, tied, pending, plan, state, events):
     """Make all moves of a run on an event; returns the runs to be settled."""
-    runs, vector = state.runs, state.vectors[run]
-    now, flags = events.times[row], events.flags[row]
-    earliest = now - plan.window
-    if runs[run, LATEST] < earliest:
+    runs, now = state.runs, events.times[row]
+    if runs[run, LATEST] < now - plan.window:
         free(state, run, plan)
         return pending
     state.tallies[VISITED] += 1
-    note_read(run, at_state, plan, state, earliest)
+    note_read(run, at_state, plan, state, now - plan.window)
+    if runs[run, DOOMED] < now:
+        return _forbid(run, at_state, pending, plan, state)
+    pending = _move(run, at_state, row, pending, plan, state, events)
+    if (
+        events.flags[row] & plan.forbidden[at_state]
+        and runs[run, STATE] == at_state
+        and runs[run, LAST] < now
+        and _is_forbidden(run, at_state, row, plan, state, events)
+    ):
+        runs[run, DOOMED] = now
+        if plan.kinds[at_state] == SINGLE and not tied:
+            free(state, run, plan)
+    return pending
+
+
+@njit_in_place
+def _move(run, at_state, row, pending, plan, state, events):
+    runs, vector = state.runs, state.vectors[run]
+    now, flags = events.times[row], events.flags[row]
     edge = EDGES * at_state
     if plan.kinds[at_state] == SINGLE:
         if (
@@ -223,6 +243,32 @@ def _visit(run, at_state, row, pending, plan, state, events):
     elif plan.dies:
         free(state, run, plan)
     return pending
+
+
+@njit
+def _is_forbidden(run, at_state, row, plan, state, events):
+    """Whether an event is one that a NOT behind the run's last event forbids."""
+    first = EDGES * plan.states
+    for place in range(plan.forbid_spans[at_state], plan.forbid_spans[at_state + 1]):
+        if events.flags[row] & plan.bits[first + place] and holds(
+            first + place, row, state.vectors[run], plan, state, events
+        ):
+            return True
+    return False
+
+
+@njit
+def _forbid(run, at_state, pending, plan, state):
+    """End a run that a forbidden event has come before; one in a loop may go on, but not leave it."""
+    if plan.kinds[at_state] == SINGLE:
+        free(state, run, plan)
+        return pending
+    unlink(state, run, plan)
+    runs = state.runs
+    runs[run, STATE] = at_state - 1
+    runs[run, DOOMED] = NEVER
+    runs[run, NEXT] = pending
+    return run
 
 
 @njit
@@ -275,17 +321,19 @@ def _begun(run, at_state, row, tied, plan, state, events):
 def _take(run, at_state, row, pending, plan, state, events):
     """Stay in a loop with an event."""
     runs, now = state.runs, events.times[row]
-    edge = EDGES * at_state
+    edge, target = EDGES * at_state, plan.targets[at_state]
     if plan.ignores:
-        run = copied(state, run, at_state, now - plan.window)
+        run = copied(state, run, target, now - plan.window)
         state.tallies[SPLIT] += 1
     changed = update(edge + TAKE, row, state.vectors[run], plan, events)
-    if changed and not plan.ignores and pending < 0 and runs[run, PREVIOUS] & runs[run, NEXT] < 0:
+    if target != at_state:
+        changed = True  # it is no longer blocked
+    elif changed and not plan.ignores and pending < 0 and runs[run, PREVIOUS] & runs[run, NEXT] < 0:
         # Alone in its table, it is equivalent to none.
         unchain(state, run, plan)
         chain(state, run, plan)
         changed = False
-    runs[run, LAST] = now
+    runs[run, LAST], runs[run, DOOMED] = now, NEVER
     if not plan.counts:
         runs[run, NODE] = add_event(
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
@@ -297,7 +345,7 @@ def _take(run, at_state, row, pending, plan, state, events):
         return run
     if changed:
         unlink(state, run, plan)
-        runs[run, NEXT] = pending
+        runs[run, STATE], runs[run, NEXT] = target, pending
         return run
     return pending
 
@@ -355,7 +403,7 @@ def _enter(run, at_state, row, stays, node, plan, state, events):
         runs[run, STATE] = target
     for column in range(vectors.shape[1]):
         vectors[run, column] = scratch[column]
-    runs[run, LAST], runs[run, NODE] = now, node
+    runs[run, LAST], runs[run, NODE], runs[run, DOOMED] = now, node, NEVER
     link(state, run, plan, waits)
 
 

@@ -9,6 +9,7 @@ when the later one has passed, because an event of that very timestamp may follo
 
 from __future__ import annotations
 
+from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import add_union
 from cepbench.kernels.sase import starts
@@ -17,6 +18,7 @@ from cepbench.kernels.sase.profile import note_stored
 from cepbench.kernels.sase.tables import (
     BUCKET,
     CHAIN,
+    DOOMED,
     FREE_RUN,
     FREE_RUNS,
     HIGH,
@@ -53,6 +55,7 @@ def new_run(state, at_state, partition):
     # It may be in the list of those that wait, from the run that it was before.
     runs[run, IS_LINKED] = runs[run, SIZE] = 0
     runs[run, LOW] = runs[run, HIGH] = 0
+    runs[run, DOOMED] = NEVER
     state.partitions[partition, OF_RUNS] += 1
     state.tallies[PEAK_RUNS] = max(state.tallies[PEAK_RUNS], len(runs) - counters[FREE_RUNS])
     return run
@@ -148,6 +151,7 @@ def equivalent(state, plan, partition, at_state, vector, now, tied):
         if (
             runs[run, STATE] == at_state
             and runs[run, PARTITION] == partition
+            and runs[run, DOOMED] == NEVER
             and is_equal(state, run, vector, first, last, plan.masked)
         ):
             if not tied or runs[run, LAST] == now:

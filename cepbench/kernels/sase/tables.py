@@ -11,7 +11,8 @@ from cepbench.kernels.match_graph.graph import UNION_NODES, MatchGraph
 # Kinds of states: they wait for an item's first event, or are in the loop of a Kleene item.
 SINGLE, LOOP = 0, 1
 
-# Edges with conditions: edge ``kind`` of state ``q`` is ``EDGES * q + kind``.
+# Edges with conditions: edge ``kind`` of state ``q`` is ``EDGES * q + kind``. The forbid edges, by
+# state, come after those of all states.
 BEGIN, TAKE, PROCEED, EDGES = 0, 1, 2, 3
 
 # Kinds of rules of an edge: (column of the event, column of V, operator, -), and programs of a stack
@@ -34,7 +35,8 @@ NODE = 12  # its histories in the match graph
 WAITS = 13  # 1 if it is in the list of runs to be merged when time has passed
 WAITS_BEFORE = 14  # the next run in that list
 IS_LINKED = 15
-RUN_COLUMNS = 16
+DOOMED = 16  # timestamp of a forbidden event, later than which it does not go on; else NEVER
+RUN_COLUMNS = 17
 
 # COUNTERS[...].
 FREE_RUN, FREE_RUNS, FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS = range(8)
@@ -71,12 +73,16 @@ class Plan(NamedTuple):
     items: np.ndarray  #: int64 (states,): the item of the match that it binds
     accepts: np.ndarray  #: int64 (states + 1,): 1 for a loop behind which the pattern ends
     unites: np.ndarray  #: bool (states,): runs that leave it are equivalent, see advance.py
-    bits: np.ndarray  #: int64 (EDGES * states,): the flag of events that pass by themselves
+    bits: np.ndarray  #: int64 (edges,): the flag of events that pass by themselves
     relevant: np.ndarray  #: int64 (states,): flags of the events that concern runs of a state
-    spans: np.ndarray  #: int64 (EDGES * states, RULE_KINDS + 1)
+    forbidden: (
+        np.ndarray
+    )  #: int64 (states,): flags of the events that its forbid edges may let pass
+    forbid_spans: np.ndarray  #: int64 (states + 1,)
+    spans: np.ndarray  #: int64 (edges, RULE_KINDS + 1)
     rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
     constants: np.ndarray  #: float64
-    update_spans: np.ndarray  #: int64 (EDGES * states + 1,)
+    update_spans: np.ndarray  #: int64 (edges + 1,)
     updates: np.ndarray  #: int64 (updates, 3)
     masked_spans: np.ndarray  #: int64 (states + 1,): the columns of V that matter from a state on
     masked: np.ndarray  #: int64
