@@ -230,6 +230,9 @@ class Tracer:
     def _begin(self, run: _Run | None, position: int) -> Iterator[_Run]:
         """The run after its begin edge, or a new one."""
         if run is None:
+            attribute = self.automaton.pattern.strategy.attribute
+            if attribute is not None and math.isnan(self.values[attribute][position]):
+                return  # it is in no partition
             time = int(self.stream.timestamps[position])
             vector = (math.nan,) * len(self.automaton.vector)
             run = _Run((), 0, (-1, -1), time, vector, time, position)

@@ -199,6 +199,12 @@ def test_output_ends_the_runs_of_a_partition(evaluator: str) -> None:
     assert (traced.runs["event"].max() == 7) == (evaluator == "sase")
 
 
+def test_an_event_in_no_partition_starts_no_run() -> None:
+    frame = pd.DataFrame({"type": list("AA"), "time": [1, 2], "s": ["p", None]})
+    text = "PATTERN KL(A a) STRATEGY partition_contiguity(s) WITHIN 9 units"
+    assert cep.trace(text, stream_of(frame)).matches["a"].tolist() == [(0,)]
+
+
 def test_branches_and_negated_items() -> None:
     frame = pd.DataFrame({"type": list("ABCB"), "time": [1, 2, 3, 4]})
     text = "PATTERN OR(SEQ(A a, NOT(C n), B b), SEQ(A a, C c)) WITHIN 9 units"
