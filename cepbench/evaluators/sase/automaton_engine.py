@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
-from cepbench.kernels.sase import tables
+from cepbench.kernels.sase import profile, tables
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.streams.event_stream import EventStream
 
@@ -45,12 +46,15 @@ class AutomatonEngine(Engine):
         Time of moves, of the construction of matches, and of updates of the buffer.
     tallies : ndarray of int64
         See :mod:`cepbench.kernels.sase.tables`.
+    profile : ndarray of float64
+        See :mod:`cepbench.kernels.sase.profile`; NaN where nothing is counted.
     events : int
     constructed, written : int
         Matches constructed, and events in all of them.
     """
 
     tallies: np.ndarray
+    profile: np.ndarray
 
     def __init__(
         self, task: BranchTask, *, by_start: bool, layout: AutomatonLayout | None = None
@@ -90,7 +94,11 @@ class AutomatonEngine(Engine):
             behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
-                self._round(self._events(part, position))
+                events = self._events(part, position)
+                # Those stored since the last batch are there until the first row.
+                until = int(events.rows[0]) if len(events.rows) else len(part)
+                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                self._round(events)
             old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
             self._check_limit(self._live())
@@ -113,8 +121,21 @@ class AutomatonEngine(Engine):
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         """Replace the state between rounds."""
 
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN if not known."""
+        return math.nan
+
+    def _counted(self) -> int:
+        """The number of matches since the last batch."""
+        number = int(self.tallies[tables.FOUND])
+        self.tallies[tables.FOUND] = 0
+        return number
+
     def _found(self) -> Found:
         """The matches since the last batch."""
+        if not self.task.reports:
+            return Found(self._counted(), (None,))
         found = no_matches(self.layout.variables)
         if self._chunks:
             found, self._chunks = BranchMatches(found.names, self._chunks), []
@@ -208,7 +229,13 @@ class AutomatonEngine(Engine):
         """The state as plain arrays."""
         arrays = {name: array.copy() for name, array in self._arrays().items()}
         window = np.append(self._first, self._times)
-        return {**arrays, "window": window, "peaks": self._peaks.copy()}
+        return {
+            **arrays,
+            "window": window,
+            "peaks": self._peaks.copy(),
+            "done": np.array([self.events, self.constructed, self.written]),
+            "seconds": self.seconds.copy(),
+        }
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.
@@ -224,6 +251,9 @@ class AutomatonEngine(Engine):
             return stored_array(snapshot, name, like, np.shape(snapshot.get(name, like)))
 
         self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
+        self.seconds = stored_array(snapshot, "seconds", self.seconds, self.seconds.shape)
+        totals = stored_array(snapshot, "done", self._peaks, (3,)).tolist()
+        self.events, self.constructed, self.written = totals
         window = stored("window", self._times)
         self._first, self._times = int(window[0]), window[1:]
         self._set({name: stored(name, like) for name, like in self._arrays().items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
+from cepbench.kernels.sase.profile import APART
 from cepbench.kernels.sase.room import empty_state, roomier
 
 
@@ -29,7 +31,7 @@ class SaseEngine(AutomatonEngine):
 
     def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task, by_start=not task.reports)
-        self._state = empty_state(self.layout.plan, self.layout.width)
+        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
         self._compresses = compresses
         #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
         self._room = FIRST_CHUNK
@@ -41,11 +43,23 @@ class SaseEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self._state.tallies
 
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._state.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN unless histories are counted."""
+        known = self.task.watched and not self.task.reports
+        return float(self.profile[:, APART].sum()) if known else math.nan
+
+    def _counted(self) -> int:
+        limbs = self._state.found.tolist()
+        self._state.found[:] = 0
+        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+
     def _found(self) -> Found:
-        if not self.task.reports:
-            limbs = self._state.found.tolist()
-            self._state.found[:] = 0
-            return Found(sum(limb << starts.LIMB * k for k, limb in enumerate(limbs)), (None,))
         if self._compresses:
             graphs, self._graphs = self._graphs, []
             return Found.of_graphs([(0, graph) for graph in graphs])

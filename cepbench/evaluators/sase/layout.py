@@ -193,7 +193,8 @@ class _Compilation:
             update_spans=_spans(updates),
             updates=np.array([u for its in updates for u in its], np.int64).reshape(-1, 3),
             masked_spans=np.append(0, np.cumsum(masks.sum(axis=1))),
-            masked=np.nonzero(masks)[1],
+            # A copy, since nonzero gives columns, for which kernels would be compiled again.
+            masked=np.nonzero(masks)[1].copy(),
             keys=np.array([self._column(Attribute("", key)) for key in self.keys], np.int64),
             window=pattern.window.length,
             ignores=name == "any",

@@ -65,7 +65,8 @@ class SaseRun(AutomatonRun):
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
     ) -> Engine | GroupEngine:
         """Matches are counted without runs where these differ in their start only."""
-        layout = count_layout(task) if self._without_runs and not task.reports else None
+        needs_runs = task.reports or task.watched or not self._without_runs
+        layout = None if needs_runs else count_layout(task)
         if layout is None:
             return super()._engine(engine, task)
         warm_up(CountingEngine)
