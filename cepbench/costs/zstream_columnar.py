@@ -20,7 +20,7 @@ If matches are only counted and all conditions mention one variable, a node is c
 order of the joins.
 
 Cardinalities are those of ``zstream-repaired``. Negations cost the same at any node, since all are ranges of
-rows, so that plans do not place them.
+rows, so that plans do not place them. Forming groups is not charged.
 """
 
 from __future__ import annotations

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 
-from cepbench.evaluators.graph_matches import graph_chunks
+from cepbench.evaluators.graph_matches import graph_chunks, room_for
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
+from cepbench.kernels.sase.profile import APART
 from cepbench.kernels.sase.room import empty_state, roomier
 
 
@@ -28,8 +31,10 @@ class SaseEngine(AutomatonEngine):
 
     def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task, by_start=not task.reports)
-        self._state = empty_state(self.layout.plan, self.layout.width)
+        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
         self._compresses = compresses
+        #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
+        self._room = FIRST_CHUNK
         self._graphs: list[RootedGraph] = []
         self.seconds[2] = np.nan
 
@@ -38,11 +43,23 @@ class SaseEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self._state.tallies
 
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._state.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN unless histories are counted."""
+        known = self.task.watched and not self.task.reports
+        return float(self.profile[:, APART].sum()) if known else math.nan
+
+    def _counted(self) -> int:
+        limbs = self._state.found.tolist()
+        self._state.found[:] = 0
+        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+
     def _found(self) -> Found:
-        if not self.task.reports:
-            limbs = self._state.found.tolist()
-            self._state.found[:] = 0
-            return Found(sum(limb << starts.LIMB * k for k, limb in enumerate(limbs)), (None,))
         if self._compresses:
             graphs, self._graphs = self._graphs, []
             return Found.of_graphs([(0, graph) for graph in graphs])
@@ -76,7 +93,9 @@ class SaseEngine(AutomatonEngine):
         if self._compresses:
             self._graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
         else:
-            self._keep(graph_chunks(state.graph, roots, earliest, self.layout.variables), number)
+            before, variables = self.written, self.layout.variables
+            self._keep(graph_chunks(state.graph, roots, earliest, variables, self._room), number)
+            self._room = room_for(self.written - before)
         state.counters[tables.ROOTS] = 0
 
     def _live(self) -> int:

@@ -3,7 +3,8 @@
 The runs of an automaton that are in one state, and whose values V agree on all columns that are read
 from there on, become one run with the youngest start of theirs. Their histories are a graph of
 matches, from which those that have not expired are enumerated when the run accepts; if matches are
-only counted, they are numbers of histories by start. A run ends at an event that a NOT between two
+only counted, they are numbers of histories by start; under ``any`` often no run is needed, see
+:mod:`cepbench.evaluators.sase.counting`. A run ends at an event that a NOT between two
 items forbids, see :func:`cepbench.automata.negation.with_negation`.
 
 Differs from the paper: the graph has no versions, see :mod:`cepbench.kernels.match_graph.graph`. The
@@ -13,7 +14,7 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, flag
@@ -21,11 +22,20 @@ from cepbench.automata.model import Automaton
 from cepbench.automata.negation import with_negation
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Option, Task
+from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.counting import CountingEngine, count_layout
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.postponing import PostponingEngine, check_postponable
-from cepbench.evaluators.sase.run import AutomatonRun, automata_of, evaluator_of_automata
+from cepbench.evaluators.sase.run import (
+    AutomatonRun,
+    automata_of,
+    evaluator_of_automata,
+    warm_up,
+)
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -43,11 +53,25 @@ class SaseRun(AutomatonRun):
         if task.options["negation"] == "early":
             automata = [with_negation(automaton) for automaton in automata]
         self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern, automata)
+        filters = task.options["negation"] == "filter" and bool(task.pattern.negated)
+        self._without_runs = not (filters or task.options["postpone"])
         engine = SaseEngine
         if task.options["postpone"]:
             check_postponable(task.pattern)
             engine = PostponingEngine
         super().__init__(task, engine, automata, compresses=self._compresses)
+
+    def _engine(
+        self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
+    ) -> Engine | GroupEngine:
+        """Matches are counted without runs where these differ in their start only."""
+        needs_runs = task.reports or task.watched or not self._without_runs
+        layout = None if needs_runs else count_layout(task)
+        if layout is None:
+            return super()._engine(engine, task)
+        warm_up(CountingEngine)
+        self._of_automata.append(CountingEngine(task, layout))
+        return self._of_automata[-1]
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if not self._compresses:
