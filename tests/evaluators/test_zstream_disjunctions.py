@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.evaluators.zstream.disjunctions import Sides, groups_of
-from tests.budgets import examples
+from cepbench.evaluators.zstream.disjunctions import groups_of
 from tests.evaluators.checks import check, check_in_batches
 from tests.evaluators.strategies import Case, batches_of, event_frames, events_of, stream_of
 from tests.naive.matcher import labelled_matches
@@ -96,11 +94,11 @@ def test_the_matches_of_a_union(drawn: tuple[Case, Any], data: st.DataObject) ->
     assert given_by["zstream"].equals(given_by["tree"])
 
 
-def grouped(text: str, *trees: Any, reports: bool = False) -> list[list[int]]:
+def grouped(text: str, *trees: Any) -> list[list[int]]:
     """The groups of the branches of a pattern, by the alternatives of a tree, or by several trees."""
     pattern = cep.parse(f"PATTERN {text} WITHIN 10 units")
     plans = [part for tree in trees for part in cep.TreePlan(tree).alternatives()]
-    return groups_of(pattern.branches(), plans, reports=reports)
+    return groups_of(pattern.branches(), plans)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +120,6 @@ def test_which_conditions_allow_it(text: str, groups: list[list[int]]) -> None:
 def test_which_patterns_and_plans_allow_it() -> None:
     left = ((Either("a", "b"), "c"), "d")
     assert grouped("SEQ(OR(A a, B b), C c, D d)", left) == [[0, 1]]
-    # Listed, where records in common are made: not by the last two joins.
-    assert grouped("SEQ(OR(A a, B b), C c, D d)", left, reports=True) == [[0], [1]]
-    four = "SEQ(OR(A a, B b), C c, D d, E e)"
-    for tree, groups in (
-        ((Either("a", "b"), (("c", "d"), "e")), [[0, 1]]),
-        ((((Either("a", "b"), "c"), "d"), "e"), [[0], [1]]),
-        (((Either("a", "b"), "c"), ("d", "e")), [[0], [1]]),
-        (((Either("a", "b"), ("c", "d")), "e"), [[0, 1]]),
-    ):
-        assert grouped(four, tree, reports=True) == groups
-        assert grouped(four, tree) == [[0, 1]]
     # Plans that differ, whether the conditions do or not; plans that do not, of a union.
     assert grouped("SEQ(OR(A a, B b), C c)", ("a", "c"), ("c", "b")) == [[0], [1]]
     assert grouped("SEQ(OR(A a, B b), C c)", ("a", "c"), ("b", "c")) == [[0, 1]]
@@ -159,21 +146,23 @@ def test_joins_in_common_are_made_once() -> None:
     events = events_of("A@1 B@2 C@3 D@4 C@5 D@6 B@7")
     text = "PATTERN SEQ(OR(A a, B b), C c, D d, B e) WITHIN 10 units"
     plan = cep.TreePlan((Either("a", "b"), (("c", "d"), "e")))
-    found = cep.evaluate(text, stream_of(events), plan, evaluator="zstream")
-    assert found.matches.fillna(-1).to_numpy().tolist() == [
-        [0, -1, 2, 3, 6, 0], [0, -1, 2, 5, 6, 0], [0, -1, 4, 5, 6, 0],
-        [-1, 1, 2, 3, 6, 1], [-1, 1, 2, 5, 6, 1], [-1, 1, 4, 5, 6, 1],
-    ]  # fmt: skip
-    assert found.metrics.partial_matches_created == 6
-    assert found.metrics.peak_buffered_events == 9
+    results = {
+        (output, timed): cep.evaluate(
+            text, stream_of(events), plan, evaluator="zstream", output=output, node_times=timed
+        )
+        for output, timed in itertools.product(("count", "matches"), (False, True))
+    }
+    assert {result.metrics.matches for result in results.values()} == {6}
+    for key, result in results.items():
+        counted = key == ("count", False)
+        assert result.metrics.partial_matches_created == (6 if counted else 12)
+        assert result.metrics.peak_buffered_events == (9 if counted else 15)
+    found = results["count", False]
     assert found.nodes[["branch", "variables", "created"]].to_numpy().tolist() == [
         [0, "a | b", 3], [0, "c", 2], [0, "d", 2], [0, "e", 2],
         [0, "c, d", 3], [0, "c, d, e", 3], [0, "a | b, c, d, e", 6],
     ]  # fmt: skip
-    timed = cep.evaluate(text, stream_of(events), plan, evaluator="zstream", node_times=True)
-    assert timed.metrics.partial_matches_created == 12
-    assert timed.nodes["branch"].tolist() == [0] * 7 + [1] * 7
-    pd.testing.assert_frame_equal(timed.matches, found.matches)
+    assert results["matches", False].nodes["branch"].tolist() == [0] * 7 + [1] * 7
 
 
 @pytest.mark.kernel
@@ -189,37 +178,6 @@ def test_an_event_on_all_sides_with_little_room(sides: int) -> None:
     for latency, size in itertools.product((False, True), (1, 7, 1000)):
         result = cep.evaluate(
             pattern, stream_of(events), cep.TreePlan((tree, (("c", "d"), "e"))), evaluator="zstream",
-            latency=latency, options={"batch_size": size},
+            latency=latency, output="count", options={"batch_size": size},
         )  # fmt: skip
-        assert result.matches["branch"].value_counts().to_dict() == dict.fromkeys(range(sides), 40)
-        for number in range(sides):
-            own = result.matches[result.matches["branch"] == number]
-            assert own[f"a{number}"].tolist() == list(range(40))
-
-
-@pytest.mark.kernel
-@given(data=st.data())
-@examples(20)
-def test_matches_by_branch(data: st.DataObject) -> None:
-    sizes = [data.draw(st.integers(2, 5)), *data.draw(st.lists(st.integers(1, 3), max_size=2))]
-    items = ", ".join(
-        f"OR({', '.join(f'T{place}{side} v{place}{side}' for side in range(size))})"
-        if size > 1
-        else f"T{place}0 v{place}0"
-        for place, size in enumerate(sizes)
-    )
-    branches = cep.parse(f"PATTERN SEQ({items}, Z z) WITHIN 9 units").branches()
-    sides = Sides(branches)
-    number = data.draw(st.integers(0, 12))
-    events = np.arange((len(sizes) + 1) * number).reshape(len(sizes) + 1, number)
-    own = [
-        data.draw(st.lists(st.integers(0, s - 1), min_size=number, max_size=number)) for s in sizes
-    ]
-    found = events << sides.shifts[:, None]
-    found[: len(sizes)] |= np.array(own, np.int64).reshape(len(sizes), number)
-    names = [branch.positive_names for branch in branches]
-    expected: list[list[list[int]]] = [[] for _ in branches]
-    for match in range(number):
-        bound = tuple(f"v{place}{its[match]}" for place, its in enumerate(own))
-        expected[names.index((*bound, "z"))].append(events[:, match].tolist())
-    assert [rows.T.tolist() for rows in sides.split(found)] == expected
+        assert result.metrics.matches == 40 * sides

@@ -1,7 +1,7 @@
-"""Branches that differ in single leaves, which one tree finds together [mei2009]_, section 4.4.4.
+"""Branches that differ in single leaves, which one tree counts together [mei2009]_, section 4.4.4.
 
 The leaf of ``OR(A a, B b)`` is a buffer of the events of both sides, merged in the order of time. The
-joins above it are made once. Each row knows its side, so that a match knows its branch.
+joins above it are made once.
 """
 
 from __future__ import annotations
@@ -10,26 +10,21 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import pairwise, permutations
+from itertools import permutations
 
-import numpy as np
-
-from cepbench.kernels.zstream.sides import split
 from cepbench.patterns.model import Aggregate, Attribute, Expression, Pattern, Variable
 from cepbench.plans.model import Plan
-from cepbench.plans.tree import Tree, leaves, post_order, relabel
+from cepbench.plans.tree import relabel
 
 
-def groups_of(
-    branches: Sequence[Pattern], plans: Sequence[Plan], *, reports: bool
-) -> list[list[int]]:
-    """The numbers of the branches that one tree finds together, each branch once.
+def groups_of(branches: Sequence[Pattern], plans: Sequence[Plan]) -> list[list[int]]:
+    """The numbers of the branches that one tree counts together, each branch once.
 
     The plans of such branches are the same but for the variables at some places, and so are the
     conditions and negations, but for the conditions on one of these variables alone. They have every
     choice of variables, and no event can be at a disjunction and at another place that is not
-    ordered in time. Branches with groups are found by themselves. So are those that make no records in
-    common, if matches are listed: telling their branches apart would take longer than it saves.
+    ordered in time. Branches with groups are counted by themselves, and so are those over the same
+    variables, whose matches are compared.
 
     Parameters
     ----------
@@ -37,32 +32,17 @@ def groups_of(
         Without OR and KL.
     plans : sequence of Plan
         One for each.
-    reports : bool
-        Whether matches are listed, or only counted.
     """
+    bound = [frozenset(branch.positive_names) for branch in branches]
     alike: dict[Hashable, list[int]] = defaultdict(list)
     for number, (branch, plan) in enumerate(zip(branches, plans, strict=True)):
-        alike[number if branch.groups else _shape(branch, plan)].append(number)
+        is_alone = branch.groups or bound.count(bound[number]) > 1
+        alike[number if is_alone else _shape(branch, plan)].append(number)
     found = []
     for numbers in alike.values():
-        its = [branches[number] for number in numbers]
-        together = _is_whole(its) and (not reports or _share_records(its, plans[numbers[0]].tree))
-        found += [numbers] if together else [[number] for number in numbers]
+        whole = _is_whole([branches[number] for number in numbers])
+        found += [numbers] if whole else [[number] for number in numbers]
     return found
-
-
-def _share_records(branches: Sequence[Pattern], tree: Tree[str]) -> bool:
-    """Whether a join two levels below the root or deeper does not have all disjunctions below it.
-
-    Neither the root nor the join below it, see :mod:`cepbench.evaluators.zstream.operators`, makes records.
-    """
-    chosen = {its[0].name for its in _columns(branches) if len(its) > 1}
-    return any(
-        isinstance(node, tuple) and node is not half and not chosen <= {*leaves(node)}
-        for half in tree
-        if isinstance(half, tuple)
-        for node in post_order(half)
-    )
 
 
 def _shape(branch: Pattern, plan: Plan) -> Hashable:
@@ -111,9 +91,7 @@ def _is_whole(branches: Sequence[Pattern]) -> bool:
 
 
 class Sides:
-    """The disjunctions of branches that are found together.
-
-    The last bits of a position in the buffer of a place with several sides are the number of the side.
+    """The disjunctions of branches that are counted together.
 
     Parameters
     ----------
@@ -124,29 +102,18 @@ class Sides:
     ----------
     choices : dict of int to tuple of Variable
         The variables of each place that has several, in the order of appearance.
-    shifts : ndarray of int64, shape (places,)
-        How many bits of a position at each place are the number of the side.
     filters : dict of str to tuple of Clause
         The conditions on each positive variable alone.
     """
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
-        columns = _columns(branches)[: len(branches[0].positive)]
-        self.choices = {place: its for place, its in enumerate(columns) if len(its) > 1}
-        self.shifts = np.array([(len(its) - 1).bit_length() for its in columns], np.int64)
+        columns = enumerate(_columns(branches))
+        self.choices = {place: its for place, its in columns if len(its) > 1}
         self.filters = {
             v.name: tuple(c for c in branch.conditions if {*c.variables} == {v.name})
             for branch in branches
             for v in branch.positive
         }
-        self._branches = len(branches)
-        #: The number of the branch for the sides of all places, one behind the other.
-        self._branch_of = np.zeros(1 << int(self.shifts.sum()), np.int64)
-        for number, branch in enumerate(branches):
-            sides = 0
-            for its, variable, bits in zip(columns, branch.positive, self.shifts, strict=True):
-                sides = sides << int(bits) | its.index(variable)
-            self._branch_of[sides] = number
 
     @property
     def most(self) -> int:
@@ -157,17 +124,3 @@ class Sides:
         """The variables at the place of one of the first branch."""
         found = (its for its in self.choices.values() if its[0].name == name)
         return " | ".join(variable.name for variable in next(found, ())) or name
-
-    def split(self, found: np.ndarray) -> list[np.ndarray]:
-        """The positions of each branch's matches, shape (places, some).
-
-        Parameters
-        ----------
-        found : ndarray of int64, shape (places, matches)
-            Positions, with sides.
-        """
-        ends = np.zeros(self._branches + 1, np.int64)
-        positions = np.empty_like(found)
-        targets = np.empty(found.shape[1], np.int64)
-        split(found, self.shifts, self._branch_of, targets, ends, ends[1:].copy(), positions)
-        return [positions[:, begin:end] for begin, end in pairwise(ends.tolist())]

@@ -12,7 +12,6 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.plan_runs.engine import (
     BranchTask,
     Chunks,
@@ -49,7 +48,7 @@ def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.nd
 
 
 class ZStreamEngine(PlanEngine):
-    """Finds the matches of a branch without KL, or of several that differ in single leaves.
+    """Finds the matches of a branch without KL, or counts those of several that differ in leaves.
 
     Parameters
     ----------
@@ -215,11 +214,9 @@ class ZStreamEngine(PlanEngine):
             leaf, kind = self._leaves[number], codes_of.get(variable.type)
             columns, filters = self._operators.values[number], self.layout.filters[number]
             times = leaf.times[leaf.stop :]
-            is_disjunction = number in self._sides.choices
-            shift = int(self._sides.shifts[number]) if is_disjunction else 0
-            if is_disjunction:
-                events = self._events_of_sides(batch, codes, number, codes_of, first)
-                rows, filters = events >> shift, ()
+            if number in self._sides.choices:
+                rows = self._rows_of_sides(batch, codes, number, codes_of, first)
+                filters = ()
                 times[: len(rows)] = batch.timestamps[rows]
             elif variable.type is None:
                 rows = np.arange(first, first + len(codes))
@@ -237,11 +234,7 @@ class ZStreamEngine(PlanEngine):
                 times[: len(rows)] = batch.timestamps[rows]
             new = slice(leaf.stop, leaf.stop + len(rows))
             if leaf.has_positions:
-                np.add(
-                    events if is_disjunction else rows,
-                    first_position << shift,
-                    out=leaf.positions[new],
-                )
+                np.add(rows, first_position, out=leaf.positions[new])
             for expression, column in columns.items():
                 leaf.values[column, new] = self.values(expression, batch, rows)
             leaf.stop = new.stop
@@ -250,7 +243,7 @@ class ZStreamEngine(PlanEngine):
         """The variables of a leaf: several of a disjunction."""
         return self._sides.choices.get(leaf, (self.layout.leaves[leaf],))
 
-    def _events_of_sides(
+    def _rows_of_sides(
         self,
         batch: EventStream,
         codes: np.ndarray,
@@ -258,24 +251,13 @@ class ZStreamEngine(PlanEngine):
         codes_of: Mapping[str | None, int],
         first: int,
     ) -> np.ndarray:
-        """The rows of a disjunction's events in their order, with the side in the last bits."""
+        """The rows of a disjunction's events in their order, once for each side that they are of."""
         found = []
-        for side, variable in enumerate(self._variables(leaf)):
+        for variable in self._variables(leaf):
             fits = codes >= 0 if variable.type is None else codes == codes_of.get(variable.type, -1)
             rows = first + np.flatnonzero(fits)
-            rows = self.fitting(batch, rows, self._sides.filters[variable.name])
-            found.append(rows << self._sides.shifts[leaf] | side)
+            found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
         return np.sort(np.concatenate(found))
-
-    def _matches(self, chunks: Chunks) -> tuple[BranchMatches | None, ...]:
-        """See :class:`PlanEngine`; a match is of the branch that has its sides."""
-        if not (self.task.reports and self._sides.choices):
-            return super()._matches(chunks)
-        parts = zip(*(self._sides.split(rows) for rows, _ in chunks), strict=True)
-        return tuple(
-            BranchMatches(branch.positive_names, [tuple(rows) for rows in pieces])
-            for branch, pieces in zip(self.task.branches, parts, strict=True)
-        )
 
     def _end_of_round(self, times: np.ndarray, begin: int) -> int:
         if len(self.latencies):

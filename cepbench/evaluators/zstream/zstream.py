@@ -4,8 +4,8 @@ Events gather in leaf buffers during idle rounds. Once an event has come that ma
 match, an assembly round joins the buffers from the leaves to the root, and discards what begins
 before the earliest allowed timestamp (EAT). SEQ and AND are joins (Algorithms 1 and 3); a negation
 that is tied to one neighbour is a range of rows of the other one (NSEQ, Algorithm 2), any other one
-a filter (NEG); a disjunction of single leaves is one buffer, merged in the order of time, and other
-branches of an OR run side by side; equalities are evaluated by hashing (section 5.2.2).
+a filter (NEG); to count, a disjunction of single leaves is one buffer, merged in the order of time, and
+other branches of an OR run side by side; equalities are evaluated by hashing (section 5.2.2).
 
 Differs from the paper: the window is checked in every join, not only once a round. The EAT is that of
 the final events not yet assembled, and every class that may come last is final. An NSEQ record has
@@ -13,7 +13,7 @@ the times of its positive event, of which there is one record, and the negating 
 bound on rows of the other neighbour. KSEQ drops the records of its node that have no group with all
 conditions on it (section 4.4.5, whose Algorithm 4 our text has lost); no record carries groups, which are
 formed again for each match. A disjunction inside a tree (section 4.4.4) is a plan for each branch where
-its sides are sub-trees or have other conditions, and where matches are listed without records in common. Records are row numbers; conditions are tested once for each
+its sides are sub-trees or have other conditions, and where matches are listed. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
 then listed at once, as positions; if they are only counted and all conditions mention one variable, no
 record is made at all. A round that would make many records is cut in two.
@@ -84,10 +84,10 @@ class ZStreamRun(PlanRun):
             return engines[-1]
 
         branches, parts = task.pattern.branches(), task.plan.parts
-        # Times are those of the nodes of each branch's plan.
-        groups = None
-        if not task.node_times:
-            groups = groups_of(branches, parts, reports=task.output != "count")
+        # Times are those of the nodes of each branch's plan; to tell the listed matches of branches apart
+        # would take longer than it saves.
+        counts = task.output == "count" and not task.node_times
+        groups = groups_of(branches, parts) if counts else None
         super().__init__(task, [part.tree for part in parts], opened, groups)
         self._opened = engines
 
