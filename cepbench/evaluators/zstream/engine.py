@@ -53,7 +53,8 @@ class ZStreamEngine(PlanEngine):
     Parameters
     ----------
     task : BranchTask
-        Of branches that :func:`~cepbench.evaluators.zstream.disjunctions.groups_of` puts together. If latencies are measured, a round is one timestamp.
+        Of branches that :func:`~cepbench.evaluators.zstream.disjunctions.groups_of` puts together.
+        If latencies are measured, a round is one timestamp.
     batch_size : int
         Events in a round, at most.
     hashing : bool
