@@ -53,7 +53,7 @@ _CELLS = 1 << 12
 #: Powers of two that blocks of cells may have.
 _CLASSES = 63
 
-#: Roots of the match graph that are enumerated together.
+#: Roots of the match graph that are enumerated together, or values of matches written together.
 _ROOTS = 1 << 12
 
 
@@ -87,7 +87,8 @@ def empty_state(plan: Plan, columns: int) -> State:
         progress=np.zeros(PROGRESS, np.int64),
         stack=np.empty(STACK),
         graph=empty_graph(1 if plan.counts else 1 << 10),
-        roots=np.empty((2, 0 if plan.counts else _ROOTS), np.int64),
+        roots=np.empty((2, _ROOTS if plan.reports else 0), np.int64),
+        values=np.empty((len(plan.returned), _ROOTS)),
     )
     state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
     if not len(plan.keys):
