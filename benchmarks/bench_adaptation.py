@@ -2,7 +2,7 @@
 
 Query 6 of [mei2009]_ over the three segments of its Figure 14 in a row: IBM 100 times rarer than the
 others, then all alike with a selective first condition, then with a selective second one. Each plan
-that stays and the adaptive one run each segment in turn, counting, so that ratios are of one run. A
+that stays and the adaptive one run each segment in turn, so that ratios are of one run. A
 plan that stays sees the segment as one batch, the adaptive one round by round.
 
 Then switches on zstream between any two of the plans, making matches: with the buffers of the old plan
@@ -63,7 +63,12 @@ def ticks(rounds: int, batch_size: int, seed: int) -> cep.EventStream:
 
 
 def measure(
-    evaluators: Sequence[str], rounds: int, repetitions: int, seed: int, **adaptive: object
+    evaluators: Sequence[str],
+    rounds: int,
+    repetitions: int,
+    seed: int,
+    output: str,
+    **adaptive: object,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Seconds by evaluator, plan, segment and repetition, and the switches.
 
@@ -80,17 +85,18 @@ def measure(
         for repetition in range(-1, repetitions):
             matches = dict.fromkeys(("adaptive", *PLANS), 0)
             detectors = {
-                name: cep.Detector(QUERY, plan, evaluator=evaluator, output="count")
+                name: cep.Detector(QUERY, plan, evaluator=evaluator, output=output)
                 for name, plan in PLANS.items()
             }
             detectors["adaptive"] = cep.AdaptiveDetector(
-                QUERY, evaluator=evaluator, output="count", **adaptive
+                QUERY, evaluator=evaluator, output=output, **adaptive
             )
             for segment, events in segments.items():
                 for name, detector in detectors.items():
                     before = time.perf_counter()
-                    matches[name] += detector.push(events)
+                    detector.push(events)
                     seconds = time.perf_counter() - before
+                    matches[name] = detector.metrics().matches
                     if repetition >= 0:  # the first one loads the kernels
                         rows.append((evaluator, name, segment, repetition, seconds))
             assert len(set(matches.values())) == 1, matches
@@ -189,6 +195,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cost", default="throughput")
     parser.add_argument("--policy", default="threshold")
+    parser.add_argument("--output", default="count", choices=["count", "arrow"])
     parser.add_argument("--evaluators", nargs="+", default=["tree", "zstream"])
     parser.add_argument("--windows", type=int, nargs="*", default=[100, 400], help="of switches")
     parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
@@ -198,6 +205,7 @@ def main(arguments: Sequence[str]) -> None:
         given.rounds,
         given.repetitions,
         given.seed,
+        given.output,
         batch_size=given.batch_size,
         cost=given.cost,
         policy=given.policy,

@@ -3,7 +3,11 @@
 The template of [agrawal2008]_, section 6, six queries at two windows, on its stock ticker. The loop
 knows the template: it keeps the runs of each symbol in arrays and tests the conditions in its code.
 It counts, or writes as many positions as the matches have. All run in turn, so that ratios are of
-one run. Besides, options of the engine are compared with each other: what to do with NOT, and postponing.
+one run.
+
+Further lines compare the engine with itself: over 2,000 symbols and over 2, with as many events of
+a symbol in a window, and the most bytes that it stores over the stream and a tenth of it.
+Options of the engine are compared with each other, too: what to do with NOT, and postponing.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 import cepbench as cep
+from cepbench.evaluators.result import Metrics
 from cepbench.streams.stock_ticker import StockTicker
 
 PREDICATES = {
@@ -28,6 +33,10 @@ PREDICATES = {
 }
 STRATEGIES = {"s2": "partition_contiguity(symbol)", "s3": "next"}
 WINDOWS = (500, 2000)
+OUTPUTS = ("count", "arrow")
+
+#: Symbols, and events of each in a window.
+SYMBOLS, OF_SYMBOL = (2, 2000), 50
 
 #: Queries on the stock ticker and on a stream of types, with two values of an option that are
 #: compared.
@@ -62,7 +71,7 @@ OPTIONS = {
 }
 
 #: Events in a batch whose matches are built.
-_BATCH = 1 << 12
+_BATCH = 1 << 13
 
 #: Positions that the loop writes before it overwrites them.
 _POSITIONS = 1 << 16
@@ -71,23 +80,23 @@ _POSITIONS = 1 << 16
 _RUNS = 64
 
 
-def stock_ticker(events: int, seed: int) -> cep.EventStream:
+def stock_ticker(events: int, seed: int, symbols: int = 2) -> cep.EventStream:
     """The paper's stream, one event a tick.
 
     Parameters
     ----------
-    events, seed : int
+    events, seed, symbols : int
     """
-    table = StockTicker(events, seed).table(0, events)
+    table = StockTicker(events, seed, symbols=symbols).table(0, events)
     return cep.EventStream.from_arrow(table, type="type", time="ts")
 
 
-def query(predicate: str, strategy: str, window: int) -> str:
+def query(predicate: str, strategy: str, window: int, symbols: int = 2) -> str:
     """The text of a query; ``window`` is in events of a symbol."""
     return (
         "PATTERN SEQ(STOCK+ a, STOCK b) WHERE [symbol] AND a[1].price % 500 = 0"
         f"{PREDICATES[predicate]} AND b.volume < 150 STRATEGY {STRATEGIES[strategy]} "
-        f"WITHIN {2 * window} units"
+        f"WITHIN {symbols * window} units"
     )
 
 
@@ -126,17 +135,18 @@ def loop(predicate, contiguous, window, symbols, prices, volumes, positions):
     return found
 
 
-def detected(pattern: cep.Pattern, stream: cep.EventStream, output: str) -> int:
-    """The number of matches that the engine finds; those that it builds are dropped."""
+def detected(pattern: cep.Pattern, stream: cep.EventStream, output: str) -> Metrics:
+    """The metrics of the engine; matches that it builds are dropped."""
     if output == "count":
-        result = cep.evaluate(pattern, stream, evaluator="sase", output=output)
-        return int(result.metrics.matches)
+        return cep.evaluate(pattern, stream, evaluator="sase", output=output).metrics
     detector = cep.Detector(pattern, evaluator="sase", output=output)
-    return sum(detector.push(batch).num_rows for batch in stream.batches(_BATCH))
+    for batch in stream.batches(_BATCH):
+        detector.push(batch)
+    return detector.metrics()
 
 
 def measure(
-    events: int, repetitions: int, seed: int, outputs: Sequence[str] = ("count", "arrow")
+    events: int, repetitions: int, seed: int, outputs: Sequence[str] = OUTPUTS
 ) -> pd.DataFrame:
     """One row a query, window, output, engine and repetition.
 
@@ -163,7 +173,7 @@ def measure(
                         before = time.perf_counter()
                         found = loop(number, strategy == "s2", 2 * window, *arrays, room)
                         between = time.perf_counter()
-                        matches = detected(pattern, stream, output)
+                        matches = detected(pattern, stream, output).matches
                         after = time.perf_counter()
                         assert matches == found, (pattern, found)
                         if repetition >= 0:  # the first one loads the kernels
@@ -262,6 +272,42 @@ def summary(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def partitions(events: int, repetitions: int, seed: int) -> str:
+    """A line an output and strategy: the time over many symbols, relative to that over two."""
+    streams = {symbols: stock_ticker(events, seed, symbols) for symbols in SYMBOLS}
+    lines = []
+    for strategy in STRATEGIES:
+        for output in OUTPUTS:
+            seconds: dict[int, list[float]] = {symbols: [] for symbols in SYMBOLS}
+            for repetition in range(-1, repetitions):
+                for symbols, stream in streams.items():
+                    pattern = cep.parse(query("p3", strategy, OF_SYMBOL, symbols))
+                    before = time.perf_counter()
+                    detected(pattern, stream, output)
+                    if repetition >= 0:
+                        seconds[symbols].append(time.perf_counter() - before)
+            few, many = (np.median(seconds[symbols]) for symbols in SYMBOLS)
+            lines.append(
+                f"  p3{strategy} {output:<6}{1e3 * many:>9.1f} ms with {SYMBOLS[1]:,} symbols, "
+                f"{many / few:.2f} of the time with {SYMBOLS[0]}"
+            )
+    return "\n".join(lines)
+
+
+def memory(events: int, seed: int) -> str:
+    """A line an output: the most bytes stored over a tenth of the stream, and over all of it."""
+    stream = stock_ticker(events, seed)
+    lines = []
+    for output in OUTPUTS:
+        pattern = cep.parse(query("p3", "s3", WINDOWS[0]))
+        peaks = [
+            detected(pattern, stream[:length], output).peak_bytes
+            for length in (events // 10, events)
+        ]
+        lines.append(f"  p3s3 W {WINDOWS[0]} {output:<6}{peaks[0]:>12,} and {peaks[1]:,} bytes")
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="The automaton engine against one loop.")
@@ -273,6 +319,8 @@ def main(arguments: Sequence[str]) -> None:
     rows = measure(given.events, given.repetitions, given.seed)
     print(f"sase, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
+    print(partitions(given.events, given.repetitions, given.seed))
+    print(memory(given.events, given.seed))
     print("NOT: runs that end early against filtering; KL: postponing against not")
     print(summary_of_options(measure_options(given.events, given.repetitions, given.seed)))
     if given.out:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from cepbench.adaptation.detector import AdaptiveDetector as AdaptiveDetector
     from cepbench.adaptation.policies import ADAPTATION_POLICIES as ADAPTATION_POLICIES
     from cepbench.adaptation.policies import adaptation_policy as adaptation_policy
+    from cepbench.aggregators.aggregate import aggregate as aggregate
+    from cepbench.aggregators.live import Aggregator as Aggregator
+    from cepbench.aggregators.registry import AGGREGATORS as AGGREGATORS
     from cepbench.app.app import explore as explore
     from cepbench.automata.compilation import automaton as automaton
     from cepbench.automata.model import Automaton as Automaton
@@ -64,7 +67,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ADAPTATION_POLICIES": "cepbench.adaptation.policies",
+    "AGGREGATORS": "cepbench.aggregators.registry",
     "AdaptiveDetector": "cepbench.adaptation.detector",
+    "Aggregator": "cepbench.aggregators.live",
     "Automaton": "cepbench.automata.model",
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
@@ -82,6 +87,7 @@ _HOMES = {
     "UnionPlan": "cepbench.plans.model",
     "adapt": "cepbench.adaptation.adapt",
     "adaptation_policy": "cepbench.adaptation.policies",
+    "aggregate": "cepbench.aggregators.aggregate",
     "automaton": "cepbench.automata.compilation",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",

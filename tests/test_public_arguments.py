@@ -31,6 +31,7 @@ FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspac
 TABLE = pa.Table.from_pandas(FRAME)
 STREAM = cep.EventStream.from_pandas(FRAME, type="kind", time="at")
 PATTERN = cep.parse(TEXT)
+COUNTED = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x) WITHIN 20 units")
 PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
@@ -166,6 +167,21 @@ CALLS: dict[str, Call] = {
     ),
     "Detector.save": Call(lambda path: cep.Detector(PATTERN, PLAN).save(path), {"path": "state"}),
     "Detector.load": Call(cep.Detector.load, {"path": "state.npz"}),
+    "aggregate": Call(
+        cep.aggregate,
+        {"pattern": COUNTED, "stream": STREAM, "method": "two-step", "emit": "trigger",
+         "scope": "window", "at": None, "evaluator": "tree"},
+    ),
+    "Aggregator": Call(
+        cep.Aggregator,
+        {"pattern": COUNTED, "method": None, "emit": "trigger", "scope": "window",
+         "evaluator": None},
+    ),
+    "Aggregator.push": Call(lambda batch: cep.Aggregator(COUNTED).push(batch), {"batch": STREAM}),
+    "Aggregator.value": Call(lambda time: cep.Aggregator(COUNTED).value(time), {"time": 3}),
+    "Aggregator.restore": Call(
+        cep.Aggregator.restore, {"snapshot": cep.Aggregator(COUNTED).snapshot()}
+    ),
     "match_batches": Call(
         iterated(cep.match_batches),
         {**RUN, "rows": 5, "evaluator": None, "options": None, "partial_match_limit": 10,

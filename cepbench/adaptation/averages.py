@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ class Averages:
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern = pattern.expanded
         self._seed = seed
+        self._window = pattern.window.length
         self._names = [variable.name for variable in pattern.variables]
         conditions = conditions_by_pair(pattern) | conditions_by_set(pattern)
         #: The pairs of variables, each with its conditions; those of a Kleene set have several.
@@ -113,7 +114,8 @@ class Averages:
     def current(self) -> Averaged | None:
         """The averages; None before the first round."""
         if self._current is None and self._rounds:
-            self._current = self._averaged(np.sum(self._rounds, axis=0), PAIRS * len(self._rounds))
+            numbers = reduce(np.add, self._rounds)
+            self._current = self._averaged(numbers, PAIRS * len(self._rounds))
         return self._current
 
     def of(self, events: EventStream) -> Averaged:
@@ -172,14 +174,13 @@ class Averages:
                 ],
                 np.int64,
             )
-        window = self._pattern.window.length
         active = draw_candidates(
             _read_only(events.type_codes),
             _read_only(events.timestamps),
             self._types,
             self._relations,
-            window,
-            LONGEST_PAUSE * window,
+            self._window,
+            LONGEST_PAUSE * self._window,
             self._fractions,
             self._counts,
             self._totals,

@@ -174,9 +174,10 @@ class AdaptiveRun:
         """See :meth:`cepbench.evaluators.protocol.Run.push`."""
         size = self._settings.batch_size
         found = []
-        while len(batch):
-            events = batch[: size - self._in_round]
-            batch = batch[len(events) :]
+        begin = 0
+        while begin < len(batch):
+            events = batch[begin : begin + size - self._in_round]
+            begin += len(events)
             self._in_round += len(events)
             self._recent.push(events)
             if self._time is None and self._settings.planned:

@@ -17,6 +17,7 @@ from cepbench.costs.operator_terms import SMALLEST
 from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
 from cepbench.costs.zstream import ZStream, ZStreamRepaired
+from cepbench.costs.zstream_columnar import ZStreamColumnar
 from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.registry import Registry
 
@@ -26,7 +27,15 @@ _F = TypeVar("_F", bound=Callable[..., float])
 COST_MODELS: Registry[CostModel] = Registry(
     "cost model",
     PlanGeneratorError,
-    (Throughput(), Latency(), Comparisons(), ZStream(), ZStreamRepaired()),
+    (
+        Throughput(),
+        Latency(),
+        Comparisons(),
+        ZStream(),
+        ZStreamRepaired(),
+        ZStreamColumnar("zstream-columnar", counts=False),
+        ZStreamColumnar("zstream-columnar-count", counts=True),
+    ),
 )
 
 #: Arguments that user-defined functions take.

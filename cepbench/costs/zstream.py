@@ -170,6 +170,12 @@ class ZStream(CostModel):
         found = sets @ problem.log_filtered + within(terms.log_predicates, sets)
         return np.asarray(found + self.log_order(terms, sets))
 
+    def log_cards(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
+        """ln of the cardinality of sets after the negations that are exact there, shape (m,)."""
+        terms = _terms(problem)
+        applied = self._applied(problem, terms, sets) @ self._survivors(terms)
+        return np.asarray(self.log_base(problem, sets) + applied)
+
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
         """Minus infinity, as leaves are free, without groups formed there or NEG on the only one."""
         costs = np.full(problem.n, -np.inf)
@@ -187,10 +193,7 @@ class ZStream(CostModel):
         whole = left | right
         is_exact = [self._applied(problem, terms, sets) for sets in (left, right, whole)]
         new = is_exact[2] & ~is_exact[0] & ~is_exact[1]
-        cards = [
-            self.log_base(problem, sets) + exact @ self._survivors(terms)
-            for sets, exact in zip((left, right), is_exact, strict=False)
-        ]
+        cards = [self.log_cards(problem, sets) for sets in (left, right)]
         join = self._join(problem, left, right, *cards)
         read, made = join.read, join.made
         parts = []

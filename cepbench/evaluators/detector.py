@@ -377,7 +377,11 @@ class Detector:
             created; ``comparisons``; ``peak_stored``, maximum number of extensible rows;
             ``mean_stored``, rows that coexist within the window, averaged over time (NaN at the
             root, whose rows are matches); ``seconds`` spent in the node (NaN without
-            ``node_times``). With OR also ``branch``.
+            ``node_times``). With OR also ``branch``. Of an automaton one row per edge: ``state``,
+            ``edge``; ``tested`` and ``passed``, runs and events for which it was tested and held;
+            ``time_share``, its share of the tests; ``mean_runs`` and ``peak_runs``, the runs stored
+            in the state, see :func:`cepbench.evaluators.sase.edge_table.edge_counts`. They are NaN
+            without ``node_times``.
 
         Raises
         ------

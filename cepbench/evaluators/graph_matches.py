@@ -25,7 +25,7 @@ from cepbench.patterns.model import Variable
 
 #: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
 #: the operating system once they are dropped, and cost as much again to get as to fill.
-_MEMBERS, _MOST_MEMBERS = 64, 1 << 21
+_MEMBERS, _MOST_MEMBERS = 64, 3 << 20
 
 
 def graph_chunks(
@@ -106,6 +106,17 @@ def written_chunks(
         if written:
             yield columns
         rows = min(2 * rows, LARGEST_CHUNK)
+
+
+def room_for(events: int) -> int:
+    """Matches of a first chunk that has room for half as many events again.
+
+    Parameters
+    ----------
+    events : int
+        In all matches.
+    """
+    return min(max(FIRST_CHUNK, 3 * events // (2 * _MEMBERS)), LARGEST_CHUNK)
 
 
 def graph_values(

@@ -220,7 +220,8 @@ class Evaluator:
     batches : bool
         Whether a stream may be pushed in several batches.
     latency, node_times : bool
-        Whether it measures latencies, and rows and times by node of its plan.
+        Whether it measures latencies, and rows and times by node of its plan, or passes of the edges
+        of its automaton.
     snapshots : bool
         Whether its state can be saved.
     selects_output : bool

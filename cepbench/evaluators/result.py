@@ -43,12 +43,15 @@ class RunCounts:
         Runs that became part of another one.
     runs_per_step : float
         Runs that were looked at, averaged over the events.
+    runs_apart_per_step : float
+        The same had no runs been merged; NaN if not known. With merging it is known if matches are
+        only counted and ``node_times`` are measured.
     peak_runs : int
         Maximum number of runs at a time.
     match_length : float
-        Events of a match, averaged; NaN without matches.
+        Events of a match, averaged; NaN without matches that were listed.
     output_complexity : int
-        Events in all matches: the sum of their lengths.
+        Events in all matches that were listed: the sum of their lengths.
     events_reprocessed : int
         Events read again after backtracking.
     seconds_matching, seconds_construction, seconds_buffer : float
@@ -60,6 +63,7 @@ class RunCounts:
     runs_split: int = 0
     runs_merged: int = 0
     runs_per_step: float = nan
+    runs_apart_per_step: float = nan
     peak_runs: int = 0
     match_length: float = nan
     output_complexity: int = 0
@@ -70,9 +74,12 @@ class RunCounts:
 
     @property
     def merged_percent(self) -> float:
-        """Share of the runs that were merged, in per cent (the paper's Table 3); NaN without runs."""
-        runs = self.runs_started + self.runs_split
-        return 100 * self.runs_merged / runs if runs else nan
+        """Of the runs without merging the share that merging saves, in per cent; NaN if not known.
+
+        At a step, as the paper's Table 3 seems to count it.
+        """
+        apart = self.runs_apart_per_step
+        return 100 * (1 - self.runs_per_step / apart) if apart > 0 else nan
 
     def to_dict(self) -> dict[str, float]:
         """All by name."""

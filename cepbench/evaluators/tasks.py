@@ -122,10 +122,10 @@ def chosen_evaluator(
     alone = evaluator_without_plan(strategy)
     if alone is not None:
         return alone
-    able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
+    able = [e.name for e in EVALUATORS.values() if e.without_plan and strategy in e.strategies]
     raise PlanError(
         "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
-        + (f", and the evaluators {', '.join(able)} run without one" if able else "")
+        + (f", and evaluator= one of {', '.join(able)} needs none" if able else "")
     )
 
 

@@ -26,16 +26,10 @@ from cepbench.figures.rows import log_ticks
 from cepbench.figures.styles import Mark, Style
 from cepbench.figures.vega import alt
 
-MARKS = (
-    Mark("o", "circle"),
-    Mark("s", "square"),
-    Mark("^", "triangle-up"),
-    Mark("D", "diamond"),
-    Mark("v", "triangle-down"),
-)
+MARKS = (Mark("o", "circle"), Mark("s", "square"), Mark("^", "triangle-up"), Mark("D", "diamond"))
 
 #: Colours that are distinct without red or green, dark to light.
-_PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33", "#44AA99")
+_PALETTE = ("#332288", "#CC6677", "#117733", "#DDAA33")
 
 #: Heading and axis of the chart of q-errors.
 _Q_ERRORS = "How far estimated partial matches are off (lower is better)"

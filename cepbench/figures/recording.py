@@ -29,7 +29,7 @@ def record(**what: Any) -> None:
 
 
 def finding(text: str) -> None:
-    """Show a sentence, in Markdown, and record it for the front page; an empty one is neither.
+    """Show a sentence and record it for the front page; an empty one is neither.
 
     Parameters
     ----------
@@ -39,5 +39,5 @@ def finding(text: str) -> None:
     if text:
         from IPython.display import Markdown, display
 
-        display(Markdown(text))
+        display(Markdown(text.replace("*", r"\*")))  # no emphasis: names such as p3*
         record(finding=text)

@@ -134,6 +134,8 @@ _KNOWN = {
     "INNER": ("#DDAA33", 4),
     "NFA": ("#777777", 5),
     "ADAPTIVE": ("#CC3311", 6),
+    "ADAPTIVE-LISTED": ("#117733", 5),
+    "ADAPTIVE-COUNTED": ("#88CCEE", 7),
     "NSEQ": ("#332288", 1),
     "NEG": ("#EE8866", 2),
     # The engines and the queries of [agrawal2008], which stand in different charts.

@@ -31,7 +31,22 @@ OverSet = Callable[[Aggregate], np.ndarray]
 #: Whole numbers up to this are float64 exactly.
 _EXACT = 2.0**53
 
-_ARITHMETIC = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod}
+
+def _modulo(dividend: np.ndarray, divisor: np.ndarray) -> np.ndarray:
+    """``np.fmod``, several times as fast for whole numbers, whose rounded quotient is exact."""
+    if not (_are_whole(dividend) and _are_whole(divisor)):
+        return np.fmod(dividend, divisor)
+    rest: np.ndarray = dividend - np.trunc(dividend / divisor) * divisor
+    return rest
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    return bool((np.trunc(numbers) == numbers).all() and np.abs(numbers).max(initial=0) <= _EXACT)
+
+
+_ARITHMETIC: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": _modulo,
+}  # fmt: skip
 _COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "=": np.equal,
 }  # fmt: skip

@@ -31,8 +31,8 @@ def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
     if isinstance(given, Pattern):
         if given.aggregates and not aggregates:
             raise UnsupportedPatternError(
-                f"AGG {given.aggregates[0]} is not a question about single matches; use "
-                "pattern.without_aggregate()"
+                f"AGG {given.aggregates[0]} is over all matches: cep.aggregate computes it; for the "
+                "matches use pattern.without_aggregate()"
             )
         return given
     raise PatternError(

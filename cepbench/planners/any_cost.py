@@ -145,15 +145,17 @@ def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
     best[np.arange(n), np.arange(n)] = problem.cost.log_leaves(problem, "tree")[order]
     cuts = np.zeros((n, n), dtype=np.int64)
     for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            cut = np.arange(i + 1, j + 1)
-            left, right = before[cut] & ~before[i], before[j + 1] & ~before[cut]
-            joins = problem.cost.log_joins(problem, "tree", left, right)
-            costs = np.logaddexp(np.logaddexp(best[i, cut - 1], best[cut, j]), joins)
-            chosen = int(np.argmin(costs))
-            best[i, j] = costs[chosen]
-            cuts[i, j] = cut[chosen]
+        # All intervals of a length at once: a row each, a column for each cut.
+        first = np.arange(n - length)[:, None]
+        last = first + length
+        cut = first + np.arange(1, length + 1)
+        left, right = before[cut] & ~before[first], before[last + 1] & ~before[cut]
+        joins = problem.cost.log_joins(problem, "tree", left.reshape(-1, n), right.reshape(-1, n))
+        costs = np.logaddexp(best[first, cut - 1], best[cut, last])
+        costs = np.logaddexp(costs, joins.reshape(cut.shape))
+        chosen = np.argmin(costs, axis=1)[:, None]
+        best[first, last] = np.take_along_axis(costs, chosen, 1)
+        cuts[first, last] = np.take_along_axis(cut, chosen, 1)
     return cuts
 
 

@@ -55,13 +55,13 @@ class NumericReader:
                 self._last = column.values, np.array([*map(self.code, column.values), np.nan])
             return self._last[1][column.codes[rows]]
         picked = column[rows]
-        if picked.dtype == np.int64 and len(picked):
-            large = np.flatnonzero((picked > _EXACT) | (picked < -_EXACT))
-            if len(large):
-                row = int(np.arange(len(stream))[rows][large[0]])
-                raise StreamError(
-                    f"row {row}: {name!r} is {picked[large[0]]}, too large to compare exactly as a "
-                    "float; convert it to a text, or subtract a common origin",
-                    row=row,
-                )
+        is_integer = picked.dtype == np.int64 and len(picked)
+        if is_integer and (picked.max() > _EXACT or picked.min() < -_EXACT):
+            large = np.flatnonzero((picked > _EXACT) | (picked < -_EXACT))[0]
+            row = int(np.arange(len(stream))[rows][large])
+            raise StreamError(
+                f"row {row}: {name!r} is {picked[large]}, too large to compare exactly as a "
+                "float; convert it to a text, or subtract a common origin",
+                row=row,
+            )
         return picked.astype(np.float64, copy=False)

@@ -21,7 +21,7 @@ import pyarrow.dataset as arrow_dataset
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
-from cepbench.costs.models import UserCost, cost_from
+from cepbench.costs.models import COST_MODELS, UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
 from cepbench.errors import (
     AdaptationError,
@@ -261,11 +261,14 @@ def _run_by_name(check: Callable[[Mapping[str, Any]], object], of: str, example:
 
 
 def _check_policy(table: Mapping[str, Any]) -> None:
-    check_keys(table, ("policy", "generator", "threshold", "gain"))
+    check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
     # Workers know no user-defined ones.
     builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
     choice(table.get("policy"), "policy", builtin, AdaptationError)
     find_generator(table.get("generator", GENERATOR))
+    if "cost" in table:
+        costs = [each.name for each in COST_MODELS.values() if each.is_builtin]
+        choice(table["cost"], "cost", costs, PlanGeneratorError)
     for name in table.keys() & {"threshold", "gain"}:
         number(table[name], name, AdaptationError, least=0.0)
 

@@ -65,7 +65,7 @@ class Grid:
     cost : str or CostModel
         The cost that plans minimize, see :func:`cepbench.planners.generate.plan`.
     policies : mapping of str to mapping
-        Adaptive runs by name: ``policy``, ``generator``, ``threshold`` and ``gain`` as
+        Adaptive runs by name: ``policy``, ``generator``, ``cost``, ``threshold`` and ``gain`` as
         :func:`cepbench.adapt` takes them.
     batch_size : int
         Events of a push, and of a round of adaptive runs; 0 for the whole stream, and rounds of the

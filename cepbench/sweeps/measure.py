@@ -339,7 +339,7 @@ def evaluated(
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
         adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
-        detector: Detector = AdaptiveDetector(pattern, **policy, **how, **adaptive)
+        detector: Detector = AdaptiveDetector(pattern, **how, **{**adaptive, **policy})
     elif grid.batch_size or cell.output == "arrow":
         size = grid.batch_size or BATCH_EVENTS
         detector = Detector(pattern, plan, **how)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
+from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.sase import run as automata
+from cepbench.evaluators.sase.counting import CountingEngine
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.sase_backtrack import BacktrackEngine
 from cepbench.evaluators.sase.sase_basic import BasicEngine
@@ -24,7 +26,7 @@ def compile_kernels() -> None:
     """
     for engine in (joins, instances, zstream, stack_nfa):
         engine.warm_up()
-    for of_automata in (SaseEngine, BasicEngine, BacktrackEngine):
+    for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
         automata.warm_up(of_automata)
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
@@ -32,6 +34,13 @@ def compile_kernels() -> None:
     # Numbers that lie too far apart for floats are added up by a kernel of their own.
     many_sets = parse("PATTERN AND(A a, KL(B b), KL(C c)) WITHIN 1 units")
     plan(many_sets, Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3}), "DP-B")
+
+
+def _with_digits(task: BranchTask) -> CountingEngine:
+    """An engine that counts as if the numbers had become large."""
+    engine = CountingEngine(task)
+    engine.widen()
+    return engine
 
 
 if __name__ == "__main__":

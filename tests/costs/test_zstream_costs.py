@@ -128,6 +128,30 @@ def test_groups(structure: str, where: str, cost: str, rows: list[tuple[float, .
     assert {*found["variables"].iloc[-1]} == {*cep.parse(pattern).names}
 
 
+@pytest.mark.parametrize(
+    ("placed", "rows"),
+    [
+        (None, [("KSEQ", 750, 750), ("SEQ", 1875, 1875)]),
+        (("a", "c"), [("KSEQ", 750, 750), ("SEQ", 1875, 1875)]),
+        (("a", "c", "d"), [("SEQ", 150, 150), ("SEQ", 375, 375), ("KSEQ", 1875, 1875)]),
+    ],
+)
+def test_where_a_plan_forms_a_group(placed: Any, rows: list[tuple[str, float, float]]) -> None:
+    """Each group is read again by the join above, unless it is formed on top: 20 / 4 for each record."""
+    pattern = "PATTERN SEQ(A a, GROUP(B b, +), C c, D d) WITHIN 10 units"
+    statistics = cep.Statistics(cardinalities={**CARDINALITIES, "d": 5.0})
+    plan = cep.TreePlan((("a", "c"), "d"), {"b": placed} if placed else {})
+    found = cep.plan_cost(pattern, plan, statistics, cost="zstream")
+    parts = found[["operator", "input_cost", "output_cost"]].itertuples(index=False, name=None)
+    assert list(parts) == [
+        (name, pytest.approx(read), pytest.approx(made)) for name, read, made in rows
+    ]
+    explained = cep.explain(pattern, plan, statistics, cost="zstream").nodes
+    assert explained["cost"].sum() == pytest.approx(found["cost"].sum())
+    best = cep.plan(pattern, statistics, "ZSTREAM", cost="zstream")
+    assert dict(best.placements) == {"b": ("a", "c", "d")}
+
+
 def test_negation_beside_a_group() -> None:
     pattern = "PATTERN SEQ(A a, GROUP(B b, +), NOT(D d), C c) WITHIN 10 units"
     statistics = cep.Statistics(cardinalities={**CARDINALITIES, "d": 5.0})

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cepbench.patterns.model import Kind, MatchAggregate, Pattern
+from tests.naive.automaton import automaton_matches
 from tests.naive.matcher import naive_matches
 from tests.naive.values import Event, clause_true, in_window, missing
 
@@ -96,7 +97,12 @@ def _matches(pattern: Pattern, events: pd.DataFrame) -> Iterator[Match]:
     """All matches but those without a group."""
     rows = events.to_dict("records")
     plain = pattern.without_aggregate()
-    for found in naive_matches(plain, events):
+    listed = (
+        {found for _, found in automaton_matches(plain, events)}
+        if pattern.strategy.name == "next"
+        else naive_matches(plain, events)
+    )
+    for found in listed:
         bound: dict[str, list[int]] = {}
         for variable, value in zip(plain.positive, found, strict=True):
             if value is not None:
@@ -167,8 +173,8 @@ def _value(aggregate: MatchAggregate, matches: Sequence[Match], rows: list[Event
     return _total(aggregate.function, map(Fraction, values)) if values else None
 
 
-def _total(function: str, given: Iterable[Fraction]) -> Fraction:
+def _total(function: str, given: Iterable[Fraction]) -> Fraction | float:
     values = list(given)
     if function == "AVG":
-        return sum(values, Fraction(0)) / len(values)
+        return float(sum(values, Fraction(0)) / len(values))
     return {"SUM": sum, "MIN": min, "MAX": max}[function](values)  # type: ignore[return-value]

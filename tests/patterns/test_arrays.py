@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.patterns.arrays import clause_holds, over_ranges
-from cepbench.patterns.model import Attribute
+from cepbench.patterns.arrays import clause_holds, expression_values, over_ranges
+from cepbench.patterns.model import Arithmetic, Attribute, Constant
 from cepbench.patterns.parse import parse
 
 COLUMNS = {
@@ -71,3 +71,18 @@ def test_aggregates_of_ranges(data: st.DataObject) -> None:
                 expected = np.nan if not its or np.isnan(its).any() else one(its)
                 np.testing.assert_allclose(value, expected, rtol=1e-15)
         assert over_ranges("count", values, begin, sizes).tolist() == sizes.tolist()
+
+
+@given(
+    dividends=st.lists(
+        st.one_of(st.integers(-(2**53), 2**53).map(float), st.floats()), min_size=1, max_size=4
+    ),
+    divisor=st.one_of(st.integers(-9, 9).map(float), st.integers(1, 2**53).map(float), st.floats()),
+)
+def test_modulo_has_the_sign_of_the_dividend_and_is_exact(
+    dividends: list[float], divisor: float
+) -> None:
+    modulo = Arithmetic("%", Attribute("a", "x"), Constant(divisor))
+    found = expression_values(modulo, lambda _: np.array(dividends), lambda _: 0.0)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, np.fmod(dividends, divisor))

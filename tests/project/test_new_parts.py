@@ -59,7 +59,7 @@ PARTS = {
         COST,
         "from cepbench.costs.problem import",
         "from cepbench.costs.right_heavy import RightHeavy\n",
-        ("ZStreamRepaired())", "ZStreamRepaired(), RightHeavy())"),
+        ("        ZStreamRepaired(),\n", "        ZStreamRepaired(),\n        RightHeavy(),\n"),
     ),
 }  # fmt: skip
 SCRIPT = """

@@ -546,7 +546,7 @@ def test_policies_and_plans_batch_by_batch(stream: EventStream) -> None:
         generators=["ZSTREAM"],
         policies={
             "follows": {"policy": "threshold", "threshold": 0.0, "gain": 0.0},
-            "stays": {"policy": "static"},
+            "stays": {"policy": "static", "cost": "zstream-columnar"},
         },
         batch_size=1_000,
         repetitions=2,

@@ -309,6 +309,7 @@ def test_mistakes_in_plans(tmp_path: Path, plan: str, message: str) -> None:
         ('generator = "DP-B"', "policy 'p': policy is one of"),
         ('policy = "bound"\ngenerator = "D"', "policy 'p': no plan generator 'D'"),
         ('policy = "bound"\ngain = -1', "policy 'p': gain must be at least 0"),
+        ('policy = "bound"\ncost = "time"', "policy 'p': cost is one of throughput"),
         ('policy = "bound"\nevery = 3', "unknown key 'every'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +15,10 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
-from cepbench.evaluators.sase.layout import automaton_layout
+from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
-from cepbench.kernels.sase import tables
+from cepbench.kernels.sase import profile, tables
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.streams.event_stream import EventStream
 
@@ -39,6 +40,8 @@ class AutomatonEngine(Engine):
         Whether matches are counted by start.
     returned : sequence of Column
         The columns of V that are their values, if they are reported.
+    layout : AutomatonLayout, optional
+        By default that of the automaton.
 
     Attributes
     ----------
@@ -46,19 +49,27 @@ class AutomatonEngine(Engine):
         Time of moves, of the construction of matches, and of updates of the buffer.
     tallies : ndarray of int64
         See :mod:`cepbench.kernels.sase.tables`.
+    profile : ndarray of float64
+        See :mod:`cepbench.kernels.sase.profile`; NaN where nothing is counted.
     events : int
     constructed, written : int
         Matches constructed, and events in all of them.
     """
 
     tallies: np.ndarray
+    profile: np.ndarray
 
     def __init__(
-        self, task: BranchTask, *, by_start: bool, returned: Sequence[VectorColumn] = ()
+        self,
+        task: BranchTask,
+        *,
+        by_start: bool,
+        returned: Sequence[VectorColumn] = (),
+        layout: AutomatonLayout | None = None,
     ) -> None:
         super().__init__(task)
         (automaton,) = task.trees
-        self.layout = automaton_layout(
+        self.layout = layout or automaton_layout(
             automaton,
             task.reader.code,
             counts=by_start,
@@ -68,6 +79,8 @@ class AutomatonEngine(Engine):
         #: Timestamps of the events in the window, and the position of the first of them.
         self._times = np.empty(0, np.int64)
         self._first = 0
+        #: No event after the round has an earlier timestamp.
+        self._until = 0
         self._peaks = np.zeros(counts.PEAKS, np.int64)
         self._chunks: list[list[Column]] = []
         self.seconds = np.zeros(3)
@@ -92,8 +105,14 @@ class AutomatonEngine(Engine):
                 self._first = position
             self._times = np.concatenate((self._times, part.timestamps))
             self.events += len(part)
+            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
+            self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
-                self._round(self._events(part, position))
+                events = self._events(part, position)
+                # Those stored since the last batch are there until the first row.
+                until = int(events.rows[0]) if len(events.rows) else len(part)
+                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                self._round(events)
             old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
             self._check_limit(self._live())
@@ -116,8 +135,21 @@ class AutomatonEngine(Engine):
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         """Replace the state between rounds."""
 
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN if not known."""
+        return math.nan
+
+    def _counted(self) -> int:
+        """The number of matches since the last batch."""
+        number = int(self.tallies[tables.FOUND])
+        self.tallies[tables.FOUND] = 0
+        return number
+
     def _found(self) -> Found:
         """The matches since the last batch."""
+        if not self.task.reports:
+            return Found(self._counted(), (None,))
         found = no_matches(self.layout.variables)
         if self._chunks:
             found, self._chunks = BranchMatches(found.names, self._chunks), []
@@ -149,7 +181,7 @@ class AutomatonEngine(Engine):
             for clause in passing.clauses:
                 held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
             flags[rows] |= passing.flag * held
-        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags)
+        chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
         its: Rows = whole if len(chosen) == len(part) else chosen
         values = np.empty((len(self.layout.columns), len(part)))
         for column, expression in enumerate(self.layout.columns):
@@ -221,7 +253,13 @@ class AutomatonEngine(Engine):
         """The state as plain arrays."""
         arrays = {name: array.copy() for name, array in self._arrays().items()}
         window = np.append(self._first, self._times)
-        return {**arrays, "window": window, "peaks": self._peaks.copy()}
+        return {
+            **arrays,
+            "window": window,
+            "peaks": self._peaks.copy(),
+            "done": np.array([self.events, self.constructed, self.written]),
+            "seconds": self.seconds.copy(),
+        }
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.
@@ -237,6 +275,9 @@ class AutomatonEngine(Engine):
             return stored_array(snapshot, name, like, np.shape(snapshot.get(name, like)))
 
         self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
+        self.seconds = stored_array(snapshot, "seconds", self.seconds, self.seconds.shape)
+        totals = stored_array(snapshot, "done", self._peaks, (3,)).tolist()
+        self.events, self.constructed, self.written = totals
         window = stored("window", self._times)
         self._first, self._times = int(window[0]), window[1:]
         self._set({name: stored(name, like) for name, like in self._arrays().items()})

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from cepbench.evaluators.graph_matches import graph_chunks
+from cepbench.evaluators.graph_matches import graph_chunks, room_for
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.returning import returned_columns, returned_rows
+from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
+from cepbench.kernels.sase.profile import APART
 from cepbench.kernels.sase.room import empty_state, roomier
 from cepbench.patterns.model import Returned
 
@@ -46,8 +49,10 @@ class SaseEngine(AutomatonEngine):
             returned=returned_columns(self._automaton, returns or ()) or (),
         )
         self._values: list[tuple[np.ndarray, np.ndarray]] = []
-        self._state = empty_state(self.layout.plan, self.layout.width)
+        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
         self._compresses = compresses
+        #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
+        self._room = FIRST_CHUNK
         self._graphs: list[RootedGraph] = []
         self.seconds[2] = np.nan
 
@@ -56,9 +61,23 @@ class SaseEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self._state.tallies
 
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._state.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN unless histories are counted."""
+        known = self.task.watched and not self.task.reports
+        return float(self.profile[:, APART].sum()) if known else math.nan
+
+    def _counted(self) -> int:
+        limbs = self._state.found.tolist()
+        self._state.found[:] = 0
+        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+
     def _found(self) -> Found:
-        if not self.task.reports:
-            return Found(self._count(), (None,))
         if self._returns is not None:
             roots = np.concatenate([np.empty((2, 0), np.int64), *(r for r, _ in self._values)], 1)
             width = len(self.layout.plan.returned)
@@ -70,12 +89,6 @@ class SaseEngine(AutomatonEngine):
             graphs, self._graphs = self._graphs, []
             return Found.of_graphs([(0, graph) for graph in graphs])
         return super()._found()
-
-    def _count(self) -> int:
-        """The number of matches since it was asked for."""
-        limbs = self._state.found.tolist()
-        self._state.found[:] = 0
-        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
 
     def _round(self, events: tables.Events) -> None:
         plan = self.layout.plan
@@ -102,7 +115,7 @@ class SaseEngine(AutomatonEngine):
         if self._returns is not None:
             roots = state.roots[:, :number].copy()
             # The largest number may have more limbs.
-            self.check_matches(max(int(roots[0].max()), self._count() // int(number)), 1)
+            self.check_matches(max(int(roots[0].max()), self._counted() // int(number)), 1)
             self._values.append((roots, state.values[:, :number].copy()))
             state.counters[tables.ROOTS] = 0
             return
@@ -112,7 +125,9 @@ class SaseEngine(AutomatonEngine):
         if self._compresses:
             self._graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
         else:
-            self._keep(graph_chunks(state.graph, roots, earliest, self.layout.variables), number)
+            before, variables = self.written, self.layout.variables
+            self._keep(graph_chunks(state.graph, roots, earliest, variables, self._room), number)
+            self._room = room_for(self.written - before)
         state.counters[tables.ROOTS] = 0
 
     def _live(self) -> int:

@@ -41,7 +41,7 @@ _FURTHER = {
 }  # fmt: skip
 
 #: Edges that an event may pass by itself, one bit each.
-_MOST_FLAGS = 62
+MOST_FLAGS = 62
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,9 @@ class _Compilation:
                 passing.append(Passing(edge.formula.type, alone, int(bits[place])))
             if edge.writes:
                 updates[place] = self._updates(edge)
-        if len(passing) > _MOST_FLAGS:
+        if len(passing) > MOST_FLAGS:
             raise UnsupportedPatternError(
-                f"the pattern has more than {_MOST_FLAGS} edges that events must pass; use fewer items, "
+                f"the pattern has more than {MOST_FLAGS} edges that events must pass; use fewer items, "
                 "or evaluate with lazy-nfa or tree"
             )
         is_loop = [state.kind in ("loop", "blocked") for state in states]
@@ -202,7 +202,8 @@ class _Compilation:
             update_spans=_spans(updates),
             updates=np.array([u for its in updates for u in its], np.int64).reshape(-1, 3),
             masked_spans=np.append(0, np.cumsum(masks.sum(axis=1))),
-            masked=np.nonzero(masks)[1],
+            # A copy, since nonzero gives columns, for which kernels would be compiled again.
+            masked=np.nonzero(masks)[1].copy(),
             keys=np.array([self._column(Attribute("", key)) for key in self.keys], np.int64),
             window=pattern.window.length,
             ignores=name == "any",

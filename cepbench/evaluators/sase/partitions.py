@@ -31,6 +31,9 @@ class Partitions:
 
         An event with a missing value is in a partition of its own.
         """
+        if not len(self._columns):
+            self._keys = np.empty((1, 0))
+            return np.zeros(len(events.rows), np.int64), np.zeros(len(self.held), np.int64), 1
         keys = np.concatenate((self.held, events.values[self._columns][:, events.rows].T))
         numbers = np.zeros(len(keys), np.int64)
         for column in keys.T:

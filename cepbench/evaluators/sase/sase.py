@@ -3,7 +3,8 @@
 The runs of an automaton that are in one state, and whose values V agree on all columns that are read
 from there on, become one run with the youngest start of theirs. Their histories are a graph of
 matches, from which those that have not expired are enumerated when the run accepts; if matches are
-only counted, they are numbers of histories by start. A run ends at an event that a NOT between two
+only counted, they are numbers of histories by start; under ``any`` often no run is needed, see
+:mod:`cepbench.evaluators.sase.counting`. A run ends at an event that a NOT between two
 items forbids, see :func:`cepbench.automata.negation.with_negation`.
 
 Differs from the paper: the graph has no versions, see :mod:`cepbench.kernels.match_graph.graph`. The
@@ -13,7 +14,7 @@ Conditions on an event alone are tested for a batch at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cepbench.arguments import choice, flag
@@ -21,12 +22,21 @@ from cepbench.automata.model import Automaton
 from cepbench.automata.negation import with_negation
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.union import Union
 from cepbench.evaluators.protocol import Option, Task
+from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.counting import CountingEngine, count_layout
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.postponing import PostponingEngine, check_postponable
 from cepbench.evaluators.sase.returning import returned_columns
-from cepbench.evaluators.sase.run import AutomatonRun, automata_of, evaluator_of_automata
+from cepbench.evaluators.sase.run import (
+    AutomatonRun,
+    automata_of,
+    evaluator_of_automata,
+    warm_up,
+)
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
@@ -49,6 +59,8 @@ class SaseRun(AutomatonRun):
         # Of a whole stream, values are computed along the graph, too.
         self._compresses = (graphs and task.output == "compressed") or (values and task.whole)
         self._returns = False
+        filters = task.options["negation"] == "filter" and bool(task.pattern.negated)
+        self._without_runs = not (filters or task.options["postpone"])
         engine: type[SaseEngine] = SaseEngine
         how: dict[str, Any] = {"compresses": self._compresses}
         if task.options["postpone"]:
@@ -58,6 +70,18 @@ class SaseRun(AutomatonRun):
             self._returns = True
             how = {"returns": task.values}
         super().__init__(task, engine, automata, **how)
+
+    def _engine(
+        self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
+    ) -> Engine | GroupEngine:
+        """Matches are counted without runs where these differ in their start only."""
+        needs_runs = task.reports or task.watched or not self._without_runs
+        layout = None if needs_runs else count_layout(task)
+        if layout is None:
+            return super()._engine(engine, task)
+        warm_up(CountingEngine)
+        self._of_automata.append(CountingEngine(task, layout))
+        return self._of_automata[-1]
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
         if self._returns:

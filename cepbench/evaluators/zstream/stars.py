@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations
 
 from cepbench.evaluators.zstream.bounds import Bound, Comparison
-
-#: Satellites of a star, at most.
-MOST_SATELLITES = 2
+from cepbench.patterns.stars import stars_of
 
 
 @dataclass(frozen=True)
@@ -81,13 +78,10 @@ class Stars:
 
     def is_possible(self) -> bool:
         """Whether all nodes are stars."""
-        return all(any(self._pairs(node)) for node in self.nodes)
+        return all(map(self._given, self.nodes))
 
     def cheapest(self, sizes: Sequence[int], share: float) -> list[tuple[Star, ...]]:
-        """The stars that count each node.
-
-        That of the root counts its records. Those of another node have one centre; besides, they add
-        up the times from it to each end of its records that is another event, as their spoke.
+        """The stars that count each node, see :func:`cepbench.patterns.stars.stars_of`.
 
         Parameters
         ----------
@@ -101,30 +95,13 @@ class Stars:
             # In the order of magnitude of what is done for an event, and for a pair of them.
             return sum(sizes[z] * (10 + share * sizes[a]) for z, a in pairs)
 
-        chosen = []
-        for node in self.nodes:
-            given = [[pair] for pair in self._pairs(node)]
-            if node != self.nodes[-1]:
-                by_centre: dict[int, list[tuple[int, int]]] = {}
-                for centre, spoke in self._pairs(node):
-                    if spoke in (node[0], node[-1]):
-                        by_centre.setdefault(centre, []).append((centre, spoke))
-                given = list(by_centre.values())
-            chosen.append(tuple(self._star(node, *pair) for pair in min(given, key=cost)))
-        return chosen
+        return [
+            tuple(self._star(node, *pair) for pair in min(self._given(node), key=cost))
+            for node in self.nodes
+        ]
 
-    def _pairs(self, node: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-        """The centres and spokes of all stars that a node is."""
-        tested = [pair for pair in self.comparisons if {*pair} <= {*node}]
-        for both in permutations(node, 2):
-            if (
-                len(node) - 2 <= MOST_SATELLITES
-                and all(both[0] in pair for pair in tested)
-                # Satellites are ordered, and in one window, by what they have with both.
-                and not {node[0], node[-1]}.isdisjoint(both)
-                and not any({*both}.isdisjoint(pair) for pair in pairwise(node))
-            ):
-                yield both
+    def _given(self, node: tuple[int, ...]) -> Sequence[Sequence[tuple[int, int]]]:
+        return stars_of(node, frozenset(self.comparisons), is_root=node == self.nodes[-1])
 
     def _star(self, node: tuple[int, ...], centre: int, spoke: int) -> Star:
         others = [leaf for leaf in node if leaf not in (centre, spoke)]

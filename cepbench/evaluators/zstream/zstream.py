@@ -12,7 +12,8 @@ the final events not yet assembled, and every class that may come last is final.
 the times of its positive event, of which there is one record, and the negating event is only a
 bound on rows of the other neighbour. KSEQ drops the records of its node that have no group with all
 conditions on it (section 4.4.5, whose Algorithm 4 our text has lost); no record carries groups, which are
-formed again for each match. Records are row numbers; conditions are tested once for each
+formed again for each match. A disjunction inside a tree (section 4.4.4) is a plan for each branch, so that
+joins that branches have in common are made for each. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
 then listed at once, as positions; if they are only counted and all conditions mention one variable, no
 record is made at all. A round that would make many records is cut in two.

@@ -15,6 +15,14 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import NONE, add_event, room
 from cepbench.kernels.sase import partitions, starts
 from cepbench.kernels.sase.conditions import holds, update
+from cepbench.kernels.sase.profile import (
+    LEFT,
+    SELECTED,
+    elapse,
+    note,
+    note_asked,
+    note_read,
+)
 from cepbench.kernels.sase.runs import (
     chain,
     copied,
@@ -107,7 +115,7 @@ def advance(plan, state, events):
                 runs[run, WAITS] = 0
                 if runs[run, STATE] >= 0:
                     unlink(state, run, plan)
-                    settle_apart(state, run, plan, False, earliest)
+                    settle_apart(state, run, plan, runs[run, LAST] == now, earliest)
             partition = partitions.find(plan, state, events, row)
             phase = STARTS
             if partition >= 0:
@@ -140,6 +148,7 @@ def advance(plan, state, events):
             if not _has_room(plan, state, partition):
                 return _interrupted(progress, at, phase, partition, at_state, run, pending)
             _start(row, partition, tied, plan, state, events)
+        elapse(state.profile, rows, at, times)
         phase = ARRIVES
         at += 1
     return not _interrupted(progress, np.int64(0), ARRIVES, partition, at_state, run, pending)
@@ -188,6 +197,7 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
         free(state, run, plan)
         return pending
     state.tallies[VISITED] += 1
+    note_read(run, at_state, plan, state, now - plan.window)
     if runs[run, DOOMED] < now:
         return _forbid(run, at_state, pending, plan, state)
     pending = _move(run, at_state, row, pending, plan, state, events)
@@ -214,7 +224,8 @@ def _move(run, at_state, row, pending, plan, state, events):
             and runs[run, LAST] < now
             and holds(edge + BEGIN, row, vector, plan, state, events)
         ):
-            _begin(run, at_state, row, plan.ignores, plan, state, events)
+            note(state.profile, at_state, SELECTED)
+            _begin(run, at_state, row, plan, state, events)
         elif plan.dies:
             free(state, run, plan)
         return pending
@@ -226,8 +237,10 @@ def _move(run, at_state, row, pending, plan, state, events):
         and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
         and holds(edge + PROCEED, row, vector, plan, state, events)
     ):
-        _begin(run, after, row, True, plan, state, events)
+        note(state.profile, at_state, LEFT)
+        _begin(run, after, row, plan, state, events)
     if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
+        note(state.profile, at_state, SELECTED)
         pending = _take(run, at_state, row, pending, plan, state, events)
     elif plan.dies:
         free(state, run, plan)
@@ -284,8 +297,10 @@ def _begun(run, at_state, row, tied, plan, state, events):
             free(state, run, plan)
         else:
             state.tallies[VISITED] += 1
+            note_read(run, at_state, plan, state, earliest)
             if runs[run, LAST] < now and holds(edge, row, vectors[run], plan, state, events):
                 state.tallies[SPLIT] += 1
+                note(state.profile, at_state, SELECTED)
                 waits = False
                 if union < 0:
                     union, waits = equivalent(
@@ -325,9 +340,7 @@ def _take(run, at_state, row, pending, plan, state, events):
         runs[run, NODE] = add_event(
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
         )
-    if plan.accepts[at_state] and holds(
-        edge + PROCEED, row, state.vectors[run], plan, state, events
-    ):
+    if _completes(at_state, row, state.vectors[run], plan, state, events):
         _accept(run, state.vectors[run], runs[run, NODE], row, plan, state, events)
     if plan.ignores:
         runs[run, NEXT] = pending
@@ -340,8 +353,20 @@ def _take(run, at_state, row, pending, plan, state, events):
 
 
 @njit_in_place
-def _begin(run, at_state, row, stays, plan, state, events):
+def _completes(at_state, row, vector, plan, state, events):
+    """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
+    if not plan.accepts[at_state]:
+        return False
+    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, state, events)
+    note_asked(state.profile, at_state, complete)
+    return complete
+
+
+@njit_in_place
+def _begin(run, at_state, row, plan, state, events):
     """Begin an item with an event, by the run itself or by a copy of it."""
+    # Not a parameter, since for a constant the kernels would be compiled again.
+    stays = plan.ignores or state.runs[run, STATE] != at_state
     node = NONE
     if not plan.counts:
         node = add_event(
@@ -365,7 +390,7 @@ def _enter(run, at_state, row, stays, node, plan, state, events):
     for column in range(vectors.shape[1]):
         scratch[column] = vectors[run, column]
     update(EDGES * at_state + BEGIN, row, scratch, plan, events)
-    if plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events):
+    if _completes(target, row, scratch, plan, state, events):
         _accept(run, scratch, node, row, plan, state, events)
     tied = row + 1 == len(events.times) or events.times[row + 1] == now
     earliest = now - plan.window
@@ -399,9 +424,7 @@ def _start(row, partition, tied, plan, state, events):
     node = NONE
     if not plan.counts:
         node = add_event(state.graph, events.first + row, plan.items[0], NONE)
-    if target == plan.states or (
-        plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events)
-    ):
+    if target == plan.states or _completes(target, row, scratch, plan, state, events):
         state.found[0] += plan.counts
         if plan.reports:
             _report(np.int64(1) if plan.counts else node, scratch, row, plan, state, events)

@@ -208,7 +208,7 @@ def table_of(
     Parameters
     ----------
     runs : DataFrame
-        As :func:`figure_runs` returns it.
+        As :func:`figure_runs` returns it. A single series is not named.
     *metrics : str
     printed : mapping of str to mapping
         Metric → series → the paper's numbers, a setting each; they stand below those measured.
@@ -219,9 +219,10 @@ def table_of(
     for metric in metrics:
         words = _WORDS.get(metric, metric.replace("_", " "))
         for name in series:
-            rows[f"{words}, {name}"] = cells[metric].median().loc[name].reindex(settings).to_numpy()
+            label = f"{words}, {name}" if len(series) > 1 else words
+            rows[label] = cells[metric].median().loc[name].reindex(settings).to_numpy()
             if name in printed.get(metric, {}):
-                rows[f"{words}, {name}, in the paper"] = printed[metric][name]
+                rows[f"{label}, in the paper"] = printed[metric][name]
     return pd.DataFrame.from_dict(rows, orient="index", columns=settings).style.format(number)
 
 
@@ -276,8 +277,7 @@ def compared(runs: pd.DataFrame, over: str, under: str) -> str:
 
     def span(row: str) -> str:
         ratios = its.T[row].sort_values()
-        ends = [(ratios.iloc[k], ratios.index[k].replace("*", r"\*")) for k in (0, -1)]
-        return " and ".join(f"{ratio:.3g} ({setting})" for ratio, setting in ends)
+        return " and ".join(f"{ratios.iloc[k]:.3g} ({ratios.index[k]})" for k in (0, -1))
 
     return (
         f"{over.capitalize()} has between {span('all')} times the throughput of {under}; in matching "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cepbench.studies.mei2009.runs import MAKING
 from cepbench.sweeps.cells import OK
 
 #: The plan that follows by the paper's policy.
@@ -39,8 +40,9 @@ def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a run and round: ``repetition``, ``evaluator``, ``generator`` (name of the plan or of
-        the adaptive run), ``segment``, ``round`` (from 1), ``events``, ``seconds``.
+        One row a run and round: ``repetition``, ``evaluator`` (with :data:`MAKING` if it makes
+        matches), ``generator`` (name of the plan or of the adaptive run), ``segment``, ``round`` (from
+        1), ``events``, ``seconds``.
     """
     parts = []
     for row in _finished(results):
@@ -86,7 +88,9 @@ def switches_of(results: pd.DataFrame) -> pd.DataFrame:
 def _finished(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The rows of finished runs, with their details."""
     for row in results[results["status"] == OK].to_dict("records"):
-        yield {str(name): value for name, value in row.items()} | json.loads(row["details"])
+        making = "" if row["output"] == "count" else MAKING
+        named = {"evaluator": row["evaluator"] + making}
+        yield {str(name): value for name, value in row.items()} | named | json.loads(row["details"])
 
 
 def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:

@@ -144,11 +144,6 @@ def test_numbers_of_tables_are_whole_from_a_hundred_on() -> None:
     assert [number(value) for value in values] == ["31,244", "100", "99.9", "0.00665", "–"]
 
 
-def test_asterisks_of_queries_are_no_emphasis() -> None:
-    figure = figure_runs(runs_of(results(sizes=(500,))).assign(query="p3*s3"), "query", "engine")
-    assert r"(p3\*s3)" in compared(figure, "basic", "backtrack")
-
-
 def test_printed_tables_have_a_number_for_each_setting() -> None:
     for tables, settings in ((TABLE_2, 6), (TABLE_3, 4)):
         assert {len(row) for rows in tables.values() for row in rows.values()} == {settings}

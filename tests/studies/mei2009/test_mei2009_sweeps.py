@@ -98,6 +98,17 @@ def test_plans_are_over_the_variables_of_the_query(notebook: str) -> None:
             assert dict(plan.placements) == {"n": ("c",) if name == "NSEQ" else ("a", "c")}
 
 
+def test_both_sweeps_of_figure_14_run_the_same_plans_on_the_same_stream() -> None:
+    for profile in STUDY.profiles:
+        paper, beyond = (
+            read_sweep(f"{STUDY.key}/{name}", profile=profile)
+            for name in ("drift", "drift_columnar")
+        )
+        assert paper.data == beyond.data
+        assert paper.config("data").plans == beyond.config("data").plans
+        assert paper.config("data").batch_size == beyond.config("data").batch_size
+
+
 def test_the_study_has_claims_about_every_figure_and_table() -> None:
     found = claims(STUDY)
     assert len(found) >= 25

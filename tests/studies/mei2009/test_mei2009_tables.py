@@ -232,7 +232,7 @@ def test_rounds_and_switches_are_read_from_the_runs_of_the_sweep() -> None:
     failed = results.head(1).assign(status=REFUSED, details=None)
     results = pd.concat([results, failed])
     rounds, switches = rounds_of(results), switches_of(results)
-    assert len(rounds) == 2 * 7 * 6 and set(rounds["repetition"]) == {0, 1}
+    assert len(rounds) == 2 * 8 * 6 and set(rounds["repetition"]) == {0, 1}
     assert set(switches["generator"]) <= {ADAPTIVE, "bound", "clairvoyant"}
     assert len(switches) and (switches["position"] > 0).all()
     runs = runs_by(rounds, "segment")
@@ -243,3 +243,5 @@ def test_rounds_and_switches_are_read_from_the_runs_of_the_sweep() -> None:
     speeds = own["events"] / own["seconds"]
     assert list(own["events_per_second"]) == pytest.approx(list(speeds))
     assert runs_by(rounds, "round")["pattern_set"].nunique() == 6
+    both = pd.concat([results, results.assign(output="arrow")])
+    assert list(rounds_of(both)["evaluator"].unique()) == ["zstream", "zstream, making matches"]

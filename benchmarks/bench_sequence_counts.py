@@ -1,0 +1,105 @@
+"""Counting without runs: ``python benchmarks/bench_sequence_counts.py [--out rows.parquet]``.
+
+SEQ(s3, s6, s9) on a stream of ten symbols, counted by ``sase`` and by ``tree``, with a condition between
+its first two items; and by ``sase`` without any, in windows with ten to ten thousand active events
+of the first item. All take turns, so that ratios are of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+import cepbench as cep
+from cepbench.streams.ten_symbols import ten_symbols
+
+PATTERN = "PATTERN SEQ(s3 a, s6 b, s9 c)"
+WITH_CONDITION = f"{PATTERN} WHERE a.difference < b.difference WITHIN 5 minutes"
+ACTIVE = (10, 100, 1_000, 10_000)
+
+
+def measure(events: int, repetitions: int, seed: int) -> pd.DataFrame:
+    """One row a cell and repetition.
+
+    Returns
+    -------
+    DataFrame
+        ``cell``, ``repetition``, ``seconds``, ``matches``.
+
+    Raises
+    ------
+    AssertionError
+        If the engines disagree.
+    """
+    table = ten_symbols(events, seed)
+    apart = int(table["ts"].iloc[-1] / (table["symbol"] == "s3").sum())
+    typed = table.assign(ts=pd.to_datetime(table["ts"], unit="ms"))
+    stream = cep.EventStream.from_pandas(typed, type="symbol", time="ts")
+    pattern = cep.parse(WITH_CONDITION)
+    plan = cep.plan(pattern, cep.measure_statistics(pattern, stream, seed=seed), "DP-B")
+    cells: dict[str, tuple[cep.Pattern, cep.TreePlan | None]] = {
+        "tree": (pattern, plan),
+        "sase": (pattern, None),
+    }
+    for active in ACTIVE:
+        text = f"{PATTERN} WITHIN {active * apart} milliseconds"
+        cells[f"{active:,} active"] = (cep.parse(text), None)
+    rows = []
+    for repetition in range(-1, repetitions):
+        for cell, (its, its_plan) in cells.items():
+            evaluator = "sase" if its_plan is None else "tree"
+            before = time.perf_counter()
+            result = cep.evaluate(its, stream, its_plan, evaluator=evaluator, output="count")
+            seconds = time.perf_counter() - before
+            if repetition >= 0:  # the first one loads the kernels
+                rows.append((cell, repetition, seconds, result.metrics.matches))
+    found = pd.DataFrame(rows, columns=["cell", "repetition", "seconds", "matches"])
+    assert found.loc[found["cell"].isin(["tree", "sase"]), "matches"].nunique() == 1
+    return found
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """A line a cell: the least time, and ratios of least times.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`measure` gives them.
+    """
+    least = rows.groupby("cell", sort=False)["seconds"].min()
+    matches = rows.groupby("cell", sort=False)["matches"].first()
+    lines = [
+        f"  {cell:<15}{1e3 * least[cell]:>9.1f} ms{matches[cell]:>25,} matches"
+        for cell in least.index
+    ]
+    first, *others = (least[f"{active:,} active"] for active in ACTIVE)
+    lines += [
+        f"  sase counts {least['tree'] / least['sase']:.2f} times as fast as tree",
+        f"  the slowest window takes {max(others) / first:.2f} times the first one's time",
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Counting sequences without runs.")
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    given = parser.parse_args(arguments)
+    rows = measure(given.events, given.repetitions, given.seed)
+    print(f"SEQ(s3, s6, s9), {given.events:,} events, {given.repetitions} repetitions")
+    print(summary(rows))
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(given.out, index=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,157 @@
+"""The front end: aggregates over the matches of a finite stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cepbench.aggregators.live import Aggregator, check_no_trigger, ticks_of
+from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.tables import arrow_of, frame_of
+from cepbench.arguments import elements
+from cepbench.errors import EvaluationError
+from cepbench.patterns.model import Pattern
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.given import stream_from
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateResult:
+    """The values of AGG over a stream.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    method : str
+    metrics : AggregateMetrics
+    rows : sequence of Row
+    floats : sequence of bool
+        Whether the values of each aggregate are floats, rather than integers.
+    at : bool
+        Whether the values are at given times.
+    """
+
+    pattern: Pattern
+    method: str
+    metrics: AggregateMetrics
+    rows: Sequence[Row]
+    floats: Sequence[bool]
+    at: bool
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """``position`` (unless at given times), ``time``, the keys of GROUP BY, the aggregates.
+
+        COUNT is int64; other integers are Int64 with NA where missing; beyond 64 bits they are
+        Python ints. Floats are float64 with NaN where missing.
+        """
+        return frame_of(self.pattern, self.rows, self.floats, **self._kind)
+
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """The same with null where missing; integers beyond 64 bits are texts."""
+        return arrow_of(self.pattern, self.rows, self.floats, **self._kind)
+
+    @property
+    def _kind(self) -> dict[str, bool]:
+        return {"is_datetime": self.pattern.window.is_datetime, "at": self.at}
+
+    def describe(self) -> str:
+        """The number of values, the method and the time, in one line."""
+        return (
+            f"{len(self.rows):,} values by {self.method} over {self.metrics.events:,} events in "
+            f"{self.metrics.seconds:.3g} s"
+        )
+
+    def __repr__(self) -> str:
+        return f"AggregateResult({self.describe()})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.describe()}</p>{self.values.head(10).to_html(escape=True, index=False)}"
+
+
+def aggregate(
+    pattern: Pattern | str,
+    stream: EventStream,
+    method: str | None = None,
+    *,
+    emit: str = "trigger",
+    scope: str = "window",
+    at: Iterable[Any] | None = None,
+    evaluator: str | None = None,
+) -> AggregateResult:
+    """Compute the aggregates that a pattern asks for by AGG.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        With AGG, or its text.
+    stream : EventStream
+    method : str, optional
+        A name in ``cep.AGGREGATORS``, in any case.
+    emit, scope, evaluator
+        See :class:`Aggregator`.
+    at : list of int or datetime, optional
+        Times at which to give the value of each group seen so far, instead of after events; in any
+        order.
+
+    Returns
+    -------
+    AggregateResult
+
+    Raises
+    ------
+    StreamError
+        If the stream does not have the types or attributes of the pattern, or texts where numbers
+        are aggregated.
+    PatternError, EvaluationError
+        If an argument is invalid.
+    UnsupportedPatternError
+        If the method, or the evaluator, cannot run the pattern.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> events = pd.DataFrame({"kind": list("ABAB"), "at": [1, 2, 3, 4]})
+    >>> stream = cep.EventStream.from_pandas(events, type="kind", time="at")
+    >>> cep.aggregate("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 units", stream).values
+       position  time  COUNT
+    0         1     2      1
+    1         3     4      3
+    """
+    stream = stream_from(stream)
+    live = Aggregator(pattern, method, emit=emit, scope=scope, evaluator=evaluator)
+    check_fit(live.pattern.without_aggregate(), stream)
+    check_types(live.pattern, stream)
+    if at is None:
+        rows = live.take(stream)
+    else:
+        if emit != "trigger":
+            raise EvaluationError(
+                f"emit={emit!r} is for values after events; leave out emit, or at"
+            )
+        check_no_trigger(scope)
+        rows = _rows_at(live, stream, elements(at, "at", "[0, 60]", EvaluationError))
+    return AggregateResult(
+        live.pattern, live.method, live.metrics, rows, live.floats, at is not None
+    )
+
+
+def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> list[Row]:
+    """The values at some times, in the order of the times."""
+    ticks = np.array([ticks_of(time, live.pattern) for time in times], np.int64)
+    found: dict[int, list[Row]] = {}
+    done = 0
+    for place in np.argsort(ticks, kind="stable").tolist():
+        end = int(np.searchsorted(stream.timestamps, ticks[place], side="right"))
+        live.take(stream[done:end])
+        done = end
+        found[place] = live.rows_at(int(ticks[place]))
+    return [row for place in range(len(ticks)) for row in found[place]]

@@ -1,0 +1,79 @@
+"""Triggers [qi2014]_, section 3.1: the events after which a value is reported."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cepbench.aggregators.protocol import Key
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+class _Last(NamedTuple):
+    """The last positive item of a branch, and the conditions on single events of it."""
+
+    variable: Variable
+    clauses: tuple[Clause, ...]
+
+
+class Triggers:
+    """Finds the triggers of a pattern, and what they say of their groups.
+
+    A trigger is an event of the type of the last positive item that satisfies the conditions that
+    mention this item alone; whether it completes a match does not matter. With OR each branch has
+    its own. A key that is an attribute of another item is not known from the trigger.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._group_by = pattern.group_by
+        self._reader = NumericReader()
+        found = []
+        for branch in pattern.structure.alternatives():
+            last = [v for v in branch.variables() if v.kind is not Kind.NEGATED][-1]
+            clauses = (c for c in pattern.conditions if c.variables == (last.name,))
+            found.append(_Last(last, tuple(c for c in clauses if c.is_elementwise)))
+        self._lasts = tuple(dict.fromkeys(found))
+
+    def of(self, batch: EventStream) -> dict[int, list[Key]]:
+        """Row → what its event determines of its groups: keys with ``...`` for what is not known.
+
+        Events with a missing value of a key are left out.
+        """
+        found: dict[int, list[Key]] = {}
+        for last in self._lasts:
+            rows = batch.rows_of(last.variable.type)
+            for clause in last.clauses:
+                if len(rows):
+                    rows = rows[self._holds(clause, batch, rows)]
+            columns = [
+                values_of(batch.column(key.attribute), rows)
+                if key.variable in (None, last.variable.name)
+                else [...] * len(rows)
+                for key in self._group_by
+            ]
+            keys = zip(*columns, strict=True) if columns else [()] * len(rows)
+            for row, key in zip(rows.tolist(), keys, strict=True):
+                own = found.setdefault(row, [])
+                if None not in key and key not in own:
+                    own.append(key)
+        return found
+
+    def _holds(self, clause: Clause, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        return clause_holds(
+            clause,
+            lambda attribute: self._reader.read(batch, attribute.name, rows),
+            self._reader.code,
+        )
+
+
+def values_of(column: AttributeColumn, rows: np.ndarray) -> list[Any]:
+    """The values of rows as Python objects; None where missing."""
+    if isinstance(column, CodedStrings):
+        texts = (*column.values, None)
+        return [texts[code] for code in column.codes[rows].tolist()]
+    return [None if value != value else value for value in column[rows].tolist()]

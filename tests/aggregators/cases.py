@@ -1,0 +1,73 @@
+"""Random patterns with AGG."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.aggregation import FUNCTIONS
+from cepbench.patterns.model import (
+    Grouping,
+    Kind,
+    MatchAggregate,
+    Operator,
+    Pattern,
+    Structure,
+    Variable,
+)
+from tests.evaluators.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    NEXT,
+    able,
+    affordable,
+    construct_cases,
+)
+from tests.evaluators.strategies import Case
+
+_ALL = FAMILIES | GROUP_FAMILIES | NEXT
+
+
+@st.composite
+def aggregate_cases(draw: st.DrawFn) -> Case:
+    """Patterns of all kinds with GROUP BY and AGG; ``y`` is an integer, ``s`` a text."""
+    case = draw(construct_cases(_ALL[draw(st.sampled_from([*_ALL]))]))
+    pattern = case.pattern
+    if draw(st.integers(0, 5)) == 0:
+        pattern = replace(pattern, output="non_overlap")
+    try:
+        replace(pattern, aggregates=(MatchAggregate("COUNT"),))
+    except UnsupportedPatternError:
+        # What could be decided too late stands before another item.
+        last = Variable("z", draw(st.sampled_from("AB")))
+        pattern = replace(pattern, structure=Structure(Operator.SEQ, (pattern.structure, last)))
+        # A set may be complete now when a condition needs all of its events.
+        assume(able(pattern))
+    names = st.sampled_from(pattern.positive_names)
+    values = st.one_of(
+        st.just(MatchAggregate("COUNT")),
+        st.builds(MatchAggregate, st.just("COUNT"), names),
+        st.builds(MatchAggregate, st.just("COUNT"), names, st.just("s")),
+        st.builds(MatchAggregate, st.sampled_from(FUNCTIONS), names, st.sampled_from("xy")),
+    )
+    asked = replace(
+        pattern, aggregates=tuple(draw(st.lists(values, min_size=1, max_size=3, unique=True)))
+    )
+    keys = st.builds(
+        Grouping, st.sampled_from("xys"), st.none() | st.sampled_from(_with_one_event(pattern))
+    )
+    group_by = tuple(draw(st.lists(keys, max_size=2)))
+    return Case(replace(asked, group_by=group_by), affordable(pattern, case.events))
+
+
+def _with_one_event(pattern: Pattern) -> list[str | None]:
+    """The variables that every match binds to one event."""
+    branches = pattern.structure.alternatives()
+    return [None] + [
+        variable.name
+        for variable in pattern.variables
+        if variable.kind is Kind.PLAIN and all(variable in b.variables() for b in branches)
+    ]
