@@ -443,7 +443,7 @@ class Result:
         found = ""
         if self.graph is not None:
             found = self.compressed._repr_html_()
-        if self.found is not None:
+        if self.found is not None or self.values is not None:
             found = self.matches.head().to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
         return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"
