@@ -132,7 +132,7 @@ def explain(
     assert task.plan is not None
     remarks: tuple[str, ...] = ()
     if len(task.plan.parts) > len(plan.parts):
-        remarks = (f"Evaluators run the alternatives of {plan.text} one by one.",)
+        remarks = (f"Shown and measured are the alternatives of {plan.text}, one by one.",)
     plan = task.plan
     if alpha is None:
         alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
