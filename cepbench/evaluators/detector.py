@@ -28,7 +28,7 @@ from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, jo
 from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
-from cepbench.evaluators.returned import frame_of, returned_table
+from cepbench.evaluators.returned import frame_of, returned_table, values_table
 from cepbench.evaluators.snapshot import (
     arrays_under,
     read_snapshot,
@@ -321,6 +321,11 @@ class Detector:
             return found.number
         if self.output == "compressed":
             return CompressedMatches(self.pattern, found.graphs)
+        if found.values is not None:
+            assert self._recent is not None
+            kept = self._recent
+            table = values_table(found.values, self.pattern, kept.stream, first=kept.first)
+            return table if self.output == "arrow" else frame_of(table)
         matches = self.in_branches([found])
         if self.pattern.returns:
             assert self._recent is not None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from cepbench.automata.vector import Column as VectorColumn
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
@@ -37,6 +38,8 @@ class AutomatonEngine(Engine):
         Of one branch; its tree is the automaton, in which there are no negated items.
     by_start : bool
         Whether matches are counted by start.
+    returned : sequence of Column
+        The columns of V that are their values, if they are reported.
     layout : AutomatonLayout, optional
         By default that of the automaton.
 
@@ -57,11 +60,22 @@ class AutomatonEngine(Engine):
     profile: np.ndarray
 
     def __init__(
-        self, task: BranchTask, *, by_start: bool, layout: AutomatonLayout | None = None
+        self,
+        task: BranchTask,
+        *,
+        by_start: bool,
+        returned: Sequence[VectorColumn] = (),
+        layout: AutomatonLayout | None = None,
     ) -> None:
         super().__init__(task)
         (automaton,) = task.trees
-        self.layout = layout or automaton_layout(automaton, task.reader.code, counts=by_start)
+        self.layout = layout or automaton_layout(
+            automaton,
+            task.reader.code,
+            counts=by_start,
+            reports=task.reports,
+            returned=returned,
+        )
         #: Timestamps of the events in the window, and the position of the first of them.
         self._times = np.empty(0, np.int64)
         self._first = 0
@@ -193,13 +207,23 @@ class AutomatonEngine(Engine):
         found = 0
         for chunk in chunks:
             found += len(chunk[0])
-            self._check_matches(found, ends)
+            self.check_matches(found, ends)
             self.written += sum(map(_size, chunk))
             self._chunks.append(chunk)
         self.constructed += found
 
-    def _check_matches(self, found: int, ends: int) -> None:
-        """Limit the sets of Kleene variables, which other engines store."""
+    def check_matches(self, found: int, ends: int) -> None:
+        """Limit the sets of Kleene variables, which other engines store.
+
+        Parameters
+        ----------
+        found, ends : int
+            Matches, and how many ends these have.
+
+        Raises
+        ------
+        PartialMatchLimitError
+        """
         if self._sets and found > self.task.limit * ends:
             raise PartialMatchLimitError(
                 f"more than {self.task.limit:,} matches end with one event, for there are so many "

@@ -59,7 +59,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
         return None
     plain = automaton(given.pattern) if given.forbidden else given
     assert isinstance(plain, Automaton)
-    layout = automaton_layout(plain, task.reader.code, counts=True)
+    layout = automaton_layout(plain, task.reader.code, counts=True, reports=False)
     plan = layout.plan
     firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
     is_set = np.append(plan.kinds, automata.SINGLE)[firsts + 1] == automata.LOOP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.returning import returned_columns, returned_rows
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
 from cepbench.kernels.sase.profile import APART
 from cepbench.kernels.sase.room import empty_state, roomier
+from cepbench.patterns.model import Returned
 
 
 class SaseEngine(AutomatonEngine):
@@ -27,10 +30,25 @@ class SaseEngine(AutomatonEngine):
     task : BranchTask
     compresses : bool
         Whether matches are returned as graphs.
+    returns : sequence of Returned, optional
+        Columns of RETURN, if matches are returned as the values that these need.
     """
 
-    def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
-        super().__init__(task, by_start=not task.reports)
+    def __init__(
+        self,
+        task: BranchTask,
+        *,
+        compresses: bool = False,
+        returns: Sequence[Returned] | None = None,
+    ) -> None:
+        (self._automaton,) = task.trees
+        self._returns = returns
+        super().__init__(
+            task,
+            by_start=not task.reports or returns is not None,
+            returned=returned_columns(self._automaton, returns or ()) or (),
+        )
+        self._values: list[tuple[np.ndarray, np.ndarray]] = []
         self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
         self._compresses = compresses
         #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
@@ -60,6 +78,13 @@ class SaseEngine(AutomatonEngine):
         return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
 
     def _found(self) -> Found:
+        if self._returns is not None:
+            roots = np.concatenate([np.empty((2, 0), np.int64), *(r for r, _ in self._values)], 1)
+            width = len(self.layout.plan.returned)
+            values = np.concatenate([np.empty((width, 0)), *(v for _, v in self._values)], 1)
+            self._values = []
+            rows = returned_rows(self._automaton, self._returns, roots, values)
+            return Found(rows.lasts.shape[1], (), values=rows)
         if self._compresses:
             graphs, self._graphs = self._graphs, []
             return Found.of_graphs([(0, graph) for graph in graphs])
@@ -87,6 +112,13 @@ class SaseEngine(AutomatonEngine):
         number = state.counters[tables.ROOTS]
         if not number:
             return
+        if self._returns is not None:
+            roots = state.roots[:, :number].copy()
+            # The largest number may have more limbs.
+            self.check_matches(max(int(roots[0].max()), self._counted() // int(number)), 1)
+            self._values.append((roots, state.values[:, :number].copy()))
+            state.counters[tables.ROOTS] = 0
+            return
         roots, positions = state.roots[:, :number].copy()
         lasts = self._times[positions - self._first]
         earliest = self._first + np.searchsorted(self._times, lasts - self.layout.plan.window)
@@ -106,7 +138,7 @@ class SaseEngine(AutomatonEngine):
         arrays = {
             name: array
             for name, array in state._asdict().items()
-            if name not in ("graph", "stack", "roots")
+            if name not in ("graph", "stack", "roots", "values")
         }
         return {**arrays, "nodes": state.graph.nodes, "totals_of_nodes": state.graph.totals}
 

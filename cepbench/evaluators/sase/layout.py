@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +93,12 @@ class AutomatonLayout:
 
 
 def automaton_layout(
-    automaton: Automaton, code: Callable[[str], float], *, counts: bool
+    automaton: Automaton,
+    code: Callable[[str], float],
+    *,
+    counts: bool,
+    reports: bool,
+    returned: Sequence[Column] = (),
 ) -> AutomatonLayout:
     """The tables of an automaton.
 
@@ -103,14 +108,18 @@ def automaton_layout(
     code : callable
         Text → its code.
     counts : bool
-        Whether matches are only counted.
+        Whether matches have no graph, but are counted by start.
+    reports : bool
+        Whether they are more than counted.
+    returned : sequence of Column
+        The columns of V that are then their values.
 
     Raises
     ------
     UnsupportedPatternError
         If it has too many states, or a condition is too deep.
     """
-    return _Compilation(automaton, code).layout(counts=counts)
+    return _Compilation(automaton, code).layout(counts=counts, reports=reports, returned=returned)
 
 
 class _Compilation:
@@ -126,7 +135,7 @@ class _Compilation:
         self.columns: dict[Expression, int] = {}
         self.writer = ProgramWriter(code)
 
-    def layout(self, *, counts: bool) -> AutomatonLayout:
+    def layout(self, *, counts: bool, reports: bool, returned: Sequence[Column]) -> AutomatonLayout:
         automaton, states = self.automaton, self.states
         pattern = automaton.pattern
         number = len(states)
@@ -207,6 +216,8 @@ class _Compilation:
             ignores=name == "any",
             dies="contiguity" in name,
             counts=counts,
+            reports=reports,
+            returned=np.array([automaton.vector.index(column) for column in returned], np.int64),
         )
         return AutomatonLayout(
             plan, tuple(passing), tuple(self.columns), variables, len(automaton.vector)

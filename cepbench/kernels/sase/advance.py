@@ -181,9 +181,10 @@ def _has_room(plan, state, partition, steps):
     counters = state.counters
     if counters[FREE_RUNS] < 2 * steps or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
         return False
+    if plan.reports and counters[ROOTS] + 2 * steps > state.roots.shape[1]:
+        return False
     if not plan.counts:
-        has_roots = counters[ROOTS] + 2 * steps <= state.roots.shape[1]
-        return has_roots and room(state.graph) >= NODES_A_STEP * steps
+        return room(state.graph) >= NODES_A_STEP * steps
     return counters[TOP_CELL] + cells_a_step(state, partition) * steps <= len(state.cells)
 
 
@@ -349,7 +350,7 @@ def _take(run, at_state, row, pending, plan, state, events):
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
         )
     if _completes(at_state, row, state.vectors[run], plan, state, events):
-        _accept(run, runs[run, NODE], row, plan, state, events)
+        _accept(run, state.vectors[run], runs[run, NODE], row, plan, state, events)
     if plan.ignores:
         runs[run, NEXT] = pending
         return run
@@ -382,7 +383,7 @@ def _begin(run, at_state, row, plan, state, events):
         )
     state.tallies[SPLIT] += stays
     if plan.targets[at_state] == plan.states:
-        _accept(run, node, row, plan, state, events)
+        _accept(run, state.vectors[run], node, row, plan, state, events)
         if not stays:
             free(state, run, plan)
     else:
@@ -399,7 +400,7 @@ def _enter(run, at_state, row, stays, node, plan, state, events):
         scratch[column] = vectors[run, column]
     update(EDGES * at_state + BEGIN, row, scratch, plan, events)
     if _completes(target, row, scratch, plan, state, events):
-        _accept(run, node, row, plan, state, events)
+        _accept(run, scratch, node, row, plan, state, events)
     tied = row + 1 == len(events.times) or events.times[row + 1] == now
     earliest = now - plan.window
     equal, waits = equivalent(state, plan, partition, target, scratch, now, tied)
@@ -433,8 +434,9 @@ def _start(row, partition, tied, plan, state, events):
     if not plan.counts:
         node = add_event(state.graph, events.first + row, plan.items[0], NONE)
     if target == plan.states or _completes(target, row, scratch, plan, state, events):
-        _report(node, row, state, events)
         state.found[0] += plan.counts
+        if plan.reports:
+            _report(np.int64(1) if plan.counts else node, scratch, row, plan, state, events)
     if target == plan.states:
         return
     if partition < 0:
@@ -453,20 +455,23 @@ def _start(row, partition, tied, plan, state, events):
 
 
 @njit_in_place
-def _accept(run, node, row, plan, state, events):
-    """Report the unexpired histories of a run, which end in ``node``, as matches."""
+def _accept(run, vector, node, row, plan, state, events):
+    """Report the unexpired histories of a run, which end in ``node``, as matches with this V."""
     if plan.counts:
         starts.expire(state, run, events.times[row] - plan.window)
         starts.add_found(state, run)
+        if plan.reports:
+            _report(state.totals[run, 0], vector, row, plan, state, events)
     else:
-        _report(node, row, state, events)
+        _report(node, vector, row, plan, state, events)
 
 
 @njit_in_place
-def _report(node, row, state, events):
-    """Note a root of the match graph; none if matches are only counted."""
-    if node != NONE:
-        root = state.counters[ROOTS]
-        state.roots[0, root] = node
-        state.roots[1, root] = events.first + row
-        state.counters[ROOTS] = root + 1
+def _report(root, vector, row, plan, state, events):
+    """Note matches: a root of the match graph, or their number and values."""
+    place = state.counters[ROOTS]
+    state.roots[0, place] = root
+    state.roots[1, place] = events.first + row
+    for number in range(len(plan.returned)):
+        state.values[number, place] = vector[plan.returned[number]]
+    state.counters[ROOTS] = place + 1

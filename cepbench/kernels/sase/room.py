@@ -57,7 +57,7 @@ _CLASSES = 63
 #: The least number of nodes of the match graph.
 _NODES = 1 << 14
 
-#: Roots of the match graph that are enumerated together.
+#: Roots of the match graph that are enumerated together, or values of matches written together.
 _ROOTS = 1 << 12
 
 
@@ -94,7 +94,8 @@ def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
         progress=np.zeros(PROGRESS, np.int64),
         stack=np.empty(STACK),
         graph=empty_graph(1 if plan.counts else _NODES),
-        roots=np.empty((2, 0 if plan.counts else _ROOTS), np.int64),
+        roots=np.empty((2, _ROOTS if plan.reports else 0), np.int64),
+        values=np.empty((len(plan.returned), _ROOTS)),
     )
     state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
     if not len(plan.keys):

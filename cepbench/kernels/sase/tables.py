@@ -90,7 +90,9 @@ class Plan(NamedTuple):
     window: int
     ignores: bool  #: whether an event that a run takes may be ignored too: skip-till-any-match
     dies: bool  #: whether a run ends at an event that it does not take: contiguity
-    counts: bool  #: whether matches are only counted, by start
+    counts: bool  #: whether matches have no graph, but are counted by start
+    reports: bool  #: whether matches are more than counted: as roots of the graph, or as values
+    returned: np.ndarray  #: int64: the columns of V that are the values of a match without a graph
 
 
 class Events(NamedTuple):
@@ -126,4 +128,5 @@ class State(NamedTuple):
     graph: MatchGraph  #: histories, if matches are reported
     roots: (
         np.ndarray
-    )  #: int64 (ROOT_COLUMNS, roots): nodes of matches, positions of their last events
+    )  #: int64 (2, roots): nodes of matches, or numbers of equal ones; positions of last events
+    values: np.ndarray  #: float64 (returned columns, roots)
