@@ -180,7 +180,10 @@ class AutomatonEngine(Engine):
             held: Any = True
             for clause in passing.clauses:
                 held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
-            flags[rows] |= passing.flag * held
+            if rows is whole:
+                flags |= passing.flag * held
+            else:
+                flags[rows] |= passing.flag * held
         chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
         its: Rows = whole if len(chosen) == len(part) else chosen
         values = np.empty((len(self.layout.columns), len(part)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,16 +22,19 @@ class EdgeTable:
 
     Attributes
     ----------
-    branches : sequence of DataFrame
+    branches : sequence of list of dict
         See :func:`edge_counts`.
     """
 
-    branches: Sequence[pd.DataFrame]
+    branches: Sequence[list[dict[str, Any]]]
 
     def frame(self) -> pd.DataFrame:
         """One row an edge; with OR also ``branch``."""
         table = pd.concat(
-            [table.assign(branch=number) for number, table in enumerate(self.branches)],
+            [
+                pd.DataFrame(rows, columns=["state", "edge", *MEASURED]).assign(branch=number)
+                for number, rows in enumerate(self.branches)
+            ],
             ignore_index=True,
         )
         total = table["time_share"].sum()
@@ -40,7 +44,7 @@ class EdgeTable:
 
 def edge_counts(
     automaton: Automaton, tallies: np.ndarray, counts: np.ndarray, events: int
-) -> pd.DataFrame:
+) -> list[dict[str, Any]]:
     """A row an edge: ``state``, ``edge``, and the columns :data:`MEASURED`, shares as numbers of tests.
 
     ``tested`` and ``passed`` are events and runs for which an edge was tested, and held. What it asks
@@ -93,4 +97,4 @@ def edge_counts(
                 "peak_runs": its[profile.MOST] if edge.state else np.nan,
             }
         )
-    return pd.DataFrame(rows, columns=["state", "edge", *MEASURED])
+    return rows

@@ -40,6 +40,12 @@ _FURTHER = {
     "min": tables.LEAST, "max": tables.GREATEST,
 }  # fmt: skip
 
+#: Least and greatest values that an event does not change if the comparison with them holds.
+_BOUNDS = {
+    COMPARISONS[">"]: tables.LEAST, COMPARISONS[">="]: tables.LEAST,
+    COMPARISONS["<"]: tables.GREATEST, COMPARISONS["<="]: tables.GREATEST,
+}  # fmt: skip
+
 #: Edges that an event may pass by itself, one bit each.
 MOST_FLAGS = 62
 
@@ -154,7 +160,8 @@ class _Compilation:
                 bits[place] = 1 << len(passing)
                 passing.append(Passing(edge.formula.type, alone, int(bits[place])))
             if edge.writes:
-                updates[place] = self._updates(edge)
+                effects = set(map(_without_effect, written[place][tables.COMPARE]))
+                updates[place] = [u for u in self._updates(edge) if u not in effects]
         if len(passing) > MOST_FLAGS:
             raise UnsupportedPatternError(
                 f"the pattern has more than {MOST_FLAGS} edges that events must pass; use fewer items, "
@@ -300,6 +307,12 @@ class _Compilation:
             )
             found.append((number, source, operation))
         return found
+
+
+def _without_effect(rule: Rule) -> tuple[int, int, int]:
+    """The update of V, if any, that an event makes without effect by passing a comparison."""
+    source, column, operator, _ = rule
+    return column, source, _BOUNDS.get(operator, -1)
 
 
 def _spans(parts: list[list[tuple[int, int, int]]]) -> np.ndarray:

@@ -54,6 +54,7 @@ from cepbench.kernels.sase.tables import (
     NEXT_START,
     NODE,
     NODES_A_STEP,
+    OF_RUNS,
     OLDEST,
     PARTITION,
     PENDING,
@@ -108,7 +109,7 @@ def advance(plan, state, events):
         tied = row + 1 == len(times) or times[row + 1] == now
         if phase == ARRIVES:
             while counters[WAITING] >= 0 and runs[counters[WAITING], LAST] < now:
-                if not _has_room(plan, state, _partition_of(state, counters[WAITING])):
+                if not _has_room(plan, state, _partition_of(state, counters[WAITING]), 1):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 run = counters[WAITING]
                 counters[WAITING] = runs[run, WAITS_BEFORE]
@@ -122,9 +123,21 @@ def advance(plan, state, events):
                 phase = VISITS
                 at_state = plan.states
                 run, pending = _NO_RUN, _NO_RUN
+        # Each of its runs is visited and may be settled, and one may start.
+        is_roomy = phase == VISITS and _has_room(
+            plan, state, partition, 2 * state.partitions[partition, OF_RUNS] + 1
+        )
         while phase == VISITS:
+            # Apart from the visits, whose many addresses are computed for each state.
+            while run < 0 and pending < 0 and at_state > 1:
+                at_state -= 1
+                if plan.dies or flags & plan.relevant[at_state]:
+                    run = state.heads[partition, at_state]
+            if run < 0 and pending < 0:
+                phase = STARTS
+                break
             while run >= 0:
-                if not _has_room(plan, state, partition):
+                if counters[WIDENS] or not (is_roomy or _has_room(plan, state, partition, 1)):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 if plan.unites[at_state]:
                     run = _begin_all(run, at_state, row, tied, plan, state, events)
@@ -133,19 +146,14 @@ def advance(plan, state, events):
                 pending = _visit(run, at_state, row, tied, pending, plan, state, events)
                 run = following
             while pending >= 0:
-                if not _has_room(plan, state, partition):
+                if counters[WIDENS] or not (is_roomy or _has_room(plan, state, partition, 1)):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 following = runs[pending, NEXT]
                 # The times of the last events of blocked runs do not matter.
                 settle(state, pending, plan, tied and runs[pending, LAST] == now, earliest)
                 pending = following
-            at_state -= 1
-            if at_state == 0:
-                phase = STARTS
-            elif plan.dies or flags & plan.relevant[at_state]:
-                run = state.heads[partition, at_state]
         if flags & plan.bits[BEGIN]:
-            if not _has_room(plan, state, partition):
+            if not _has_room(plan, state, partition, 1):
                 return _interrupted(progress, at, phase, partition, at_state, run, pending)
             _start(row, partition, tied, plan, state, events)
         elapse(state.profile, rows, at, times)
@@ -168,16 +176,16 @@ def _partition_of(state, run):
 
 
 @njit_in_place
-def _has_room(plan, state, partition):
-    """Whether a step has room: for two runs, their histories, and a partition."""
+def _has_room(plan, state, partition, steps):
+    """Whether some steps have room: each for two runs, their histories, and a partition."""
     counters = state.counters
-    if counters[FREE_RUNS] < 2 or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
+    if counters[FREE_RUNS] < 2 * steps or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
         return False
-    if plan.reports and counters[ROOTS] + 2 > state.roots.shape[1]:
+    if plan.reports and counters[ROOTS] + 2 * steps > state.roots.shape[1]:
         return False
     if not plan.counts:
-        return room(state.graph) >= NODES_A_STEP
-    return counters[TOP_CELL] + cells_a_step(state, partition) <= len(state.cells)
+        return room(state.graph) >= NODES_A_STEP * steps
+    return counters[TOP_CELL] + cells_a_step(state, partition) * steps <= len(state.cells)
 
 
 @njit_in_place
@@ -198,11 +206,12 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
         return pending
     state.tallies[VISITED] += 1
     note_read(run, at_state, plan, state, now - plan.window)
-    if runs[run, DOOMED] < now:
+    forbidden = plan.forbidden[at_state]
+    if forbidden and runs[run, DOOMED] < now:
         return _forbid(run, at_state, pending, plan, state)
     pending = _move(run, at_state, row, pending, plan, state, events)
     if (
-        events.flags[row] & plan.forbidden[at_state]
+        events.flags[row] & forbidden
         and runs[run, STATE] == at_state
         and runs[run, LAST] < now
         and _is_forbidden(run, at_state, row, plan, state, events)
@@ -291,7 +300,7 @@ def _begun(run, at_state, row, tied, plan, state, events):
     partition, target, edge = runs[run, PARTITION], plan.targets[at_state], EDGES * at_state + BEGIN
     earliest = now - plan.window
     union = _NO_RUN
-    while run >= 0 and _has_room(plan, state, partition):
+    while run >= 0 and _has_room(plan, state, partition, 1):
         following = runs[run, NEXT]
         if runs[run, LATEST] < earliest:
             free(state, run, plan)
