@@ -7,7 +7,8 @@ one run.
 
 Further lines compare the engine with itself: over 2,000 symbols and over 2, with as many events of
 a symbol in a window, and the most bytes that it stores over the stream and a tenth of it.
-Options of the engine are compared with each other, too: what to do with NOT, and postponing.
+Options of the engine are compared with each other, too: what to do with NOT, and postponing. So are the
+columns of RETURN from V or along the graph, and those of listed matches.
 """
 
 from __future__ import annotations
@@ -68,6 +69,12 @@ OPTIONS = {
         "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > avg(b[..i-1].x) WITHIN 60 units",
         POSTPONE,
     ),
+}
+
+#: Columns of RETURN for queries on the stock ticker: from V, and along the graph.
+RETURNS = {
+    "V": "a[1].symbol AS symbol, b.price AS price",
+    "graph": "a[1].price AS low, sum(a.price) AS total, count(a.price) AS n, b.price AS price",
 }
 
 #: Events in a batch whose matches are built.
@@ -228,6 +235,25 @@ def measure_options(
     return pd.DataFrame(rows, columns=names)
 
 
+def measure_returns(events: int, repetitions: int, seed: int) -> pd.DataFrame:
+    """As :func:`measure_options`, of RETURN with and without lists of matches."""
+    stream = stock_ticker(events, seed)
+    rows = []
+    for predicate in ("p1", "p3"):
+        for source, columns in RETURNS.items():
+            text = f"{query(predicate, 's3', 500)} RETURN {columns}"
+            for repetition in range(-1, repetitions):
+                for option, output in (("on", "arrow"), ("off", "matches")):
+                    before = time.perf_counter()
+                    matches = cep.evaluate(text, stream, evaluator="sase", output=output).arrow
+                    seconds = time.perf_counter() - before
+                    if repetition >= 0:  # the first one loads the kernels
+                        its = (f"{predicate} s3", source, repetition, option, seconds)
+                        rows.append((*its, matches.num_rows))
+    names = ["query", "output", "repetition", "option", "seconds", "matches"]
+    return pd.DataFrame(rows, columns=names)
+
+
 def summary_of_options(rows: pd.DataFrame) -> str:
     """A line a query and output: the time with the first option, and the ratio of the other's to it.
 
@@ -323,6 +349,8 @@ def main(arguments: Sequence[str]) -> None:
     print(memory(given.events, given.seed))
     print("NOT: runs that end early against filtering; KL: postponing against not")
     print(summary_of_options(measure_options(given.events, given.repetitions, given.seed)))
+    print("RETURN: from V or along the graph against listed matches")
+    print(summary_of_options(measure_returns(given.events, given.repetitions, given.seed)))
     if given.out:
         given.out.parent.mkdir(parents=True, exist_ok=True)
         rows.to_parquet(given.out, index=False)

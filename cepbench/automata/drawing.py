@@ -21,7 +21,10 @@ _DASHES = {"ignore": "6 4", "proceed": "1.5 3.5"}
 
 
 def automaton_svg(
-    states: Sequence[State], edges: Sequence[Edge], notes: Mapping[Edge, str] | None = None
+    states: Sequence[State],
+    edges: Sequence[Edge],
+    notes: Mapping[Edge, str] | None = None,
+    contents: Sequence[str] = (),
 ) -> str:
     """Draw states in a line with their edges; formulas are tooltips.
 
@@ -31,6 +34,8 @@ def automaton_svg(
     edges : sequence of Edge
     notes : mapping of Edge to str, optional
         A short text below the kind of an edge.
+    contents : sequence of str
+        A short text below the name of each of the first states.
 
     Returns
     -------
@@ -42,8 +47,11 @@ def automaton_svg(
     for number, state in enumerate(states):
         x = _x(number)
         rings = [_circle(x, _RADIUS), *([_circle(x, _RADIUS - 4)] * (state.kind == "final"))]
-        name = element("text", shortened(state.name, _LONGEST), x=x, y=_LINE + 4, font_weight=600)
-        parts.append(element("g", element("title", state.name), *rings, name))
+        within = contents[number] if number < len(contents) else ""
+        y = _LINE if within else _LINE + 4
+        name = element("text", shortened(state.name, _LONGEST), x=x, y=y, font_weight=600)
+        small = element("text", within, x=x, y=_LINE + 12, font_size=9) if within else ""
+        parts.append(element("g", element("title", state.name), *rings, name, small))
     # From nowhere to the start state.
     parts.append(_arrow([(_x(0) - _RADIUS - 28, _LINE), (_x(0) - _RADIUS, _LINE)], "begin"))
     parts += (_edge(edge, notes.get(edge, "")) for edge in edges)

@@ -44,8 +44,11 @@ def columns_of(
     tuple of Column
         Sum and count for an average, else one; none for an attribute of the current event.
     """
-    if formula.reads_event(term):
-        return ()
+    return () if formula.reads_event(term) else columns_of_term(states, term)
+
+
+def columns_of_term(states: Sequence[State], term: Attribute | Aggregate) -> tuple[Column, ...]:
+    """The columns that a term is taken from after all events that it reads."""
     if isinstance(term, Attribute):
         kind = "loop" if term.element in ("previous", "last") else "begin"
         return (Column(_state(states, term.variable, kind), term.name, "value"),)

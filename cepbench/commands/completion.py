@@ -23,7 +23,8 @@ def complete_evaluators(incomplete: str) -> list[str]:
 
 def complete_costs(incomplete: str) -> list[str]:
     """Built-in cost models."""
-    return _beginning(["throughput", "latency", "comparisons"], incomplete)
+    # The paper's own one has the name of its engine.
+    return _beginning([*_named("costs/"), "zstream"], incomplete)
 
 
 def complete_policies(incomplete: str) -> list[str]:
@@ -88,7 +89,11 @@ def complete_pattern_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _named(package: str) -> list[str]:
     """Registered names of the papers' algorithms in a package."""
-    return [algorithm.name for algorithm in ALGORITHMS if algorithm.files[0].startswith(package)]
+    return [
+        algorithm.name
+        for algorithm in ALGORITHMS
+        if algorithm.files[0].startswith(package) and " " not in algorithm.name
+    ]
 
 
 def _beginning(names: list[str], incomplete: str) -> list[str]:

@@ -54,6 +54,9 @@ GENERATORS = {"order": ("TRIVIAL", "DP-LD"), "tree": ("DP-B", "QUICKPICK")}
 #: Columns of a table of nodes.
 NODE_COLUMNS = ("variables", "created", "comparisons", "peak_stored", "mean_stored", "seconds")
 
+#: Columns of the table of an automaton's edges.
+EDGE_COLUMNS = ("state", "edge", "tested", "passed", "time_share", "mean_runs", "peak_runs")
+
 _COLUMNS = (
     "pattern", "text", "check", "generator", "plan", "status", "reason", "matches", "seconds",
 )  # fmt: skip
@@ -254,7 +257,8 @@ class _Trial:
         return None
 
     def nodes(self) -> str | None:
-        missing = set(NODE_COLUMNS) - set(self.whole(node_times=True).nodes)
+        wanted = EDGE_COLUMNS if "automaton" in self.evaluator.kinds else NODE_COLUMNS
+        missing = set(wanted) - set(self.whole(node_times=True).nodes)
         return f"the table of nodes lacks {', '.join(sorted(missing))}" if missing else None
 
     def batches(self, *, restored: bool = False, position: int = 0) -> str | None:

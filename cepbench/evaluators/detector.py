@@ -28,7 +28,7 @@ from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, jo
 from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
-from cepbench.evaluators.returned import frame_of, returned_table
+from cepbench.evaluators.returned import frame_of, returned_table, values_table
 from cepbench.evaluators.snapshot import (
     arrays_under,
     read_snapshot,
@@ -321,6 +321,11 @@ class Detector:
             return found.number
         if self.output == "compressed":
             return CompressedMatches(self.pattern, found.graphs)
+        if found.values is not None:
+            assert self._recent is not None
+            kept = self._recent
+            table = values_table(found.values, self.pattern, kept.stream, first=kept.first)
+            return table if self.output == "arrow" else frame_of(table)
         matches = self.in_branches([found])
         if self.pattern.returns:
             assert self._recent is not None
@@ -372,7 +377,11 @@ class Detector:
             created; ``comparisons``; ``peak_stored``, maximum number of extensible rows;
             ``mean_stored``, rows that coexist within the window, averaged over time (NaN at the
             root, whose rows are matches); ``seconds`` spent in the node (NaN without
-            ``node_times``). With OR also ``branch``.
+            ``node_times``). With OR also ``branch``. Of an automaton one row per edge: ``state``,
+            ``edge``; ``tested`` and ``passed``, runs and events for which it was tested and held;
+            ``time_share``, its share of the tests; ``mean_runs`` and ``peak_runs``, the runs stored
+            in the state, see :func:`cepbench.evaluators.sase.edge_table.edge_counts`. They are NaN
+            without ``node_times``.
 
         Raises
         ------

@@ -101,13 +101,18 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
     detector = Detector.of_task(evaluator, task)
     found = [detector.take(stream), detector.finish()]
     graphs = [graph for one in found for graph in one.graphs]
+    values = found[0].values
+    listed = task.output == "matches" and not graphs and values is None
     return Result(
         pattern=task.pattern,
         plan=task.plan,
         evaluator=evaluator.name,
         metrics=detector.metrics(),
         node_table=detector.node_table(),
-        found=detector.in_branches(found) if task.output == "matches" else None,
-        graph=CompressedMatches(task.pattern, graphs) if task.output == "compressed" else None,
+        found=detector.in_branches(found) if listed else None,
+        graph=CompressedMatches(task.pattern, graphs)
+        if graphs or task.output == "compressed"
+        else None,
+        values=values,
         events=stream if task.pattern.returns else None,
     )

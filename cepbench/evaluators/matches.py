@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.evaluators.rooted_graph import RootedGraph
+from cepbench.kernels.match_graph.values import Rows
 from cepbench.patterns.model import Variable
 
 
@@ -250,11 +251,14 @@ class Found:
         One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
     graphs : tuple of (int, RootedGraph)
         For ``output="compressed"``: the number of a branch, and matches of it.
+    values : Rows or None
+        The values of the matches, if RETURN needs no more of them.
     """
 
     number: int
     matches: tuple[BranchMatches | None, ...]
     graphs: tuple[tuple[int, RootedGraph], ...] = ()
+    values: Rows | None = None
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:

@@ -44,7 +44,7 @@ import pandas as pd
 
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.result import Metrics, NodeTable
-from cepbench.patterns.model import STRATEGIES, Pattern
+from cepbench.patterns.model import STRATEGIES, Pattern, Returned
 from cepbench.plans.model import AnyPlan, Plan
 from cepbench.streams.event_stream import EventStream
 
@@ -82,6 +82,9 @@ class Task:
         Position of the first event to be pushed; positions of matches count from there.
     whole : bool
         Whether the first batch is the whole stream, so that no state is needed for later ones.
+    values : tuple of Returned
+        The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
+        run may then return them as values, or those of a whole stream as a graph.
     """
 
     patterns: tuple[Pattern, ...]
@@ -93,6 +96,7 @@ class Task:
     node_times: bool = False
     position: int = 0
     whole: bool = False
+    values: tuple[Returned, ...] = ()
 
     @property
     def pattern(self) -> Pattern:
@@ -216,7 +220,8 @@ class Evaluator:
     batches : bool
         Whether a stream may be pushed in several batches.
     latency, node_times : bool
-        Whether it measures latencies, and rows and times by node of its plan.
+        Whether it measures latencies, and rows and times by node of its plan, or passes of the edges
+        of its automaton.
     snapshots : bool
         Whether its state can be saved.
     selects_output : bool

@@ -19,7 +19,8 @@ from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, branches_frame
-from cepbench.evaluators.returned import frame_of, returned_table
+from cepbench.evaluators.returned import frame_of, returned_table, values_table
+from cepbench.kernels.match_graph.values import Rows
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
@@ -42,12 +43,15 @@ class RunCounts:
         Runs that became part of another one.
     runs_per_step : float
         Runs that were looked at, averaged over the events.
+    runs_apart_per_step : float
+        The same had no runs been merged; NaN if not known. With merging it is known if matches are
+        only counted and ``node_times`` are measured.
     peak_runs : int
         Maximum number of runs at a time.
     match_length : float
-        Events of a match, averaged; NaN without matches.
+        Events of a match, averaged; NaN without matches that were listed.
     output_complexity : int
-        Events in all matches: the sum of their lengths.
+        Events in all matches that were listed: the sum of their lengths.
     events_reprocessed : int
         Events read again after backtracking.
     seconds_matching, seconds_construction, seconds_buffer : float
@@ -59,6 +63,7 @@ class RunCounts:
     runs_split: int = 0
     runs_merged: int = 0
     runs_per_step: float = nan
+    runs_apart_per_step: float = nan
     peak_runs: int = 0
     match_length: float = nan
     output_complexity: int = 0
@@ -69,9 +74,12 @@ class RunCounts:
 
     @property
     def merged_percent(self) -> float:
-        """Share of the runs that were merged, in per cent (the paper's Table 3); NaN without runs."""
-        runs = self.runs_started + self.runs_split
-        return 100 * self.runs_merged / runs if runs else nan
+        """Of the runs without merging the share that merging saves, in per cent; NaN if not known.
+
+        At a step, as the paper's Table 3 seems to count it.
+        """
+        apart = self.runs_apart_per_step
+        return 100 * (1 - self.runs_per_step / apart) if apart > 0 else nan
 
     def to_dict(self) -> dict[str, float]:
         """All by name."""
@@ -209,6 +217,9 @@ class Result:
         The positions to show for positions in the stream, see :meth:`in_whole_stream`.
     graph : CompressedMatches or None
         The matches as a graph, see :attr:`compressed`.
+    values : Rows or None
+        What RETURN needs of the matches, if the evaluator found no more; they have no
+        :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
     """
 
     pattern: Pattern
@@ -220,6 +231,7 @@ class Result:
     events: EventStream | None = field(default=None, repr=False)
     places: np.ndarray | None = field(default=None, repr=False)
     graph: CompressedMatches | None = field(default=None, repr=False)
+    values: Rows | None = field(default=None, repr=False)
 
     @property
     def latency(self) -> Latency | None:
@@ -324,6 +336,8 @@ class Result:
 
     def _in_order(self) -> tuple[pa.Table, np.ndarray]:
         """The columns of RETURN in the order of matches, and the positions of their last events."""
+        if self.values is not None:
+            return self.arrow, self.values.lasts[-1]
         parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in parts])
         order = np.argsort(last, kind="stable")
@@ -366,6 +380,9 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
+        if self.values is not None:
+            assert self.events is not None
+            return values_table(self.values, self.pattern, self.events, places=self.places)
         if self.pattern.returns and self.graph is not None:
             assert self.events is not None
             return self.compressed.returned(self.events)
@@ -386,7 +403,7 @@ class Result:
         StreamError
             If the stream has no positions in a whole stream.
         """
-        if self.found is None and self.graph is None:
+        if self.found is None and self.graph is None and self.values is None:
             return self
         return replace(self, places=stream.whole_positions())
 
@@ -405,6 +422,11 @@ class Result:
         """The matches, if need be enumerated."""
         if self.graph is not None:
             return self.graph.branch_matches()
+        if self.values is not None:
+            raise EvaluationError(
+                "the matches' values were kept for RETURN, but not their positions; "
+                'evaluate with output="matches"'
+            )
         if self.found is None:
             raise EvaluationError(
                 f"the {self.metrics.matches:,} matches were only counted; "
@@ -421,7 +443,7 @@ class Result:
         found = ""
         if self.graph is not None:
             found = self.compressed._repr_html_()
-        if self.found is not None:
+        if self.found is not None or self.values is not None:
             found = self.matches.head().to_html(escape=True, index=False)
         heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
         return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"

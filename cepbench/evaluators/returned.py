@@ -92,16 +92,7 @@ def returned_values(
         The whole stream.
     places : ndarray of int64, optional
     """
-    names = pattern.positive_names
-    wanted = list(
-        dict.fromkeys(
-            (_REDUCED[term.function], term.attribute)
-            for column in pattern.returns
-            if not isinstance(column.value, str)
-            for term in terms_of(column.value)
-            if isinstance(term, Aggregate) and term.function in _REDUCED
-        )
-    )
+    names, wanted = pattern.positive_names, aggregates_of(pattern.returns)
     reader, everything = NumericReader(), np.arange(len(events))
     columns = np.empty((len(wanted), 2), np.int64)
     read = np.empty((len(wanted), len(events)))
@@ -110,11 +101,44 @@ def returned_values(
         read[place] = reader.read(events, attribute.name, everything)
     aggregates = Aggregates(columns, read)
     chunks = graph_values(part.graph, part.roots, part.earliest, len(names), aggregates)
-    tables = []
-    for chunk in chunks:
-        rows = _GraphRows(chunk, wanted, pattern, events, places)
-        tables.append(pa.table({column.name: rows.column(column) for column in pattern.returns}))
-    return pa.concat_tables(tables)
+    return pa.concat_tables(values_table(chunk, pattern, events, places=places) for chunk in chunks)
+
+
+def values_table(
+    values: Rows,
+    pattern: Pattern,
+    events: EventStream,
+    *,
+    first: int = 0,
+    places: np.ndarray | None = None,
+) -> pa.Table:
+    """As :func:`returned_table`, from the values of matches.
+
+    Parameters
+    ----------
+    values : Rows
+        With the aggregates of :func:`aggregates_of`.
+    pattern : Pattern
+        :func:`values_suffice` is true of it.
+    events : EventStream
+    first : int
+    places : ndarray of int64, optional
+    """
+    rows = _ValueRows(values, pattern, events, first, places)
+    return pa.table({column.name: rows.column(column) for column in pattern.returns})
+
+
+def aggregates_of(returns: Sequence[Returned]) -> list[tuple[int, Attribute]]:
+    """The aggregates that the values of a match have for RETURN: function and attribute."""
+    return list(
+        dict.fromkeys(
+            (_REDUCED[term.function], term.attribute)
+            for column in returns
+            if not isinstance(column.value, str)
+            for term in terms_of(column.value)
+            if isinstance(term, Aggregate) and term.function in _REDUCED
+        )
+    )
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
@@ -217,20 +241,20 @@ class _Rows:
         return found
 
 
-class _GraphRows(_Rows):
-    """Matches of a graph, of which only values are known."""
+class _ValueRows(_Rows):
+    """Matches of which only values are known."""
 
     def __init__(
         self,
         chunk: Rows,
-        wanted: Sequence[tuple[int, Attribute]],
         pattern: Pattern,
         events: EventStream,
+        first: int,
         places: np.ndarray | None,
     ) -> None:
-        super().__init__(pa.table({}), events, 0, places)
+        super().__init__(pa.table({}), events, first, places)
         self._chunk = chunk
-        self._wanted = wanted
+        self._wanted = aggregates_of(pattern.returns)
         self._names = pattern.positive_names
 
     def _positions(self, variable: str) -> pa.Array:
@@ -241,7 +265,7 @@ class _GraphRows(_Rows):
 
     def _events_of(self, attribute: Attribute) -> pa.Array:
         its = self._chunk.firsts if attribute.element == "first" else self._chunk.lasts
-        return pa.array(its[self._names.index(attribute.variable)])
+        return pa.array(its[self._names.index(attribute.variable)] - self._first)
 
     def _over_set(self, aggregate: Aggregate) -> np.ndarray:
         sizes = self._chunk.sizes[self._names.index(aggregate.attribute.variable)]

@@ -16,6 +16,7 @@ from cepbench.errors import (
 )
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import EVALUATORS, default_evaluator, evaluator_for
+from cepbench.evaluators.returned import values_suffice
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
@@ -82,6 +83,7 @@ def task_for(
         node_times=flag(node_times, "node_times", EvaluationError),
         position=whole(position, "position", EvaluationError, least=0),
         whole=whole_stream,
+        values=pattern.returns if _needs_values(pattern, output, whole_stream) else (),
     )
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
@@ -90,6 +92,15 @@ def task_for(
         )
     refuse_undeclared(chosen, task)
     return chosen, task
+
+
+def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
+    """Whether matches need not be known; a whole stream's are sorted by positions unless in Arrow."""
+    return (
+        (output == "arrow" or (output == "matches" and not whole_stream))
+        and pattern.output == "all"
+        and values_suffice(pattern)
+    )
 
 
 def chosen_evaluator(
@@ -111,10 +122,10 @@ def chosen_evaluator(
     alone = evaluator_without_plan(strategy)
     if alone is not None:
         return alone
-    able = [entry.name for entry in EVALUATORS.values() if entry.without_plan]
+    able = [e.name for e in EVALUATORS.values() if e.without_plan and strategy in e.strategies]
     raise PlanError(
         "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
-        + (f", and the evaluators {', '.join(able)} run without one" if able else "")
+        + (f", and evaluator= one of {', '.join(able)} needs none" if able else "")
     )
 
 

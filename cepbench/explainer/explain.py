@@ -15,7 +15,7 @@ from cepbench.costs.throughput import Throughput
 from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.explainer.automaton import AutomatonExplanation
 from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
@@ -61,8 +61,8 @@ def explain(
     stream : EventStream, optional
         Stream on which to run the plan; matches are only counted.
     evaluator : str, optional
-        A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run on a
-        stream it must provide metrics by node.
+        A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run a plan
+        of nodes on a stream it must provide metrics by node.
     options : mapping, optional
         Options of the evaluator by name.
     time_selectivity, last
@@ -132,7 +132,7 @@ def explain(
     assert task.plan is not None
     remarks: tuple[str, ...] = ()
     if len(task.plan.parts) > len(plan.parts):
-        remarks = (f"Evaluators run the alternatives of {plan.text} one by one.",)
+        remarks = (f"Shown and measured are the alternatives of {plan.text}, one by one.",)
     plan = task.plan
     if alpha is None:
         alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
@@ -173,19 +173,32 @@ def _explain_automaton(
     pattern: Pattern, plan: AnyPlan, stream: EventStream | None, **how: Any
 ) -> AutomatonExplanation:
     """The edges of an automaton, and on a stream what its run counted."""
-    chosen, task = task_for(pattern, plan, output="count", whole_stream=True, **how)
+    evaluator = how.pop("evaluator")
+    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+    counts = stream is not None and chosen.node_times
+    chosen, task = task_for(
+        pattern, plan, evaluator=chosen, output="count", node_times=counts, whole_stream=True, **how
+    )
     tables = [
         part.table().assign(branch=number)
         for number, part in enumerate(plan.parts)
         if isinstance(part, Automaton)
     ]
     edges = pd.concat(tables, ignore_index=True)
+    metrics = None
+    if stream is not None:
+        result = run_task(chosen, task, stream)
+        metrics = result.metrics
+        if counts:
+            keys = ["branch", "state", "edge"]
+            counted = result.nodes if len(tables) > 1 else result.nodes.assign(branch=0)
+            edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
     return AutomatonExplanation(
         pattern=pattern,
         plan=plan,
         evaluator=chosen.name,
         nodes=edges[["branch", *edges.columns.drop("branch")]],
-        metrics=None if stream is None else run_task(chosen, task, stream).metrics,
+        metrics=metrics,
     )
 
 

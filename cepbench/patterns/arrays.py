@@ -36,12 +36,16 @@ def _modulo(dividend: np.ndarray, divisor: np.ndarray) -> np.ndarray:
     """``np.fmod``, several times as fast for whole numbers, whose rounded quotient is exact."""
     if not (_are_whole(dividend) and _are_whole(divisor)):
         return np.fmod(dividend, divisor)
-    rest: np.ndarray = dividend - np.trunc(dividend / divisor) * divisor
-    return rest
+    # In place, since large temporary arrays take longer than the arithmetic.
+    rest = np.asarray(dividend / divisor)
+    np.trunc(rest, out=rest)
+    rest *= divisor
+    return np.subtract(dividend, rest, out=rest)
 
 
 def _are_whole(numbers: np.ndarray) -> bool:
-    return bool((np.trunc(numbers) == numbers).all() and np.abs(numbers).max(initial=0) <= _EXACT)
+    largest = max(numbers.max(initial=0), -numbers.min(initial=0))
+    return bool(largest <= _EXACT and (np.trunc(numbers) == numbers).all())
 
 
 _ARITHMETIC: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {

@@ -192,7 +192,8 @@ class TreePlan(Plan):
     tree : str or pair of trees
         Nested pairs of variable names; lists are taken as tuples. ``names`` are its leaves, left
         to right. With :class:`~cepbench.plans.tree.Either` one tree is for all branches of an OR;
-        evaluators run its alternatives, as those of a :class:`UnionPlan`. Also a plan's ``shape``: a pair of a tree and placements.
+        evaluators run its alternatives, as those of a :class:`UnionPlan`, and ``zstream`` counts those that
+        differ in single leaves together. Also a plan's ``shape``: a pair of a tree and placements.
     placements : mapping of str to sequence of str, optional
         Negated variables and groups, each with the variables below its node. In
         ``SEQ(A a, NOT(B b), C c)``, ``{"b": ("c",)}`` is NSEQ(!b, c), ``{"b": ("a",)}`` is

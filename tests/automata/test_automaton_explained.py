@@ -78,6 +78,26 @@ def test_an_automaton_is_explained(stream: cep.EventStream) -> None:
     assert len([1 for element in page.iter() if element.tag.endswith("}svg")]) == 2
 
 
+@pytest.mark.parametrize("evaluator", ["sase", "sase-basic", "sase-backtrack"])
+def test_edges_are_shown_with_their_passes(evaluator: str) -> None:
+    frame = pd.DataFrame({"type": list("ABBB"), "time": range(4), "x": [0.0, 1.0, 3.0, 2.0]})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    text = PATTERN.replace("WITHIN", "STRATEGY next WITHIN")
+    found = cep.explain(text, stream=stream, evaluator=evaluator)
+    rows = found.nodes.set_index(["branch", "state", "edge"])
+    assert rows["tested"][0, "b[i]", "take"] == 2 and rows["passed"][0, "b[i]", "take"] == 1
+    # The set is complete after each of its two events.
+    assert rows["tested"][0, "b[i]", "proceed"] == rows["passed"][0, "b[i]", "proceed"] == 2
+    assert rows["passed"][1, "c", "begin"] == 1
+    assert rows["time_share"].sum() == pytest.approx(1)
+    rest = "0.75 1" if evaluator != "sase-backtrack" else "– –"
+    lines = [" ".join(line.split()) for line in found.describe().splitlines()]
+    assert f"b[i] take 2 1 50 % 20 % {rest}" in lines
+    page = found._repr_html_()
+    assert "1 of 2" in page and ("ø 0.75" in page) == (evaluator != "sase-backtrack")
+    ET.fromstring(page)
+
+
 def test_runs_that_never_split() -> None:
     found = cep.explain(
         "PATTERN SEQ(A a, B b) STRATEGY next WITHIN 9 units", evaluator="no-matches"

@@ -129,6 +129,7 @@ def test_names_are_completed() -> None:
     }
     assert completion.complete_generators("dp-") == ["dp-LD", "dp-B"]
     assert completion.complete_evaluators("") == list(cep.EVALUATORS)
+    assert set(completion.complete_costs("")) == set(cep.COST_MODELS)
 
 
 def test_data_sets_and_files_are_completed(elsewhere: Path, monkeypatch) -> None:

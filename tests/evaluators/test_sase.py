@@ -16,13 +16,14 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.plan_runs.programs import COMPARISONS
 from cepbench.evaluators.sase import automaton_engine, sase_backtrack, sase_basic
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
-from tests.evaluators.checks import check, check_in_batches
+from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.constructs import AUTOMATA, NEXT, able, construct_cases
-from tests.evaluators.strategies import batches_of, events_of, stream_of
+from tests.evaluators.strategies import batches_of, event_frames, events_of, stream_of
 from tests.naive.automaton import automaton_matches
 
 #: Engines of automata.
@@ -126,6 +127,21 @@ def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) ->
         for name in ENGINES:
             check(case, expected, None, name)
             check_in_batches(case, expected, None, name, batches, restored)
+
+
+@pytest.mark.kernel
+@given(events=event_frames(("A", "B"), 12))
+@examples(15)
+def test_a_loop_that_compares_with_its_least_or_greatest_value(events: pd.DataFrame) -> None:
+    """An event of which the comparison says that it is neither does not change them."""
+    for operator in COMPARISONS:
+        for function in ("min", "max"):
+            pattern = parse(
+                f"PATTERN SEQ(A a+, B b) WHERE a[i].x {operator} {function}(a[..i-1].x) AND "
+                f"b.x >= {function}(a.x) STRATEGY next WITHIN 6 units"
+            )
+            result = evaluate(pattern, stream_of(events), evaluator="sase")
+            assert set(found_in(pattern, result.matches)) == automaton_matches(pattern, events)
 
 
 def rising(events: int, symbols: int) -> EventStream:

@@ -143,7 +143,7 @@ def test_shared_operators_cost_once() -> None:
     explained = cep.explain(TEXT, PLAN, statistics, cost="zstream")
     assert explained.plan.parts[1].text == "(b, (c, d))"
     assert explained.remarks == (
-        "Evaluators run the alternatives of ((a | b), (c, d)) one by one.",
+        "Shown and measured are the alternatives of ((a | b), (c, d)), one by one.",
     )
     assert cep.explain(TEXT, union, statistics).remarks == ()
     assert cep.to_sql(TEXT, PLAN) == cep.to_sql(TEXT, union)

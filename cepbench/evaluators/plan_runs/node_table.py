@@ -70,6 +70,8 @@ class PlanNodeTable:
     Attributes
     ----------
     branches : sequence of NodeCounts
+    numbers : sequence of int
+        Of the branches, the first one of those that have one plan together; empty without OR.
     span : int
         The time from the first event to the last, in the unit of the timestamps.
     timed : bool
@@ -77,14 +79,13 @@ class PlanNodeTable:
     """
 
     branches: Sequence[NodeCounts]
+    numbers: Sequence[int]
     span: int
     timed: bool
 
     def frame(self) -> pd.DataFrame:
         """One row per node; see :meth:`cepbench.evaluators.detector.Detector.node_metrics`."""
         frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
-        if len(frames) == 1:
-            return frames[0]
-        for number, frame in enumerate(frames):
+        for number, frame in zip(self.numbers, frames, strict=False):
             frame.insert(0, "branch", number)
         return pd.concat(frames, ignore_index=True)

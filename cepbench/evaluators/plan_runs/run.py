@@ -38,6 +38,9 @@ class PlanRun:
         One per branch of the pattern.
     engine : callable
         :class:`~cepbench.evaluators.plan_runs.engine.BranchTask` → engine.
+    groups : sequence of sequence of int, optional
+        The numbers of the branches of each engine, if not one; those that consume each other's events
+        always have one engine.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class PlanRun:
         task: Task,
         trees: Sequence[Any],
         engine: Callable[[BranchTask], Engine | GroupEngine],
+        groups: Sequence[Sequence[int]] | None = None,
     ) -> None:
         branches = task.pattern.branches()
         placements: list[Placements] = [()] * len(branches)
@@ -68,6 +72,7 @@ class PlanRun:
         self._reader = NumericReader()
         self._union = Union(branches)
         numbers = list(range(len(branches)))
+        self._groups = [numbers] if together else groups or [[number] for number in numbers]
         self._engines = [
             (
                 partial(GroupEngine, engine=engine)
@@ -86,7 +91,7 @@ class PlanRun:
                     watched=task.node_times,
                 )
             )
-            for group in ([numbers] if together else [[number] for number in numbers])
+            for group in self._groups
         ]
         self._position = task.position
         self._first: int | None = None
@@ -108,7 +113,12 @@ class PlanRun:
         return self._run(None, ended=True)
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
-        found = [engine.run(batch, self._position, ended=ended) for engine in self._engines]
+        found = [Found(0, (None,))] * len(self._task.pattern.branches())
+        for group, engine in zip(self._groups, self._engines, strict=True):
+            its = engine.run(batch, self._position, ended=ended)
+            # The first branch of an engine stands for all in the number of matches.
+            for number, matches in zip(group, its.matches, strict=True):
+                found[number] = Found(its.number if number == group[0] else 0, (matches,))
         times = batch.timestamps if batch is not None else _NO_TIMES
         return self._union.of(found, times, self._position, ended=ended)
 
@@ -137,8 +147,14 @@ class PlanRun:
 
     def node_table(self) -> PlanNodeTable:
         """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
-        branches = [branch for engine in self._engines for branch in engine.node_counts()]
-        return PlanNodeTable(branches, self._span(), self._task.node_times)
+        found = [
+            pair
+            for group, engine in zip(self._groups, self._engines, strict=True)
+            for pair in zip(group, engine.node_counts(), strict=False)
+        ]
+        numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
+        counted = [branch for _, branch in found]
+        return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""

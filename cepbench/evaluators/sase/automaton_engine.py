@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from cepbench.automata.vector import Column as VectorColumn
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
@@ -16,7 +18,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
-from cepbench.kernels.sase import tables
+from cepbench.kernels.sase import profile, tables
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -37,6 +39,8 @@ class AutomatonEngine(Engine):
         Of one branch; its tree is the automaton, in which there are no negated items.
     by_start : bool
         Whether matches are counted by start.
+    returned : sequence of Column
+        The columns of V that are their values, if they are reported.
     layout : AutomatonLayout, optional
         By default that of the automaton.
 
@@ -46,19 +50,33 @@ class AutomatonEngine(Engine):
         Time of moves, of the construction of matches, and of updates of the buffer.
     tallies : ndarray of int64
         See :mod:`cepbench.kernels.sase.tables`.
+    profile : ndarray of float64
+        See :mod:`cepbench.kernels.sase.profile`; NaN where nothing is counted.
     events : int
     constructed, written : int
         Matches constructed, and events in all of them.
     """
 
     tallies: np.ndarray
+    profile: np.ndarray
 
     def __init__(
-        self, task: BranchTask, *, by_start: bool, layout: AutomatonLayout | None = None
+        self,
+        task: BranchTask,
+        *,
+        by_start: bool,
+        returned: Sequence[VectorColumn] = (),
+        layout: AutomatonLayout | None = None,
     ) -> None:
         super().__init__(task)
         (automaton,) = task.trees
-        self.layout = layout or automaton_layout(automaton, task.reader.code, counts=by_start)
+        self.layout = layout or automaton_layout(
+            automaton,
+            task.reader.code,
+            counts=by_start,
+            reports=task.reports,
+            returned=returned,
+        )
         #: Timestamps of the events in the window, and the position of the first of them.
         self._times = np.empty(0, np.int64)
         self._first = 0
@@ -91,7 +109,11 @@ class AutomatonEngine(Engine):
             behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
-                self._round(self._events(part, position))
+                events = self._events(part, position)
+                # Those stored since the last batch are there until the first row.
+                until = int(events.rows[0]) if len(events.rows) else len(part)
+                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                self._round(events)
             old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
             self._times, self._first = self._times[old:], self._first + old
             self._check_limit(self._live())
@@ -114,8 +136,21 @@ class AutomatonEngine(Engine):
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         """Replace the state between rounds."""
 
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN if not known."""
+        return math.nan
+
+    def _counted(self) -> int:
+        """The number of matches since the last batch."""
+        number = int(self.tallies[tables.FOUND])
+        self.tallies[tables.FOUND] = 0
+        return number
+
     def _found(self) -> Found:
         """The matches since the last batch."""
+        if not self.task.reports:
+            return Found(self._counted(), (None,))
         found = no_matches(self.layout.variables)
         if self._chunks:
             found, self._chunks = BranchMatches(found.names, self._chunks), []
@@ -136,13 +171,23 @@ class AutomatonEngine(Engine):
         found = 0
         for chunk in chunks:
             found += len(chunk[0])
-            self._check_matches(found, ends)
+            self.check_matches(found, ends)
             self.written += sum(map(_size, chunk))
             self._chunks.append(chunk)
         self.constructed += found
 
-    def _check_matches(self, found: int, ends: int) -> None:
-        """Limit the sets of Kleene variables, which other engines store."""
+    def check_matches(self, found: int, ends: int) -> None:
+        """Limit the sets of Kleene variables, which other engines store.
+
+        Parameters
+        ----------
+        found, ends : int
+            Matches, and how many ends these have.
+
+        Raises
+        ------
+        PartialMatchLimitError
+        """
         if self._sets and found > self.task.limit * ends:
             raise PartialMatchLimitError(
                 f"more than {self.task.limit:,} matches end with one event, for there are so many "
@@ -175,7 +220,13 @@ class AutomatonEngine(Engine):
         """The state as plain arrays."""
         arrays = {name: array.copy() for name, array in self._arrays().items()}
         window = np.append(self._first, self._times)
-        return {**arrays, "window": window, "peaks": self._peaks.copy()}
+        return {
+            **arrays,
+            "window": window,
+            "peaks": self._peaks.copy(),
+            "done": np.array([self.events, self.constructed, self.written]),
+            "seconds": self.seconds.copy(),
+        }
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.
@@ -191,6 +242,9 @@ class AutomatonEngine(Engine):
             return stored_array(snapshot, name, like, np.shape(snapshot.get(name, like)))
 
         self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
+        self.seconds = stored_array(snapshot, "seconds", self.seconds, self.seconds.shape)
+        totals = stored_array(snapshot, "done", self._peaks, (3,)).tolist()
+        self.events, self.constructed, self.written = totals
         window = stored("window", self._times)
         self._first, self._times = int(window[0]), window[1:]
         self._set({name: stored(name, like) for name, like in self._arrays().items()})
@@ -232,7 +286,10 @@ def events_of(
         held: Any = True
         for clause in passing.clauses:
             held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
-        flags[rows] |= passing.flag * held
+        if rows is whole:
+            flags |= passing.flag * held
+        else:
+            flags[rows] |= passing.flag * held
     chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
     its: Rows = whole if len(chosen) == len(part) else chosen
     values = np.empty((len(layout.columns), len(part)))

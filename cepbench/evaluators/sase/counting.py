@@ -21,6 +21,7 @@ from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
 from cepbench.evaluators.sase.partitions import Partitions
 from cepbench.kernels.sase import tables as automata
+from cepbench.kernels.sase.profile import empty_profile
 from cepbench.kernels.sequence_counts import numbers, tables
 from cepbench.kernels.sequence_counts.advance import count_matches, drop_expired
 from cepbench.patterns.model import Clause, Pattern
@@ -58,7 +59,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
         return None
     plain = automaton(given.pattern) if given.forbidden else given
     assert isinstance(plain, Automaton)
-    layout = automaton_layout(plain, task.reader.code, counts=True)
+    layout = automaton_layout(plain, task.reader.code, counts=True, reports=False)
     plan = layout.plan
     firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
     is_set = np.append(plan.kinds, automata.SINGLE)[firsts + 1] == automata.LOOP
@@ -167,6 +168,7 @@ class CountingEngine(AutomatonEngine):
         super().__init__(task, by_start=True, layout=layout.of_events)
         self._sequence = layout.sequence
         self.tallies = np.zeros(automata.TALLIES, np.int64)
+        self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
         columns = layout.width
         cells = np.zeros((columns, 0), np.int64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,10 +13,13 @@ from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.returning import returned_columns, returned_rows
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.kernels.sase import starts, tables
 from cepbench.kernels.sase.advance import advance
+from cepbench.kernels.sase.profile import APART
 from cepbench.kernels.sase.room import empty_state, roomier
+from cepbench.patterns.model import Returned
 
 
 class SaseEngine(AutomatonEngine):
@@ -25,11 +30,26 @@ class SaseEngine(AutomatonEngine):
     task : BranchTask
     compresses : bool
         Whether matches are returned as graphs.
+    returns : sequence of Returned, optional
+        Columns of RETURN, if matches are returned as the values that these need.
     """
 
-    def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
-        super().__init__(task, by_start=not task.reports)
-        self._state = empty_state(self.layout.plan, self.layout.width)
+    def __init__(
+        self,
+        task: BranchTask,
+        *,
+        compresses: bool = False,
+        returns: Sequence[Returned] | None = None,
+    ) -> None:
+        (self._automaton,) = task.trees
+        self._returns = returns
+        super().__init__(
+            task,
+            by_start=not task.reports or returns is not None,
+            returned=returned_columns(self._automaton, returns or ()) or (),
+        )
+        self._values: list[tuple[np.ndarray, np.ndarray]] = []
+        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
         self._compresses = compresses
         #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
         self._room = FIRST_CHUNK
@@ -41,11 +61,30 @@ class SaseEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self._state.tallies
 
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._state.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN unless histories are counted."""
+        known = self.task.watched and not self.task.reports
+        return float(self.profile[:, APART].sum()) if known else math.nan
+
+    def _counted(self) -> int:
+        limbs = self._state.found.tolist()
+        self._state.found[:] = 0
+        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+
     def _found(self) -> Found:
-        if not self.task.reports:
-            limbs = self._state.found.tolist()
-            self._state.found[:] = 0
-            return Found(sum(limb << starts.LIMB * k for k, limb in enumerate(limbs)), (None,))
+        if self._returns is not None:
+            roots = np.concatenate([np.empty((2, 0), np.int64), *(r for r, _ in self._values)], 1)
+            width = len(self.layout.plan.returned)
+            values = np.concatenate([np.empty((width, 0)), *(v for _, v in self._values)], 1)
+            self._values = []
+            rows = returned_rows(self._automaton, self._returns, roots, values)
+            return Found(rows.lasts.shape[1], (), values=rows)
         if self._compresses:
             graphs, self._graphs = self._graphs, []
             return Found.of_graphs([(0, graph) for graph in graphs])
@@ -73,6 +112,13 @@ class SaseEngine(AutomatonEngine):
         number = state.counters[tables.ROOTS]
         if not number:
             return
+        if self._returns is not None:
+            roots = state.roots[:, :number].copy()
+            # The largest number may have more limbs.
+            self.check_matches(max(int(roots[0].max()), self._counted() // int(number)), 1)
+            self._values.append((roots, state.values[:, :number].copy()))
+            state.counters[tables.ROOTS] = 0
+            return
         roots, positions = state.roots[:, :number].copy()
         lasts = self._times[positions - self._first]
         earliest = self._first + np.searchsorted(self._times, lasts - self.layout.plan.window)
@@ -92,7 +138,7 @@ class SaseEngine(AutomatonEngine):
         arrays = {
             name: array
             for name, array in state._asdict().items()
-            if name not in ("graph", "stack", "roots")
+            if name not in ("graph", "stack", "roots", "values")
         }
         return {**arrays, "nodes": state.graph.nodes, "totals_of_nodes": state.graph.totals}
 

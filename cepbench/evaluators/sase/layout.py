@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,12 @@ _FIRST = {"count": tables.SET_ONE}
 _FURTHER = {
     "value": tables.SET, "sum": tables.ADD, "count": tables.ADD_ONE,
     "min": tables.LEAST, "max": tables.GREATEST,
+}  # fmt: skip
+
+#: Least and greatest values that an event does not change if the comparison with them holds.
+_BOUNDS = {
+    COMPARISONS[">"]: tables.LEAST, COMPARISONS[">="]: tables.LEAST,
+    COMPARISONS["<"]: tables.GREATEST, COMPARISONS["<="]: tables.GREATEST,
 }  # fmt: skip
 
 #: Edges that an event may pass by itself, one bit each.
@@ -87,7 +93,12 @@ class AutomatonLayout:
 
 
 def automaton_layout(
-    automaton: Automaton, code: Callable[[str], float], *, counts: bool
+    automaton: Automaton,
+    code: Callable[[str], float],
+    *,
+    counts: bool,
+    reports: bool,
+    returned: Sequence[Column] = (),
 ) -> AutomatonLayout:
     """The tables of an automaton.
 
@@ -97,14 +108,18 @@ def automaton_layout(
     code : callable
         Text → its code.
     counts : bool
-        Whether matches are only counted.
+        Whether matches have no graph, but are counted by start.
+    reports : bool
+        Whether they are more than counted.
+    returned : sequence of Column
+        The columns of V that are then their values.
 
     Raises
     ------
     UnsupportedPatternError
         If it has too many states, or a condition is too deep.
     """
-    return _Compilation(automaton, code).layout(counts=counts)
+    return _Compilation(automaton, code).layout(counts=counts, reports=reports, returned=returned)
 
 
 class _Compilation:
@@ -120,7 +135,7 @@ class _Compilation:
         self.columns: dict[Expression, int] = {}
         self.writer = ProgramWriter(code)
 
-    def layout(self, *, counts: bool) -> AutomatonLayout:
+    def layout(self, *, counts: bool, reports: bool, returned: Sequence[Column]) -> AutomatonLayout:
         automaton, states = self.automaton, self.states
         pattern = automaton.pattern
         number = len(states)
@@ -145,7 +160,8 @@ class _Compilation:
                 bits[place] = 1 << len(passing)
                 passing.append(Passing(edge.formula.type, alone, int(bits[place])))
             if edge.writes:
-                updates[place] = self._updates(edge)
+                effects = set(map(_without_effect, written[place][tables.COMPARE]))
+                updates[place] = [u for u in self._updates(edge) if u not in effects]
         if len(passing) > MOST_FLAGS:
             raise UnsupportedPatternError(
                 f"the pattern has more than {MOST_FLAGS} edges that events must pass; use fewer items, "
@@ -193,12 +209,15 @@ class _Compilation:
             update_spans=_spans(updates),
             updates=np.array([u for its in updates for u in its], np.int64).reshape(-1, 3),
             masked_spans=np.append(0, np.cumsum(masks.sum(axis=1))),
-            masked=np.nonzero(masks)[1],
+            # A copy, since nonzero gives columns, for which kernels would be compiled again.
+            masked=np.nonzero(masks)[1].copy(),
             keys=np.array([self._column(Attribute("", key)) for key in self.keys], np.int64),
             window=pattern.window.length,
             ignores=name == "any",
             dies="contiguity" in name,
             counts=counts,
+            reports=reports,
+            returned=np.array([automaton.vector.index(column) for column in returned], np.int64),
         )
         return AutomatonLayout(
             plan, tuple(passing), tuple(self.columns), variables, len(automaton.vector)
@@ -288,6 +307,12 @@ class _Compilation:
             )
             found.append((number, source, operation))
         return found
+
+
+def _without_effect(rule: Rule) -> tuple[int, int, int]:
+    """The update of V, if any, that an event makes without effect by passing a comparison."""
+    source, column, operator, _ = rule
+    return column, source, _BOUNDS.get(operator, -1)
 
 
 def _spans(parts: list[list[tuple[int, int, int]]]) -> np.ndarray:

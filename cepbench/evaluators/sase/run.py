@@ -19,6 +19,7 @@ from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Metrics, RunCounts
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
+from cepbench.evaluators.sase.edge_table import EdgeTable, edge_counts
 from cepbench.kernels import counts
 from cepbench.kernels.sase import tables
 from cepbench.patterns.model import Pattern
@@ -51,7 +52,7 @@ class AutomatonRun(PlanRun):
         warm_up(engine)
         self._of_automata: list[AutomatonEngine] = []
         automata = automata_of(task) if automata is None else automata
-        if not _prunes(task.pattern):
+        if not prunes(task.pattern):
             task = replace(task, patterns=(replace(task.pattern, output="all"),))
         super().__init__(task, automata, partial(self._engine, partial(engine, **options)))
 
@@ -71,6 +72,15 @@ class AutomatonRun(PlanRun):
             return GroupEngine(task, positive, negates=False)
         return positive(task)
 
+    def node_table(self) -> EdgeTable:  # type: ignore[override]
+        """What happened at the edges of each branch."""
+        return EdgeTable(
+            [
+                edge_counts(engine.task.trees[0], engine.tallies, engine.profile, engine.events)
+                for engine in self._of_automata
+            ]
+        )
+
     def metrics(self) -> Metrics:
         """Metrics of the run so far, summed over branches."""
         engines = self._of_automata
@@ -80,6 +90,7 @@ class AutomatonRun(PlanRun):
         events = max(engine.events for engine in engines)
         constructed = sum(engine.constructed for engine in engines)
         written = sum(engine.written for engine in engines)
+        apart = sum(engine.visits_apart for engine in engines)
         return Metrics(
             peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
             peak_bytes=int(peaks[counts.PEAK_BYTES]),
@@ -88,6 +99,7 @@ class AutomatonRun(PlanRun):
                 runs_split=int(tallies[tables.SPLIT]),
                 runs_merged=int(tallies[tables.MERGED]),
                 runs_per_step=float(tallies[tables.VISITED] / events) if events else nan,
+                runs_apart_per_step=apart / events if events else nan,
                 peak_runs=int(tallies[tables.PEAK_RUNS]),
                 match_length=written / constructed if constructed else nan,
                 output_complexity=written,
@@ -125,6 +137,7 @@ def evaluator_of_automata(
         without_plan=True,
         constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
         strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
+        node_times=True,
         outputs=("matches", "count", "compressed"),
         snapshots=True,
         source="[agrawal2008]_",
@@ -132,7 +145,7 @@ def evaluator_of_automata(
     )
 
 
-def _prunes(pattern: Pattern) -> bool:
+def prunes(pattern: Pattern) -> bool:
     """Whether engines may leave out matches that OUTPUT does not report.
 
     They must know all matches of a partition, and their partitions must be those of OUTPUT.

@@ -30,6 +30,7 @@ from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
 from cepbench.evaluators.sase.counting import CountingEngine, count_layout
 from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.postponing import PostponingEngine, check_postponable
+from cepbench.evaluators.sase.returning import returned_columns
 from cepbench.evaluators.sase.run import (
     AutomatonRun,
     automata_of,
@@ -52,20 +53,30 @@ class SaseRun(AutomatonRun):
         automata = automata_of(task)
         if task.options["negation"] == "early":
             automata = [with_negation(automaton) for automaton in automata]
-        self._compresses = task.output == "compressed" and _keeps_graphs(task.pattern, automata)
+        self._values = task.values
+        graphs = _keeps_graphs(task.pattern, automata)
+        values = graphs and bool(task.values)
+        # Of a whole stream, values are computed along the graph, too.
+        self._compresses = (graphs and task.output == "compressed") or (values and task.whole)
+        self._returns = False
         filters = task.options["negation"] == "filter" and bool(task.pattern.negated)
         self._without_runs = not (filters or task.options["postpone"])
-        engine = SaseEngine
+        engine: type[SaseEngine] = SaseEngine
+        how: dict[str, Any] = {"compresses": self._compresses}
         if task.options["postpone"]:
             check_postponable(task.pattern)
             engine = PostponingEngine
-        super().__init__(task, engine, automata, compresses=self._compresses)
+        elif values and returned_columns(automata[0], task.values) is not None:
+            self._returns = True
+            how = {"returns": task.values}
+        super().__init__(task, engine, automata, **how)
 
     def _engine(
         self, engine: Callable[[BranchTask], AutomatonEngine], task: BranchTask
     ) -> Engine | GroupEngine:
         """Matches are counted without runs where these differ in their start only."""
-        layout = count_layout(task) if self._without_runs and not task.reports else None
+        needs_runs = task.reports or task.watched or not self._without_runs
+        layout = None if needs_runs else count_layout(task)
         if layout is None:
             return super()._engine(engine, task)
         warm_up(CountingEngine)
@@ -73,12 +84,17 @@ class SaseRun(AutomatonRun):
         return self._of_automata[-1]
 
     def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
+        if self._returns:
+            return self._of_automata[0].run(batch, self._position, ended=ended)
         if not self._compresses:
             return super()._run(batch, ended=ended)
         graphs = []
         for number, engine in enumerate(self._engines):
             found = engine.run(batch, self._position, ended=ended)
             graphs += [(number, graph) for _, graph in found.graphs]
+            if self._values:
+                most = max((max(graph.counts, default=0) for _, graph in found.graphs), default=0)
+                self._of_automata[number].check_matches(most, 1)
         return Found.of_graphs(graphs)
 
 

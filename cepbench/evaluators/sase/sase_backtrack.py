@@ -20,7 +20,6 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.graph_matches import graph_chunks
-from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
@@ -32,6 +31,7 @@ from cepbench.kernels.match_graph.graph import empty_graph, reclaim, with_room
 from cepbench.kernels.sase import sase_backtrack as kernel
 from cepbench.kernels.sase import tables
 from cepbench.kernels.sase.moves import Machine
+from cepbench.kernels.sase.profile import STORED, SUM, empty_profile
 
 #: Accepting runs whose matches are constructed together.
 _ENDS = 1 << 12
@@ -47,7 +47,11 @@ class BacktrackEngine(AutomatonEngine):
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
-        self._machine = Machine(np.empty(STACK))
+        self._machine = Machine(
+            np.empty(STACK), empty_profile(self.layout.plan, watched=task.watched)
+        )
+        # Runs read one after the other: there is no event after which they could be counted.
+        self.profile[:, STORED : SUM + 1] = np.nan
         self._partitions = Partitions(self.layout.plan.keys)
         self._prunes = task.branches[0].output != "all"
         self._graph = empty_graph()
@@ -72,12 +76,10 @@ class BacktrackEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self._state.tallies
 
-    def _found(self) -> Found:
-        if self.task.reports:
-            return super()._found()
-        number = int(self._state.counters[kernel.FOUND])
-        self._state.counters[kernel.FOUND] = 0
-        return Found(number, (None,))
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._machine.profile
 
     def _round(self, events: tables.Events) -> None:
         plan, counters = self.layout.plan, self._state.counters
@@ -89,9 +91,7 @@ class BacktrackEngine(AutomatonEngine):
         spans = np.searchsorted(its[rows], edges)
         waiting = np.searchsorted(held[runs], edges)
         self._state = self._state._replace(waiting=_taken(self._state.waiting, runs))
-        found = counters[kernel.FOUND]
         counters[:] = 0
-        counters[kernel.FOUND] = found
         counters[kernel.BOUND], counters[kernel.LATEST] = NEVER, -1
         ended = False
         while not ended:
@@ -183,10 +183,12 @@ class BacktrackEngine(AutomatonEngine):
             "nodes": self._graph.nodes,
             "totals_of_nodes": self._graph.totals,
             "keys": self._partitions.held,
+            "profile": self.profile,
         }
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         self._partitions.held = arrays["keys"]
+        self._machine = self._machine._replace(profile=arrays["profile"])
         self._graph = self._graph._replace(nodes=arrays["nodes"], totals=arrays["totals_of_nodes"])
         self._state = self._state._replace(
             waiting=kernel.Runs(arrays["numbers"], arrays["vectors"]),

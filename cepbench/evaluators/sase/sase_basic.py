@@ -17,7 +17,6 @@ from functools import partial
 import numpy as np
 
 from cepbench.evaluators.graph_matches import written_chunks
-from cepbench.evaluators.matches import Found
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
@@ -27,6 +26,7 @@ from cepbench.kernels.instructions import STACK
 from cepbench.kernels.sase import sase_basic as kernel
 from cepbench.kernels.sase import tables, versioned_buffer
 from cepbench.kernels.sase.moves import Machine
+from cepbench.kernels.sase.profile import STORED, empty_profile
 
 #: Selections, and accepting runs, between which the buffer is left alone; prefixes of versions at
 #: first.
@@ -44,7 +44,7 @@ class BasicEngine(AutomatonEngine):
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
         plan, width = self.layout.plan, self.layout.width
-        self._machine = Machine(np.empty(STACK))
+        self._machine = Machine(np.empty(STACK), empty_profile(plan, watched=task.watched))
         self._partitions = Partitions(plan.keys)
         self._prunes = task.branches[0].output != "all"
         self.buffer = versioned_buffer.empty_buffer(plan.states)
@@ -69,18 +69,22 @@ class BasicEngine(AutomatonEngine):
         """See :mod:`cepbench.kernels.sase.tables`."""
         return self.state.tallies
 
-    def _found(self) -> Found:
-        if self.task.reports:
-            return super()._found()
-        number = int(self.state.counters[kernel.FOUND])
-        self.state.counters[kernel.FOUND] = 0
-        return Found(number, (None,))
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.kernels.sase.profile`."""
+        return self._machine.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, none of which are merged."""
+        return float(self.tallies[tables.VISITED])
 
     def _round(self, events: tables.Events) -> None:
         plan, machine = self.layout.plan, self._machine
         its, held, number = self._partitions.of(events)
         self.state = self.state._replace(heads=np.full(number, -1))
-        kernel.enter_all(self.state, held)
+        self.profile[:, STORED] = 0.0  # until they are entered
+        kernel.enter_all(self.state, held, machine)
         counters = self.state.counters
         counters[kernel.AT], counters[kernel.AT_RUN] = 0, kernel.ARRIVES
         counts, ended = not self.task.reports, False
@@ -176,10 +180,14 @@ class BasicEngine(AutomatonEngine):
         state = self.state._asdict()
         names = ("runs", "vectors", "versions", "tops", "counters", "tallies")
         arrays = {name: state[name] for name in names}
-        return {**arrays, **self.buffer._asdict(), "keys": self._partitions.held}
+        return {
+            **arrays, **self.buffer._asdict(), "keys": self._partitions.held,
+            "profile": self.profile,
+        }  # fmt: skip
 
     def _set(self, arrays: dict[str, np.ndarray]) -> None:
         self._partitions.held = arrays.pop("keys")
+        self._machine = self._machine._replace(profile=arrays.pop("profile"))
         self.buffer = versioned_buffer.Buffer(
             *(arrays.pop(name) for name in versioned_buffer.Buffer._fields)
         )

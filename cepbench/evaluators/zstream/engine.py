@@ -23,10 +23,12 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.evaluators.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.evaluators.zstream.buffers import Leaf
+from cepbench.evaluators.zstream.disjunctions import Sides
 from cepbench.evaluators.zstream.operators import Join, Negation, operators_of
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.zstream.reading import read_events, read_times
+from cepbench.patterns.model import Variable
 from cepbench.streams.event_stream import EventStream
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
@@ -46,12 +48,13 @@ def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.nd
 
 
 class ZStreamEngine(PlanEngine):
-    """Finds the matches of one branch of a pattern without OR and KL.
+    """Finds the matches of a branch without KL, or counts those of several that differ in leaves.
 
     Parameters
     ----------
     task : BranchTask
-        Of one branch. If latencies are measured, a round is one timestamp.
+        Of branches that :func:`~cepbench.evaluators.zstream.disjunctions.groups_of` puts together.
+        If latencies are measured, a round is one timestamp.
     batch_size : int
         Events in a round, at most.
     hashing : bool
@@ -65,11 +68,11 @@ class ZStreamEngine(PlanEngine):
 
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
-        (branch,), (tree,), (placements,) = task.branches, task.trees, task.placements
+        self._sides = Sides(task.branches)
         self._alternatives = operators_of(
-            branch,
-            tree,
-            placements=placements,
+            task.branches[0],
+            task.trees[0],
+            placements=task.placements[0],
             hashing=hashing,
             reports=task.reports,
             groups=tuple(task.groups),
@@ -89,7 +92,7 @@ class ZStreamEngine(PlanEngine):
         self.layout = Layout(
             leaves=tuple(operators.leaves),
             filters=tuple(map(tuple, operators.filters)),
-            nodes=tuple(operators.names),
+            nodes=tuple(tuple(map(self._sides.label, names)) for names in operators.names),
             columns=operators.positive,
         )
         self._leaves = [
@@ -110,7 +113,7 @@ class ZStreamEngine(PlanEngine):
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
         window, order = self._operators.window, self._operators.order
-        names = [self._operators.names[node] for node in order]
+        names = [self.layout.nodes[node] for node in order]
         return [NodeCounts(names, len(self._leaves), window, self._counts[order])]
 
     def advance(
@@ -129,17 +132,18 @@ class ZStreamEngine(PlanEngine):
             codes_of: dict[str | None, int] = {
                 name: code for code, name in enumerate(batch.type_names)
             }
-            kinds = [codes_of.get(leaf.type) for leaf in self.layout.leaves]
             begin = 0
             while begin < len(batch):
                 stop = self._end_of_round(timestamps, begin)
                 events = slice(begin, stop)
-                if not all(leaf.has_room(stop - begin) for leaf in self._leaves):
-                    self._make_room(min(self._batch_size, len(batch) - begin))
+                most = self._sides.most
+                if not all(leaf.has_room(most * (stop - begin)) for leaf in self._leaves):
+                    room = max(stop - begin, min(self._batch_size, len(batch) - begin))
+                    self._make_room(most * room)
                 stops = [leaf.stop for leaf in self._leaves]
                 try:
                     self._take(
-                        batch, codes[events], timestamps[events], kinds, begin, first_position
+                        batch, codes[events], timestamps[events], codes_of, begin, first_position
                     )
                     found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
                     begin = stop
@@ -160,8 +164,10 @@ class ZStreamEngine(PlanEngine):
     def _cheapest(self, sample: EventStream, first_position: int) -> int:
         """The alternative that makes fewest records of some events, or has fewest outer ones."""
         if not self._operators.made:
-            outers = [its.leaves[its.joins[0].outer].type for its in self._alternatives]
-            sizes = [len(sample.rows_of(type_)) for type_ in outers]
+            sizes = [
+                sum(len(sample.rows_of(v.type)) for v in self._variables(its.joins[0].outer))
+                for its in self._alternatives
+            ]
             return sizes.index(min(sizes))
         made = []
         for number in range(len(self._alternatives)):
@@ -187,7 +193,7 @@ class ZStreamEngine(PlanEngine):
         batch: EventStream,
         codes: np.ndarray,
         timestamps: np.ndarray,
-        kinds: Sequence[int | None],
+        codes_of: Mapping[str | None, int],
         first: int,
         first_position: int,
     ) -> None:
@@ -198,18 +204,22 @@ class ZStreamEngine(PlanEngine):
         batch : EventStream
         codes, timestamps : ndarray
             Types and times of the round's events.
-        kinds : sequence of int or None
-            The code of the type of each leaf; None if the batch has no such type.
+        codes_of : mapping of str to int
+            The codes of the types that the batch has.
         first : int
             The row of its first event.
         first_position : int
             The position of the batch's.
         """
         for number, variable in enumerate(self.layout.leaves):
-            leaf, kind = self._leaves[number], kinds[number]
+            leaf, kind = self._leaves[number], codes_of.get(variable.type)
             columns, filters = self._operators.values[number], self.layout.filters[number]
             times = leaf.times[leaf.stop :]
-            if variable.type is None:
+            if number in self._sides.choices:
+                rows = self._rows_of_sides(batch, codes, number, codes_of, first)
+                filters = ()
+                times[: len(rows)] = batch.timestamps[rows]
+            elif variable.type is None:
                 rows = np.arange(first, first + len(codes))
                 times[: len(rows)] = timestamps
             elif kind is None:
@@ -229,6 +239,26 @@ class ZStreamEngine(PlanEngine):
             for expression, column in columns.items():
                 leaf.values[column, new] = self.values(expression, batch, rows)
             leaf.stop = new.stop
+
+    def _variables(self, leaf: int) -> tuple[Variable, ...]:
+        """The variables of a leaf: several of a disjunction."""
+        return self._sides.choices.get(leaf, (self.layout.leaves[leaf],))
+
+    def _rows_of_sides(
+        self,
+        batch: EventStream,
+        codes: np.ndarray,
+        leaf: int,
+        codes_of: Mapping[str | None, int],
+        first: int,
+    ) -> np.ndarray:
+        """The rows of a disjunction's events in their order, once for each side that they are of."""
+        found = []
+        for variable in self._variables(leaf):
+            fits = codes >= 0 if variable.type is None else codes == codes_of.get(variable.type, -1)
+            rows = first + np.flatnonzero(fits)
+            found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
+        return np.sort(np.concatenate(found))
 
     def _end_of_round(self, times: np.ndarray, begin: int) -> int:
         if len(self.latencies):

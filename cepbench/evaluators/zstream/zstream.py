@@ -4,16 +4,16 @@ Events gather in leaf buffers during idle rounds. Once an event has come that ma
 match, an assembly round joins the buffers from the leaves to the root, and discards what begins
 before the earliest allowed timestamp (EAT). SEQ and AND are joins (Algorithms 1 and 3); a negation
 that is tied to one neighbour is a range of rows of the other one (NSEQ, Algorithm 2), any other one
-a filter (NEG); the branches of an OR run side by side and are not materialized; equalities are
-evaluated by hashing (section 5.2.2).
+a filter (NEG); to count, a disjunction of single leaves is one buffer, merged in the order of time, and
+other branches of an OR run side by side; equalities are evaluated by hashing (section 5.2.2).
 
 Differs from the paper: the window is checked in every join, not only once a round. The EAT is that of
 the final events not yet assembled, and every class that may come last is final. An NSEQ record has
 the times of its positive event, of which there is one record, and the negating event is only a
 bound on rows of the other neighbour. KSEQ drops the records of its node that have no group with all
 conditions on it (section 4.4.5, whose Algorithm 4 our text has lost); no record carries groups, which are
-formed again for each match. A disjunction inside a tree (section 4.4.4) is a plan for each branch, so that
-joins that branches have in common are made for each. Records are row numbers; conditions are tested once for each
+formed again for each match. A disjunction inside a tree (section 4.4.4) is a plan for each branch where
+its sides are sub-trees or have other conditions, and where matches are listed. Records are row numbers; conditions are tested once for each
 pair of events; the root's records and those below it are counted without being made, and matches are
 then listed at once, as positions; if they are only counted and all conditions mention one variable, no
 record is made at all. A round that would make many records is cut in two.
@@ -32,6 +32,7 @@ from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.protocol import Evaluator, Option, Run, Task
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.zstream.disjunctions import groups_of
 from cepbench.evaluators.zstream.engine import ZStreamEngine
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
@@ -82,7 +83,12 @@ class ZStreamRun(PlanRun):
             engines.append(ZStreamEngine(branch, **task.options))
             return engines[-1]
 
-        super().__init__(task, [part.tree for part in task.plan.parts], opened)
+        branches, parts = task.pattern.branches(), task.plan.parts
+        # Times are those of the nodes of each branch's plan; to tell the listed matches of branches apart
+        # would take longer than it saves.
+        counts = task.output == "count" and not task.node_times
+        groups = groups_of(branches, parts) if counts else None
+        super().__init__(task, [part.tree for part in parts], opened, groups)
         self._opened = engines
 
     def adopt(self, old: Run) -> bool:
@@ -95,6 +101,7 @@ class ZStreamRun(PlanRun):
         return (
             not any(branch.groups for branch in self._task.pattern.branches())
             and self._reader.texts == old._reader.texts
+            and self._groups == old._groups
             and all(map(ZStreamEngine.adopt, self._opened, old._opened))
         )
 

@@ -15,6 +15,14 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import NONE, add_event, room
 from cepbench.kernels.sase import partitions, starts
 from cepbench.kernels.sase.conditions import holds, update
+from cepbench.kernels.sase.profile import (
+    LEFT,
+    SELECTED,
+    elapse,
+    note,
+    note_asked,
+    note_read,
+)
 from cepbench.kernels.sase.runs import (
     chain,
     copied,
@@ -46,6 +54,7 @@ from cepbench.kernels.sase.tables import (
     NEXT_START,
     NODE,
     NODES_A_STEP,
+    OF_RUNS,
     OLDEST,
     PARTITION,
     PENDING,
@@ -100,7 +109,7 @@ def advance(plan, state, events):
         tied = row + 1 == len(times) or times[row + 1] == now
         if phase == ARRIVES:
             while counters[WAITING] >= 0 and runs[counters[WAITING], LAST] < now:
-                if not _has_room(plan, state, _partition_of(state, counters[WAITING])):
+                if not _has_room(plan, state, _partition_of(state, counters[WAITING]), 1):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 run = counters[WAITING]
                 counters[WAITING] = runs[run, WAITS_BEFORE]
@@ -114,9 +123,21 @@ def advance(plan, state, events):
                 phase = VISITS
                 at_state = plan.states
                 run, pending = _NO_RUN, _NO_RUN
+        # Each of its runs is visited and may be settled, and one may start.
+        is_roomy = phase == VISITS and _has_room(
+            plan, state, partition, 2 * state.partitions[partition, OF_RUNS] + 1
+        )
         while phase == VISITS:
+            # Apart from the visits, whose many addresses are computed for each state.
+            while run < 0 and pending < 0 and at_state > 1:
+                at_state -= 1
+                if plan.dies or flags & plan.relevant[at_state]:
+                    run = state.heads[partition, at_state]
+            if run < 0 and pending < 0:
+                phase = STARTS
+                break
             while run >= 0:
-                if not _has_room(plan, state, partition):
+                if counters[WIDENS] or not (is_roomy or _has_room(plan, state, partition, 1)):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 if plan.unites[at_state]:
                     run = _begin_all(run, at_state, row, tied, plan, state, events)
@@ -125,21 +146,17 @@ def advance(plan, state, events):
                 pending = _visit(run, at_state, row, tied, pending, plan, state, events)
                 run = following
             while pending >= 0:
-                if not _has_room(plan, state, partition):
+                if counters[WIDENS] or not (is_roomy or _has_room(plan, state, partition, 1)):
                     return _interrupted(progress, at, phase, partition, at_state, run, pending)
                 following = runs[pending, NEXT]
                 # The times of the last events of blocked runs do not matter.
                 settle(state, pending, plan, tied and runs[pending, LAST] == now, earliest)
                 pending = following
-            at_state -= 1
-            if at_state == 0:
-                phase = STARTS
-            elif plan.dies or flags & plan.relevant[at_state]:
-                run = state.heads[partition, at_state]
         if flags & plan.bits[BEGIN]:
-            if not _has_room(plan, state, partition):
+            if not _has_room(plan, state, partition, 1):
                 return _interrupted(progress, at, phase, partition, at_state, run, pending)
             _start(row, partition, tied, plan, state, events)
+        elapse(state.profile, rows, at, times)
         phase = ARRIVES
         at += 1
     return not _interrupted(progress, np.int64(0), ARRIVES, partition, at_state, run, pending)
@@ -159,14 +176,16 @@ def _partition_of(state, run):
 
 
 @njit_in_place
-def _has_room(plan, state, partition):
-    """Whether a step has room: for two runs, their histories, and a partition."""
+def _has_room(plan, state, partition, steps):
+    """Whether some steps have room: each for two runs, their histories, and a partition."""
     counters = state.counters
-    if counters[FREE_RUNS] < 2 or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
+    if counters[FREE_RUNS] < 2 * steps or counters[FREE_PARTITION] < 0 or counters[WIDENS] == 1:
+        return False
+    if plan.reports and counters[ROOTS] + 2 * steps > state.roots.shape[1]:
         return False
     if not plan.counts:
-        return counters[ROOTS] + 2 <= state.roots.shape[1] and room(state.graph) >= NODES_A_STEP
-    return counters[TOP_CELL] + cells_a_step(state, partition) <= len(state.cells)
+        return room(state.graph) >= NODES_A_STEP * steps
+    return counters[TOP_CELL] + cells_a_step(state, partition) * steps <= len(state.cells)
 
 
 @njit_in_place
@@ -186,11 +205,13 @@ def _visit(run, at_state, row, tied, pending, plan, state, events):
         free(state, run, plan)
         return pending
     state.tallies[VISITED] += 1
-    if runs[run, DOOMED] < now:
+    note_read(run, at_state, plan, state, now - plan.window)
+    forbidden = plan.forbidden[at_state]
+    if forbidden and runs[run, DOOMED] < now:
         return _forbid(run, at_state, pending, plan, state)
     pending = _move(run, at_state, row, pending, plan, state, events)
     if (
-        events.flags[row] & plan.forbidden[at_state]
+        events.flags[row] & forbidden
         and runs[run, STATE] == at_state
         and runs[run, LAST] < now
         and _is_forbidden(run, at_state, row, plan, state, events)
@@ -212,6 +233,7 @@ def _move(run, at_state, row, pending, plan, state, events):
             and runs[run, LAST] < now
             and holds(edge + BEGIN, row, vector, plan, state, events)
         ):
+            note(state.profile, at_state, SELECTED)
             _begin(run, at_state, row, plan, state, events)
         elif plan.dies:
             free(state, run, plan)
@@ -224,8 +246,10 @@ def _move(run, at_state, row, pending, plan, state, events):
         and holds(EDGES * after + BEGIN, row, vector, plan, state, events)
         and holds(edge + PROCEED, row, vector, plan, state, events)
     ):
+        note(state.profile, at_state, LEFT)
         _begin(run, after, row, plan, state, events)
     if flags & plan.bits[edge + TAKE] and holds(edge + TAKE, row, vector, plan, state, events):
+        note(state.profile, at_state, SELECTED)
         pending = _take(run, at_state, row, pending, plan, state, events)
     elif plan.dies:
         free(state, run, plan)
@@ -276,14 +300,16 @@ def _begun(run, at_state, row, tied, plan, state, events):
     partition, target, edge = runs[run, PARTITION], plan.targets[at_state], EDGES * at_state + BEGIN
     earliest = now - plan.window
     union = _NO_RUN
-    while run >= 0 and _has_room(plan, state, partition):
+    while run >= 0 and _has_room(plan, state, partition, 1):
         following = runs[run, NEXT]
         if runs[run, LATEST] < earliest:
             free(state, run, plan)
         else:
             state.tallies[VISITED] += 1
+            note_read(run, at_state, plan, state, earliest)
             if runs[run, LAST] < now and holds(edge, row, vectors[run], plan, state, events):
                 state.tallies[SPLIT] += 1
+                note(state.profile, at_state, SELECTED)
                 waits = False
                 if union < 0:
                     union, waits = equivalent(
@@ -323,10 +349,8 @@ def _take(run, at_state, row, pending, plan, state, events):
         runs[run, NODE] = add_event(
             state.graph, events.first + row, plan.items[at_state], runs[run, NODE]
         )
-    if plan.accepts[at_state] and holds(
-        edge + PROCEED, row, state.vectors[run], plan, state, events
-    ):
-        _accept(run, runs[run, NODE], row, plan, state, events)
+    if _completes(at_state, row, state.vectors[run], plan, state, events):
+        _accept(run, state.vectors[run], runs[run, NODE], row, plan, state, events)
     if plan.ignores:
         runs[run, NEXT] = pending
         return run
@@ -335,6 +359,16 @@ def _take(run, at_state, row, pending, plan, state, events):
         runs[run, STATE], runs[run, NEXT] = target, pending
         return run
     return pending
+
+
+@njit_in_place
+def _completes(at_state, row, vector, plan, state, events):
+    """Whether a loop behind which the pattern ends proceeds with the event that it has taken."""
+    if not plan.accepts[at_state]:
+        return False
+    complete = holds(EDGES * at_state + PROCEED, row, vector, plan, state, events)
+    note_asked(state.profile, at_state, complete)
+    return complete
 
 
 @njit_in_place
@@ -349,7 +383,7 @@ def _begin(run, at_state, row, plan, state, events):
         )
     state.tallies[SPLIT] += stays
     if plan.targets[at_state] == plan.states:
-        _accept(run, node, row, plan, state, events)
+        _accept(run, state.vectors[run], node, row, plan, state, events)
         if not stays:
             free(state, run, plan)
     else:
@@ -365,8 +399,8 @@ def _enter(run, at_state, row, stays, node, plan, state, events):
     for column in range(vectors.shape[1]):
         scratch[column] = vectors[run, column]
     update(EDGES * at_state + BEGIN, row, scratch, plan, events)
-    if plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events):
-        _accept(run, node, row, plan, state, events)
+    if _completes(target, row, scratch, plan, state, events):
+        _accept(run, scratch, node, row, plan, state, events)
     tied = row + 1 == len(events.times) or events.times[row + 1] == now
     earliest = now - plan.window
     equal, waits = equivalent(state, plan, partition, target, scratch, now, tied)
@@ -399,11 +433,10 @@ def _start(row, partition, tied, plan, state, events):
     node = NONE
     if not plan.counts:
         node = add_event(state.graph, events.first + row, plan.items[0], NONE)
-    if target == plan.states or (
-        plan.accepts[target] and holds(EDGES * target + PROCEED, row, scratch, plan, state, events)
-    ):
-        _report(node, row, state, events)
+    if target == plan.states or _completes(target, row, scratch, plan, state, events):
         state.found[0] += plan.counts
+        if plan.reports:
+            _report(np.int64(1) if plan.counts else node, scratch, row, plan, state, events)
     if target == plan.states:
         return
     if partition < 0:
@@ -422,20 +455,23 @@ def _start(row, partition, tied, plan, state, events):
 
 
 @njit_in_place
-def _accept(run, node, row, plan, state, events):
-    """Report the unexpired histories of a run, which end in ``node``, as matches."""
+def _accept(run, vector, node, row, plan, state, events):
+    """Report the unexpired histories of a run, which end in ``node``, as matches with this V."""
     if plan.counts:
         starts.expire(state, run, events.times[row] - plan.window)
         starts.add_found(state, run)
+        if plan.reports:
+            _report(state.totals[run, 0], vector, row, plan, state, events)
     else:
-        _report(node, row, state, events)
+        _report(node, vector, row, plan, state, events)
 
 
 @njit_in_place
-def _report(node, row, state, events):
-    """Note a root of the match graph; none if matches are only counted."""
-    if node != NONE:
-        root = state.counters[ROOTS]
-        state.roots[0, root] = node
-        state.roots[1, root] = events.first + row
-        state.counters[ROOTS] = root + 1
+def _report(root, vector, row, plan, state, events):
+    """Note matches: a root of the match graph, or their number and values."""
+    place = state.counters[ROOTS]
+    state.roots[0, place] = root
+    state.roots[1, place] = events.first + row
+    for number in range(len(plan.returned)):
+        state.values[number, place] = vector[plan.returned[number]]
+    state.counters[ROOTS] = place + 1

@@ -11,16 +11,14 @@ import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.sase.conditions import holds
-from cepbench.kernels.sase.tables import BEGIN, EDGES, LOOP, PROCEED, TAKE
-
-# A loop's proceed and the next state's begin; a begin or take at the state itself; ignore.
-LEAVES, OWN, STAYS = 1, 2, 4
+from cepbench.kernels.sase.tables import BEGIN, EDGES, LEAVES, LOOP, OWN, PROCEED, STAYS, TAKE
 
 
 class Machine(NamedTuple):
-    """Working space of conditions."""
+    """Working space of conditions, and counts at states."""
 
     stack: np.ndarray  #: float64 (STACK,)
+    profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
 
 
 @njit_in_place

@@ -14,6 +14,7 @@ from cepbench.kernels.jit import njit
 from cepbench.kernels.match_graph.graph import empty_graph, reclaim, room, with_room
 from cepbench.kernels.sase import partitions, starts
 from cepbench.kernels.sase.advance import cells_a_step
+from cepbench.kernels.sase.profile import empty_profile
 from cepbench.kernels.sase.runs import chain, free
 from cepbench.kernels.sase.tables import (
     AT_RUN,
@@ -56,11 +57,11 @@ _CLASSES = 63
 #: The least number of nodes of the match graph.
 _NODES = 1 << 14
 
-#: Roots of the match graph that are enumerated together.
+#: Roots of the match graph that are enumerated together, or values of matches written together.
 _ROOTS = 1 << 12
 
 
-def empty_state(plan: Plan, columns: int) -> State:
+def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
     """A state without runs.
 
     Parameters
@@ -68,6 +69,8 @@ def empty_state(plan: Plan, columns: int) -> State:
     plan : Plan
     columns : int
         Of V.
+    watched : bool
+        Whether to count what happens at states.
     """
     counters = np.zeros(COUNTERS, np.int64)
     for counter in (FREE_RUN, FREE_PARTITION, WAITING):
@@ -87,10 +90,12 @@ def empty_state(plan: Plan, columns: int) -> State:
         found=np.zeros(1, np.int64),
         counters=counters,
         tallies=np.zeros(TALLIES, np.int64),
+        profile=empty_profile(plan, watched=watched),
         progress=np.zeros(PROGRESS, np.int64),
         stack=np.empty(STACK),
         graph=empty_graph(1 if plan.counts else _NODES),
-        roots=np.empty((2, 0 if plan.counts else _ROOTS), np.int64),
+        roots=np.empty((2, _ROOTS if plan.reports else 0), np.int64),
+        values=np.empty((len(plan.returned), _ROOTS)),
     )
     state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
     if not len(plan.keys):

@@ -14,6 +14,7 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.match_graph.graph import add_union
 from cepbench.kernels.sase import starts
 from cepbench.kernels.sase.conditions import hashed, is_equal
+from cepbench.kernels.sase.profile import note_stored
 from cepbench.kernels.sase.tables import (
     BUCKET,
     CHAIN,
@@ -99,6 +100,7 @@ def unlink(state, run, plan):
     if after >= 0:
         runs[after, PREVIOUS] = before
     runs[run, IS_LINKED] = 0
+    note_stored(state.profile, runs[run, STATE], -1)
     unchain(state, run, plan)
 
 
@@ -177,6 +179,7 @@ def link(state, run, plan, waits):
         runs[head, PREVIOUS] = run
     state.heads[partition, at_state] = run
     runs[run, IS_LINKED] = 1
+    note_stored(state.profile, at_state, 1)
     chain(state, run, plan)
     if waits and runs[run, WAITS] == 0:
         runs[run, WAITS] = 1

@@ -13,16 +13,21 @@ from cepbench.kernels.batches import NEVER
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.match_graph.graph import NONE, add_event, room
 from cepbench.kernels.sase.conditions import holds, update
-from cepbench.kernels.sase.moves import LEAVES, OWN, STAYS, moves
+from cepbench.kernels.sase.moves import moves
+from cepbench.kernels.sase.profile import note_asked, note_moves
 from cepbench.kernels.sase.tables import (
     BEGIN,
     EDGES,
+    FOUND,
+    LEAVES,
     LOOP,
+    OWN,
     PEAK_RUNS,
     PROCEED,
     REPROCESSED,
     SPLIT,
     STARTED,
+    STAYS,
     TAKE,
     VISITED,
 )
@@ -35,12 +40,11 @@ RUN_STATE, START, LAST, ORIGIN, NODE, FROM, MADE, RUN_COLUMNS = range(8)
 # COUNTERS[...]: the partition; the run that waits for it, and the row, to begin with next; runs on the
 # stack, and in the list of those that have read all events; where the partition's begin in this; the
 # row behind those read; accepting runs, and how many of them are certain to be reported; the row of
-# the last event of the match to be reported, and the position of its first one; matches, if only
-# counted; runs split off from one.
+# the last event of the match to be reported, and the position of its first one; runs split off from
+# one.
 (
-    CURRENT, SOURCE, NEXT_ROW, DEPTH, SUSPENDED, BASE, READ, ENDS, SETTLED, BOUND, LATEST, FOUND, COPIES,
-    COUNTERS,
-) = range(14)  # fmt: skip
+    CURRENT, SOURCE, NEXT_ROW, DEPTH, SUSPENDED, BASE, READ, ENDS, SETTLED, BOUND, LATEST, COPIES, COUNTERS,
+) = range(13)  # fmt: skip
 
 
 class Runs(NamedTuple):
@@ -181,6 +185,8 @@ def _step(plan, state, graph, machine, events, end, counts, prunes):
     found = moves(at_state, run[LAST], row, state.stack.vectors[top], plan, machine, events)
     if at_state == 0:
         found = OWN
+    else:
+        note_moves(machine.profile, at_state, found)
     found &= ~run[MADE]
     if found == 0:
         counters[DEPTH] = top
@@ -219,11 +225,13 @@ def _select(at_state, at, plan, state, graph, machine, events, counts, prunes):
     if not counts:
         run[NODE] = add_event(graph, events.first + row, plan.items[at_state], run[NODE])
     run[RUN_STATE], run[LAST] = target, events.times[row]
-    if target == plan.states or (
-        plan.accepts[target] and holds(EDGES * target + PROCEED, row, vector, plan, machine, events)
-    ):
+    accepts = target == plan.states
+    if plan.accepts[target]:
+        accepts = holds(EDGES * target + PROCEED, row, vector, plan, machine, events)
+        note_asked(machine.profile, target, accepts)
+    if accepts:
         if counts:
-            counters[FOUND] += 1
+            state.tallies[FOUND] += 1
         elif not prunes:
             _add_end(state, run)
         elif run[ORIGIN] >= counters[LATEST] or at + 1 < counters[BOUND]:

@@ -11,15 +11,20 @@ import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.sase.conditions import holds, update
-from cepbench.kernels.sase.moves import LEAVES, OWN, STAYS, moves
+from cepbench.kernels.sase.moves import moves
+from cepbench.kernels.sase.profile import elapse, note_asked, note_moves, note_stored
 from cepbench.kernels.sase.tables import (
     BEGIN,
     EDGES,
+    FOUND,
+    LEAVES,
     LOOP,
+    OWN,
     PEAK_RUNS,
     PROCEED,
     SPLIT,
     STARTED,
+    STAYS,
     TAKE,
     VISITED,
 )
@@ -56,10 +61,10 @@ RUN_COLUMNS = 10
 
 # COUNTERS[...]: the first free run and the number of free ones; numbers of the first version kept
 # and of the next one; selections logged; accepting runs, and how many of them are certain to be
-# reported; matches, if only counted; the row of the batch, and the run, to go on with.
+# reported; the row of the batch, and the run, to go on with.
 (
-    FREE, FREE_RUNS, FIRST_VERSION, NEXT_VERSION, LOGGED, ENDS, SETTLED, FOUND, AT, AT_RUN, COUNTERS,
-) = range(11)  # fmt: skip
+    FREE, FREE_RUNS, FIRST_VERSION, NEXT_VERSION, LOGGED, ENDS, SETTLED, AT, AT_RUN, COUNTERS,
+) = range(10)  # fmt: skip
 
 #: The values of ``AT_RUN`` when an event arrives and when all runs have read it.
 ARRIVES, STARTS = -2, -1
@@ -135,6 +140,7 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
                 found = OWN
             else:
                 counters[AT_RUN] = runs[run, FOLLOWING]
+                note_stored(machine.profile, runs[run, RUN_STATE], -1)
                 if runs[run, START] < now - plan.window:
                     _free(state, run)
                     continue
@@ -145,17 +151,19 @@ def advance_apart(plan, state, machine, events, partitions, counts, prunes):
                     found = moves(
                         at_state, runs[run, LAST], row, state.vectors[run], plan, machine, events
                     )
+                    note_moves(machine.profile, at_state, found)
             for move in (LEAVES, OWN):
                 if found & move:
                     copies = move == LEAVES or found & STAYS != 0
                     leaves = move == LEAVES
                     _select(run, leaves, copies, row, plan, state, machine, events, counts)
             if found & STAYS:
-                _enter(state, run)
+                _enter(state, run, machine)
             elif found & OWN == 0:
                 _free(state, run)
         if prunes and counters[ENDS] > counters[SETTLED]:
-            _report(state, partition)
+            _report(state, partition, machine)
+        elapse(machine.profile, events.rows, counters[AT], events.times)
         counters[AT] += 1
     return True
 
@@ -183,8 +191,9 @@ def _free(state, run):
 
 
 @njit_in_place
-def _enter(state, run):
+def _enter(state, run, machine):
     """Enter a run in the list of its partition."""
+    note_stored(machine.profile, state.runs[run, RUN_STATE], 1)
     partition = state.runs[run, PARTITION]
     state.runs[run, FOLLOWING] = state.heads[partition]
     state.heads[partition] = run
@@ -226,12 +235,13 @@ def _select(run, leaves, copies, row, plan, state, machine, events, counts):
             run = copy
     if target < plan.states:
         update(edge, row, state.vectors[run], plan, events)
-    if target == plan.states or (
-        plan.accepts[target]
-        and holds(EDGES * target + PROCEED, row, state.vectors[run], plan, machine, events)
-    ):
+    accepts = target == plan.states
+    if plan.accepts[target]:
+        accepts = holds(EDGES * target + PROCEED, row, state.vectors[run], plan, machine, events)
+        note_asked(machine.profile, target, accepts)
+    if accepts:
         if counts:
-            counters[FOUND] += 1
+            state.tallies[FOUND] += 1
         else:
             end = counters[ENDS]
             counters[ENDS] = end + 1
@@ -249,7 +259,7 @@ def _select(run, leaves, copies, row, plan, state, machine, events, counts):
     runs[run, RUN_PREFIX], runs[run, RUN_DIGIT] = prefix, digit
     runs[run, RUN_STACK], runs[run, RUN_ENTRY] = stack, entry
     runs[run, LAST] = now
-    _enter(state, run)
+    _enter(state, run, machine)
 
 
 @njit_in_place
@@ -271,7 +281,7 @@ def _log(run, stack, prefix, digit, row, state, events):
 
 
 @njit_in_place
-def _report(state, partition):
+def _report(state, partition, machine):
     """End all runs of a partition in which runs have accepted; those that started last remain."""
     counters, ends = state.counters, state.ends
     latest = -1
@@ -287,6 +297,7 @@ def _report(state, partition):
     run = state.heads[partition]
     while run >= 0:
         following = state.runs[run, FOLLOWING]
+        note_stored(machine.profile, state.runs[run, RUN_STATE], -1)
         _free(state, run)
         run = following
     state.heads[partition] = NONE
@@ -306,7 +317,7 @@ def add_runs(state, old):
 
 
 @njit_in_place
-def enter_all(state, partitions):
+def enter_all(state, partitions, machine):
     """Enter runs in the lists of their partitions, which are empty.
 
     Parameters
@@ -314,10 +325,11 @@ def enter_all(state, partitions):
     state : State
         Its first ``len(partitions)`` runs are in no list.
     partitions : int64 array, shape (runs,)
+    machine : Machine
     """
     for run in range(len(partitions)):
         state.runs[run, PARTITION] = partitions[run]
-        _enter(state, run)
+        _enter(state, run, machine)
 
 
 @njit_in_place

@@ -45,7 +45,11 @@ FREE_RUN, FREE_RUNS, FREE_PARTITION, TOP_CELL, WAITING, WIDENS, ROOTS, COUNTERS 
 NODES_A_STEP = 2 + 2 * UNION_NODES
 
 # TALLIES[...].
-STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, REPROCESSED, TALLIES = range(7)
+STARTED, SPLIT, MERGED, VISITED, PEAK_RUNS, REPROCESSED, FOUND, TALLIES = range(8)
+
+# The moves of a run that is apart: a loop's proceed and the next state's begin; a begin or take at
+# the state itself; ignore.
+LEAVES, OWN, STAYS = 1, 2, 4
 
 # PROGRESS[...]: where a batch is interrupted for lack of room.
 AT, PHASE, CURRENT, AT_STATE, AT_RUN, PENDING, PROGRESS = range(7)
@@ -86,7 +90,9 @@ class Plan(NamedTuple):
     window: int
     ignores: bool  #: whether an event that a run takes may be ignored too: skip-till-any-match
     dies: bool  #: whether a run ends at an event that it does not take: contiguity
-    counts: bool  #: whether matches are only counted, by start
+    counts: bool  #: whether matches have no graph, but are counted by start
+    reports: bool  #: whether matches are more than counted: as roots of the graph, or as values
+    returned: np.ndarray  #: int64: the columns of V that are the values of a match without a graph
 
 
 class Events(NamedTuple):
@@ -116,9 +122,11 @@ class State(NamedTuple):
     found: np.ndarray  #: int64 (limbs,): matches
     counters: np.ndarray  #: int64 (COUNTERS,)
     tallies: np.ndarray  #: int64 (TALLIES,)
+    profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
     progress: np.ndarray  #: int64 (PROGRESS,)
     stack: np.ndarray  #: float64 (STACK,)
     graph: MatchGraph  #: histories, if matches are reported
     roots: (
         np.ndarray
-    )  #: int64 (ROOT_COLUMNS, roots): nodes of matches, positions of their last events
+    )  #: int64 (2, roots): nodes of matches, or numbers of equal ones; positions of last events
+    values: np.ndarray  #: float64 (returned columns, roots)

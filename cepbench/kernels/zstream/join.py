@@ -90,8 +90,10 @@ def find_limits(records, begin, lows, highs, bounds, first, stop, firsts, stops)
     """
     firsts[:] = first
     stops[:] = stop
-    row = np.int64(records[0, begin]) if len(firsts) > 0 else np.int64(0)
-    if len(records) == 1 and row + len(firsts) - 1 == records[0, begin + len(firsts) - 1]:
+    # The only record of a pattern of one variable has no column.
+    is_column = len(records) == 1 and len(firsts) > 0
+    row = np.int64(records[0, begin]) if is_column else np.int64(0)
+    if is_column and row + len(firsts) - 1 == records[0, begin + len(firsts) - 1]:
         # What successive rows of a leaf set is read without looking the rows up, which vectorizes.
         for k in range(len(lows)):
             its = bounds[lows[k, 1] + row : lows[k, 1] + row + len(firsts)]
