@@ -11,15 +11,14 @@ taken over, and rebuilt from the events of the last window.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.adaptation.detector import BATCH_SIZE
@@ -188,17 +187,15 @@ def summary(rows: pd.DataFrame, switches: pd.DataFrame, rounds: int) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Adaptation against plans that stay.")
+    parser = parser_of("Adaptation against plans that stay.", repetitions=3)
     parser.add_argument("--rounds", type=int, default=8, help="in a segment")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE, help="events in a round")
-    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cost", default="throughput")
     parser.add_argument("--policy", default="threshold")
     parser.add_argument("--output", default="count", choices=["count", "arrow"])
     parser.add_argument("--evaluators", nargs="+", default=["tree", "zstream"])
     parser.add_argument("--windows", type=int, nargs="*", default=[100, 400], help="of switches")
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     given = parser.parse_args(arguments)
     rows, switches = measure(
         given.evaluators,
@@ -216,9 +213,7 @@ def main(arguments: Sequence[str]) -> None:
     if given.windows:
         switched = measure_switches(given.windows, 3 * given.repetitions, given.seed)
         print(summary_of_switches(switched))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ in turns; the time of a plan is its quickest run, and ratios are of one run.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
@@ -25,11 +24,7 @@ PATTERNS = {
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Every plan of P3, and what cost models say.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    parser = parser_of("Every plan of P3, and what cost models say.", events=200_000, repetitions=7)
     given = parser.parse_args(arguments)
     kept = []
     table = ten_symbols(given.events, given.seed)
@@ -54,9 +49,7 @@ def main(arguments: Sequence[str]) -> None:
             )
         )
         print(regrets(found).round(2).to_string(index=False), end="\n\n")
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        pd.concat(kept, ignore_index=True).to_parquet(given.out, index=False)
+    write(pd.concat(kept, ignore_index=True), given.out)
 
 
 if __name__ == "__main__":

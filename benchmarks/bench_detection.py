@@ -18,7 +18,6 @@ choose.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -29,6 +28,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+from command_line import parser_of, write
 from numpy_counts import Arrays
 from polars_frames import Frame, Tables, pl  # first of all: it keeps Polars to one thread
 from relational import TASKS, Task
@@ -255,37 +255,20 @@ def _spread(ratios: pd.Series[float]) -> str:
     return f"{ratios.median():.2f} [{ratios.min():.2f}, {ratios.max():.2f}]"
 
 
-def parser_of(description: str) -> argparse.ArgumentParser:
-    """The arguments that all benchmarks against other engines have."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--out", type=_parquet, help="where to write the rows: a .parquet file")
-    return parser
-
-
-def _parquet(name: str) -> Path:
-    if not name.endswith(".parquet"):
-        raise argparse.ArgumentTypeError(f"{name}: the name must end in .parquet")
-    return Path(name)
-
-
 def report(rows: pd.DataFrame, tasks: Sequence[Task], title: str, out: Path | None) -> None:
     """Print the rows' summary, and write them if asked to."""
     engines = f"DuckDB {duckdb.__version__}, Polars {pl.__version__}, NumPy {np.__version__}"
     load = ", ".join(f"{minutes:.1f}" for minutes in os.getloadavg())
     print(f"{title}; {engines}, in one thread each; load of the machine {load}")
     print(summary(rows, tasks))
-    if out:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(out, index=False)
-        print(f"{len(rows)} rows in {out}")
+    write(rows, out)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
-    parser = parser_of("Detection against columnar engines in one thread.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = parser_of(
+        "Detection against columnar engines in one thread.", events=200_000, repetitions=7
+    )
     known = [task.name for task in TASKS]
     parser.add_argument("--tasks", nargs="+", choices=known, default=known)
     given = parser.parse_args(arguments)

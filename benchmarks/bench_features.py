@@ -11,14 +11,13 @@ A ratio is no verdict by itself: another construct has other matches, whose numb
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.evaluators.result import Metrics
@@ -143,24 +142,15 @@ def summary(rows: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
-    parser = argparse.ArgumentParser(description="What each construct costs in detection.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = parser_of("What each construct costs in detection.", events=200_000, repetitions=5)
     parser.add_argument("--features", nargs="+", choices=tuple(FEATURES), default=list(FEATURES))
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     given = parser.parse_args(arguments)
-    if given.out and given.out.suffix != ".parquet":
-        parser.error(f"--out {given.out}: the name must end in .parquet")
     rows = measure(given.events, given.repetitions, given.seed, given.features)
     print(
         f"constructs, {given.events:,} events, seed {given.seed}, {given.repetitions} repetitions"
     )
     print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
-        print(f"{len(rows)} rows in {given.out}")
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

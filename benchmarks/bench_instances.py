@@ -7,13 +7,12 @@ matches an event makes, which is what the two engines differ in.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
@@ -124,18 +123,12 @@ def summary(rows: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="The cost of processing event by event.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=11)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    parser = parser_of("The cost of processing event by event.", events=200_000, repetitions=11)
     given = parser.parse_args(arguments)
     rows = measure(given.events, given.repetitions, given.seed)
     print(f"event by event, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

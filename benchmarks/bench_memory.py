@@ -13,7 +13,6 @@ again: a random one would have larger extremes the longer it is.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.evaluators.joins.engine import warm_up
@@ -151,12 +151,10 @@ def summary(rows: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
-    parser = argparse.ArgumentParser(description="Memory of detection over ever longer streams.")
+    parser = parser_of("Memory of detection over ever longer streams.", repetitions=2)
     parser.add_argument("--events", type=int, default=20_000, help="of the shortest stream")
-    parser.add_argument("--repetitions", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patterns", nargs="+", choices=tuple(PATTERNS), default=list(PATTERNS))
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     parser.add_argument(
         "--one",
         nargs=4,
@@ -167,18 +165,13 @@ def main(arguments: Sequence[str]) -> None:
     if given.one:
         print(json.dumps(detect(given.one[0], *map(int, given.one[1:]))))
         return
-    if given.out and given.out.suffix != ".parquet":
-        parser.error(f"--out {given.out}: the name must end in .parquet")
     rows = measure(given.events, given.repetitions, given.seed, given.patterns)
     print(
         f"memory, {given.events:,} events and more, seed {given.seed}, "
         f"{given.repetitions} repetitions, batches of {BATCH:,}"
     )
     print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
-        print(f"{len(rows)} rows in {given.out}")
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ so that ratios are of one run. The other counters are always on.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
@@ -55,11 +54,9 @@ def measure(events: int, repetitions: int, seed: int) -> dict[str, tuple[list[fl
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="The cost of measuring the time of each node.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=41)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    parser = parser_of(
+        "The cost of measuring the time of each node.", events=200_000, repetitions=41
+    )
     given = parser.parse_args(arguments)
     rows: list[dict[str, object]] = []
     print(f"node times, {given.events:,} events, {given.repetitions} repetitions")
@@ -72,9 +69,7 @@ def main(arguments: Sequence[str]) -> None:
         shown = "".join(f"{1e3 * statistics.median(times):>7.1f} ms" for times in (off, on))
         print(f"  {name:<22}{shown}   {middle:.3f} [{low:.3f}, {high:.3f}]")
         rows += [{"pattern": name, "off": x, "on": y} for x, y in zip(off, on, strict=True)]
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        pd.DataFrame(rows).to_parquet(given.out, index=False)
+    write(pd.DataFrame(rows), given.out)
 
 
 if __name__ == "__main__":

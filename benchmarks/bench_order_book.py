@@ -15,7 +15,8 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-from bench_detection import Data, measure, parser_of, report
+from bench_detection import Data, measure, report
+from command_line import parser_of
 from polars_frames import Tables, col, each_between, pl, rows_until, ways
 from relational import Query, Task
 
@@ -213,7 +214,9 @@ def prepared(file: Path) -> Data:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure, print, and write if asked to."""
-    parser = parser_of("Detection on real order-book messages, against columnar engines.")
+    parser = parser_of(
+        "Detection on real order-book messages, against columnar engines.", repetitions=7
+    )
     parser.add_argument("--hour", type=Path, help="lobster_…_YYYY-MM-DD_…_message.csv")
     given = parser.parse_args(arguments)
     if given.hour is None:

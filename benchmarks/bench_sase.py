@@ -13,15 +13,14 @@ columns of RETURN from V or along the graph, and those of listed matches.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numba
 import numpy as np
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.evaluators.result import Metrics
@@ -336,11 +335,7 @@ def memory(events: int, seed: int) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="The automaton engine against one loop.")
-    parser.add_argument("--events", type=int, default=200_000)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    parser = parser_of("The automaton engine against one loop.", events=200_000, repetitions=3)
     given = parser.parse_args(arguments)
     rows = measure(given.events, given.repetitions, given.seed)
     print(f"sase, {given.events:,} events, {given.repetitions} repetitions")
@@ -351,9 +346,7 @@ def main(arguments: Sequence[str]) -> None:
     print(summary_of_options(measure_options(given.events, given.repetitions, given.seed)))
     print("RETURN: from V or along the graph against listed matches")
     print(summary_of_options(measure_returns(given.events, given.repetitions, given.seed)))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ of the first item. All take turns, so that ratios are of one run.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.streams.ten_symbols import ten_symbols
@@ -87,18 +86,12 @@ def summary(rows: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Counting sequences without runs.")
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
+    parser = parser_of("Counting sequences without runs.", events=1_000_000, repetitions=7)
     given = parser.parse_args(arguments)
     rows = measure(given.events, given.repetitions, given.seed)
     print(f"SEQ(s3, s6, s9), {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

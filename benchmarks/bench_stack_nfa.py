@@ -7,15 +7,14 @@ ratios are of one run.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from bench_zstream import QUERIES, cells, stock
+from command_line import parser_of, write
 
 import cepbench as cep
 
@@ -93,19 +92,13 @@ def _listed(ratios: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="The stack NFA against engines with plans.")
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = parser_of("The stack NFA against engines with plans.", events=100_000, repetitions=3)
     parser.add_argument("--queries", nargs="+", default=list(QUERIES), choices=list(QUERIES))
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     given = parser.parse_args(arguments)
     rows = measure(given.events, given.repetitions, given.seed, given.queries)
     print(f"stack-nfa, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

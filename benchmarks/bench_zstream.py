@@ -8,18 +8,17 @@ ratios are of one run.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from command_line import parser_of, write
 
 import cepbench as cep
 
@@ -301,15 +300,12 @@ def memory(events: int, seed: int) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="ZStream's engine against the tree evaluator.")
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument(
-        "--repetitions", type=int, default=6, help="even, so that each is as often the first one"
+    # Even, so that each evaluator is as often the first one.
+    parser = parser_of(
+        "ZStream's engine against the tree evaluator.", events=100_000, repetitions=6
     )
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--queries", nargs="+", default=list(QUERIES), choices=list(QUERIES))
     parser.add_argument("--outputs", nargs="+", default=["count"], choices=["count", "arrow"])
-    parser.add_argument("--out", type=Path, help="where to write the rows: a .parquet file")
     parser.add_argument("--costs", action="store_true", help="only compare costs with times")
     given = parser.parse_args(arguments)
     if given.costs:
@@ -320,9 +316,7 @@ def main(arguments: Sequence[str]) -> None:
     print(f"zstream, {given.events:,} events, {given.repetitions} repetitions")
     print(summary(rows))
     print(memory(given.events, given.seed))
-    if given.out:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(given.out, index=False)
+    write(rows, given.out)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.snapshot import arrays_under, digest_of
+from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
@@ -257,12 +257,7 @@ class Aggregator:
             for name, array in snapshot.items()
         ):
             raise SnapshotError("this is no snapshot; give what Aggregator.snapshot() returned")
-        arrays = {name: array for name, array in snapshot.items() if name != "digest"}
-        if "digest" not in snapshot or not np.array_equal(snapshot["digest"], digest_of(arrays)):
-            raise SnapshotError(
-                "the snapshot is damaged: it is not what its digest was taken of; restore another "
-                "copy of it, or push the stream into a new aggregator"
-            )
+        arrays = verified(snapshot)
         try:
             text, method, emit, scope, evaluator = arrays["arguments"].tolist()
             events, pushed, last, *floats = arrays["numbers"].tolist()

@@ -21,7 +21,7 @@ _VERSION = 5
 #: Kinds of NumPy arrays that a snapshot may hold: their bytes are their values.
 _KINDS = "biufU"
 
-_TAKE_ANOTHER = "restore another copy of it, or push the stream into a new detector"
+_TAKE_ANOTHER = "restore another copy of it, or push the stream again from its beginning"
 
 #: Entries of the header besides the version, and their types.
 _HEADER: dict[str, type | tuple[type, ...]] = {
@@ -65,12 +65,25 @@ def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             "Detector.snapshot() returned, or the file that Detector.save(path) wrote to "
             "Detector.load(path)"
         )
+    arrays = verified(arrays)
+    return _header(arrays.pop("header")), arrays
+
+
+def verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a snapshot without the digest, after its verification.
+
+    Raises
+    ------
+    SnapshotError
+        If there is no digest, or it is one of other arrays.
+    """
+    arrays = dict(arrays)
     digest = arrays.pop("digest", None)
     if digest is None:
         raise SnapshotError(
-            "the snapshot has no digest: it is no snapshot of a detector, lacks a part, or was "
+            "the snapshot has no digest: snapshot() did not return it, it lacks a part, or was "
             f"taken by a cepbench before version {_VERSION} of the format; restore it with the "
-            "version that took it, or push the stream into a new detector"
+            "version that took it, or push the stream again from its beginning"
         )
     due = digest_of(arrays)
     if (digest.dtype.str, digest.shape) != (due.dtype.str, due.shape) or (digest != due).any():
@@ -78,7 +91,7 @@ def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             "the snapshot is damaged: it is not what its digest was taken of (a bit or array "
             f"changed, is missing or was added); {_TAKE_ANOTHER}"
         )
-    return _header(arrays.pop("header")), arrays
+    return arrays
 
 
 def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -17,8 +17,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def bench(request, monkeypatch) -> ModuleType:
-    monkeypatch.syspath_prepend(FOLDER)
+def bench(request) -> ModuleType:
     return importlib.import_module(request.param)
 
 

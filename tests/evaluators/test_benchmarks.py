@@ -134,3 +134,14 @@ def test_engines_are_timed_in_turn(tmp_path, capsys) -> None:
     assert rows.groupby("pattern")["matches"].nunique().eq(1).all()
     for name in bench.PATTERNS:
         assert shown.count(f"  {name} ") == 2
+
+
+def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
+    out = tmp_path / "rows.parquet"
+    script("bench_sequence_counts").main(
+        ["--events", "4000", "--repetitions", "2", "--out", str(out)]
+    )
+    rows = pd.read_parquet(out)
+    assert rows["cell"].value_counts().tolist() == [2] * 6
+    assert (rows["matches"] > 0).any()
+    assert "times as fast as tree" in capsys.readouterr().out

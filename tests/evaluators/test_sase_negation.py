@@ -20,7 +20,7 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.checks import Labelled, check, check_in_batches, found_in
 from tests.evaluators.constructs import able
-from tests.evaluators.strategies import Case, events_of, stream_of
+from tests.evaluators.strategies import Case, events_of, few_values, stream_of
 from tests.naive.automaton import automaton_matches
 
 #: Gaps behind a plain item, in and behind a loop, several, and some that are tested at the end.
@@ -57,16 +57,10 @@ def case_of(rng: np.random.Generator) -> Case:
     where = f"WHERE {' AND '.join(chosen)} " if chosen else ""
     end = rng.choice(ENDS) + rng.choice(["", "", "", "OUTPUT non_overlap "])
     size = rng.integers(8, 13)
-    columns = {
-        "time": np.cumsum(rng.integers(3, size=size) > 0),
-        "type": pd.Categorical(rng.choice(list("AABC"), size), list("ABC")),
-        "x": rng.choice([1, 1, 2, 2, np.nan], size),
-        "s": rng.choice([1, 1, 1, 2, np.nan], size),
-    }
+    times = np.cumsum(rng.integers(3, size=size) > 0)
     window = rng.choice([9, 9, 4])
-    return Case(
-        parse(f"PATTERN {structure} {where}{end}WITHIN {window} units"), pd.DataFrame(columns)
-    )
+    pattern = parse(f"PATTERN {structure} {where}{end}WITHIN {window} units")
+    return Case(pattern, few_values(rng, times, "AABC"))
 
 
 @pytest.mark.kernel

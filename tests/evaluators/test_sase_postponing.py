@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
@@ -13,7 +12,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.sase import automaton_engine
 from cepbench.patterns.parse import parse
 from tests.evaluators.checks import check, check_in_batches, found_in
-from tests.evaluators.strategies import Case, events_of, stream_of
+from tests.evaluators.strategies import Case, events_of, few_values, stream_of
 from tests.naive.automaton import automaton_matches
 
 STRUCTURES = (
@@ -41,16 +40,10 @@ def case_of(rng: np.random.Generator) -> Case:
     where = f"WHERE {' AND '.join(chosen)} " if chosen else ""
     end = rng.choice(["", "", "OUTPUT non_overlap "])
     size = rng.integers(8, 14)
-    columns = {
-        "time": np.cumsum(rng.integers(3, size=size)),
-        "type": pd.Categorical(rng.choice(list("ABBC"), size), list("ABC")),
-        "x": rng.choice([1, 1, 2, 2, np.nan], size),
-        "s": rng.choice([1, 1, 1, 2, np.nan], size),
-    }
+    times = np.cumsum(rng.integers(3, size=size))
     window = rng.choice([9, 5, 3])
-    return Case(
-        parse(f"PATTERN {structure} {where}{end}WITHIN {window} units"), pd.DataFrame(columns)
-    )
+    pattern = parse(f"PATTERN {structure} {where}{end}WITHIN {window} units")
+    return Case(pattern, few_values(rng, times, "ABBC"))
 
 
 @pytest.mark.kernel

@@ -18,6 +18,7 @@ from cepbench.evaluators.zstream import assembly, engine
 from cepbench.evaluators.zstream.operators import Operators
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
 from tests.evaluators.checks import check_in_batches
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import (
@@ -225,12 +226,12 @@ def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> No
 @pytest.mark.parametrize("rare", ["AB", "CD"])
 def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The metrics are those of the plan, whichever pair is only counted; so is the node table."""
-    started = []
-    start = engine.ZStreamEngine._start
+    runs = []
+    cheapest = engine.ZStreamEngine._cheapest
 
-    def noted(self: engine.ZStreamEngine, alternative: int) -> None:
-        start(self, alternative)
-        started.append(self._operators.names[-2])
+    def noted(self: engine.ZStreamEngine, sample: EventStream, first_position: int) -> int:
+        runs.append(self)
+        return cheapest(self, sample, first_position)
 
     rng = np.random.default_rng(5)
     chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
@@ -242,13 +243,13 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "operators_of", lambda *given, **how: [Operators(*given, **how)])
         made = found_by(text, tree, events)
-    monkeypatch.setattr(engine.ZStreamEngine, "_start", noted)
+    monkeypatch.setattr(engine.ZStreamEngine, "_cheapest", noted)
     for output in ("count", "matches"):
         found = found_by(text, tree, events, output)
         assert found.metrics.matches == made.metrics.matches > 0
         columns = ["variables", "created", "mean_stored"]
         pd.testing.assert_frame_equal(found.nodes[columns], made.nodes[columns])
-        assert started[-1] == tuple("abcd".replace(rare.lower(), ""))
+        assert runs.pop()._operators.names[-2] == tuple("abcd".replace(rare.lower(), ""))
     pd.testing.assert_frame_equal(found.matches, made.matches)
 
 

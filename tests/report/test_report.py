@@ -44,7 +44,7 @@ CHARTS = {
     "figures_3_4_5": 18, "figure_6": 4, "figure_7": 2, "figure_8": 1, "figure_9": 2,
     "figure_7_extended": 6, "when_plans_matter": 4, "robustness": 4, "cost_models": 3, "tutorial": 1,
     "mei2009/figures_8_9": 5, "mei2009/figures_10_11": 3, "mei2009/figures_12_13_table_3": 4,
-    "mei2009/figures_15_16": 3, "mei2009/figure_14": 3, "mei2009/figure_17_tables_4_5": 1,
+    "mei2009/figures_15_16": 3, "mei2009/figure_14": 4, "mei2009/figure_17_tables_4_5": 1,
     "agrawal2008/figure_8a_table_2": 1, "agrawal2008/figure_8b_8c": 2, "agrawal2008/figure_8d": 1,
     "agrawal2008/figure_8e": 1, "agrawal2008/figure_8f": 1, "agrawal2008/figure_8g_table_3": 1,
     "agrawal2008/price_increase": 2,

@@ -319,7 +319,9 @@ class CountingEngine(AutomatonEngine):
         """Tally the greatest number of starts in a window, from the oldest row of each partition."""
         spans = self._state.spans.copy()
         spans[:, tables.LOW] = oldest
-        times = np.sort(self._state.times[_rows_of(spans)])
+        times = self._state.times[_rows_of(spans)]
+        if len(spans) > 1:
+            times.sort()
         active = np.arange(1, len(times) + 1)
         active -= np.searchsorted(times, times - self._sequence.window)
         peak = active.max(initial=self.tallies[automata.PEAK_RUNS])

@@ -33,6 +33,8 @@ def groups_of(branches: Sequence[Pattern], plans: Sequence[Plan]) -> list[list[i
     plans : sequence of Plan
         One for each.
     """
+    if len(branches) == 1:
+        return [[0]]
     bound = [frozenset(branch.positive_names) for branch in branches]
     alike: dict[Hashable, list[int]] = defaultdict(list)
     for number, (branch, plan) in enumerate(zip(branches, plans, strict=True)):
@@ -103,16 +105,17 @@ class Sides:
     choices : dict of int to tuple of Variable
         The variables of each place that has several, in the order of appearance.
     filters : dict of str to tuple of Clause
-        The conditions on each positive variable alone.
+        The conditions on each of these variables alone.
     """
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
-        columns = enumerate(_columns(branches))
+        columns = enumerate(_columns(branches)) if len(branches) > 1 else ()
         self.choices = {place: its for place, its in columns if len(its) > 1}
+        names = {variable.name for its in self.choices.values() for variable in its}
         self.filters = {
-            v.name: tuple(c for c in branch.conditions if {*c.variables} == {v.name})
+            name: tuple(c for c in branch.conditions if {*c.variables} == {name})
             for branch in branches
-            for v in branch.positive
+            for name in names.intersection(branch.positive_names)
         }
 
     @property

@@ -124,7 +124,9 @@ class ZStreamEngine(PlanEngine):
         chunks: list[np.ndarray] = []
         if batch is not None:
             if self._is_new and len(self._alternatives) > 1:
-                self._start(self._cheapest(batch[:SAMPLE], first_position))
+                cheapest = self._cheapest(batch[:SAMPLE], first_position)
+                if cheapest != self._alternative:
+                    self._start(cheapest)
             self._is_new = False
             codes, timestamps = (
                 read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)

@@ -619,7 +619,8 @@ def operators_of(
 
     The records of a pair of events on one side of a bushy plan's root are counted for each record on
     the other side, and are not made: a plan ``(X, (y, z))`` is evaluated as ``((X, y), z)``, and
-    ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A plan of two pairs has both alternatives.
+    ``((y, z), X)`` as ``(y, (z, X))``, for neither makes a record in the join before the root. A
+    plan of two pairs has both alternatives.
     """
 
     def along(tree: Tree, outer: str = "") -> Operators:

@@ -13,10 +13,11 @@ the times of its positive event, of which there is one record, and the negating 
 bound on rows of the other neighbour. KSEQ drops the records of its node that have no group with all
 conditions on it (section 4.4.5, whose Algorithm 4 our text has lost); no record carries groups, which are
 formed again for each match. A disjunction inside a tree (section 4.4.4) is a plan for each branch where
-its sides are sub-trees or have other conditions, and where matches are listed. Records are row numbers; conditions are tested once for each
-pair of events; the root's records and those below it are counted without being made, and matches are
-then listed at once, as positions; if they are only counted and all conditions mention one variable, no
-record is made at all. A round that would make many records is cut in two.
+its sides are sub-trees or have other conditions, and where matches are listed. Records are row
+numbers; conditions are tested once for each pair of events; the root's records and those below it are
+counted without being made, and matches are then listed at once, as positions; if they are only
+counted and all conditions mention one variable, no record is made at all. A round that would make
+many records is cut in two.
 """
 
 from __future__ import annotations

@@ -75,9 +75,7 @@ class Plan(NamedTuple):
     unites: np.ndarray  #: bool (states,): runs that leave it are equivalent, see advance.py
     bits: np.ndarray  #: int64 (edges,): the flag of events that pass by themselves
     relevant: np.ndarray  #: int64 (states,): flags of the events that concern runs of a state
-    forbidden: (
-        np.ndarray
-    )  #: int64 (states,): flags of the events that its forbid edges may let pass
+    forbidden: np.ndarray  #: int64 (states,): flags of the events that pass its forbid edges
     forbid_spans: np.ndarray  #: int64 (states + 1,)
     spans: np.ndarray  #: int64 (edges, RULE_KINDS + 1)
     rules: np.ndarray  #: int64 (rules, RULE_COLUMNS)
