@@ -273,7 +273,9 @@ class CountingRun:
         partition = self._partitions.get(key)
         if partition is None:
             assert self._floats is not None
-            windows, weights, totals = [], [], []
+            windows: list[CountingWindow] = []
+            weights: list[np.ndarray] = []
+            totals: list[Any] = []
             for total, is_float in zip(self._totals, self._floats, strict=True):
                 dtype = total.dtype(is_float=is_float)
                 sequence, columns = self._sequence.tables(total, is_float=is_float)

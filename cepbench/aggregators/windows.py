@@ -30,8 +30,8 @@ class CountingWindow:
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
         self._is_exact = dtype is np.int64 and not sequence.is_maximum
-        cells = np.zeros((columns, 0), dtype)
-        back = np.full((columns, columns), sequence.zero, dtype)
+        cells: np.ndarray = np.zeros((columns, 0), dtype)
+        back: np.ndarray = np.full((columns, columns), sequence.zero, dtype)
         np.fill_diagonal(back, sequence.one)
         self._state = self._with_working_space(
             tables.State(
