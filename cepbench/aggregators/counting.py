@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
 from cepbench.aggregators.semirings import Total, totals_of, value_of
@@ -20,6 +21,7 @@ from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.sase import tables as automata
 from cepbench.kernels.sequence_counts import tables
+from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -193,7 +195,7 @@ class CountingRun:
         until: int,
     ) -> Iterator[tuple[Any, ...]]:
         """Process events of a partition; yields rows with the totals after them."""
-        sequence, plan = self._sequence, self._sequence.layout.sequence
+        sequence, plan = self._sequence, self._sequence.layout.items
         is_window = self._task.scope == "window"
         begun = events.times[own[(events.flags[own] & plan.begins[0]) != 0]]
         starts = np.unique(np.append(partition.starts, begun))
@@ -229,7 +231,7 @@ class CountingRun:
                 values=np.ascontiguousarray(values),
                 spans=np.array([0, len(times)]),
                 until=until,
-                weights=None if total.variable is None else each,
+                weights=each[:0] if total.variable is None else each,
                 samples=samples,
             )
             listed, updates = window.push(given, len(sampled))
@@ -391,7 +393,7 @@ class CountingRun:
                 values=np.concatenate((values, np.zeros((len(values), 1))), axis=1),
                 spans=np.array([0, len(times) + 1]),
                 until=time,
-                weights=None if total.variable is None else np.append(its, its[:0].sum()),
+                weights=its[:0] if total.variable is None else np.append(its, its[:0].sum()),
                 samples=np.append(np.full(len(times), -1), 0),
             )
             found += window.copy().push(asked, 1)[0]
@@ -466,3 +468,15 @@ class CountingRun:
                     window.restore(arrays_under(f"{place} window {k} ", state))
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+
+
+def warm_up() -> None:
+    """Compile the kernels of all totals, or load them from the disk cache.
+
+    Those of integers are also compiled by :mod:`cepbench.evaluators.sase.counting`.
+    """
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "k": 1, "x": 0.5})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE [k] AGG SUM(a.x), MAX(a.x) WITHIN 9 units")
+    run = CountingRun(AggregationTask(pattern, "change", "window"), "a-seq", by_start=True)
+    run.push(stream)

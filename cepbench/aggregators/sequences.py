@@ -38,34 +38,30 @@ class CountedSequence:
     @property
     def last_flags(self) -> int:
         """Flags of the events that may complete a match."""
-        sequence = self.layout.sequence
-        return int(sequence.begins[-1] | sequence.takes[-1])
+        items = self.layout.items
+        return int(items.begins[-1] | items.takes[-1])
 
     def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
         """The tables of a total, and its number of columns."""
-        sequence, width = self.layout.sequence, self.layout.width
-        columns, final, changes = sequence.columns, -1, sequence.changes
+        items, width, final = self.layout.items, self.layout.width, -1
         if self.scope == "window":
-            looks_back = bool(sequence.prevents[0])
-            if columns[-1] < 0 and not looks_back:
-                columns = np.append(columns[:-1], width)
-                changes |= int(sequence.begins[-1])
-            final = int(columns[-1])
-            if looks_back:
-                # What the matches in the window go on from is not what they are.
-                final = width
+            looks_back = bool(items.prevents[0])
+            if items.columns[-1] < 0 and not looks_back:
+                items = items._replace(
+                    columns=np.append(items.columns[:-1], width),
+                    changes=items.changes | int(items.begins[-1]),
+                )
+            # With a NOT before, what the matches in the window go on from is not what they are.
+            final = width if looks_back else int(items.columns[-1])
             width = max(width, final + 1)
         weighted, picked = -1, 0
         if total.variable is not None:
             weighted = self.pattern.positive_names.index(total.variable)
             if self.pattern.positive[weighted].is_set and not total.is_maximum:
                 picked = width
-        zero, one = total.units(is_float=is_float)
-        its = sequence._replace(
-            columns=columns, changes=changes, final=final, weighted=weighted, picked=picked,
-            zero=zero, one=one, is_maximum=total.is_maximum,
-        )  # fmt: skip
-        return its, 2 * width if picked else width
+        units, is_maximum = total.units(is_float=is_float), total.is_maximum
+        sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
+        return sequence, 2 * width if picked else width
 
 
 def sequence_of(
@@ -118,18 +114,18 @@ def sequence_of(
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if layout is None:
         raise refuse(_condition(pattern, reader))
-    sequence = layout.sequence
-    if sequence.by_start and not by_start:
+    items = layout.items
+    if items.by_start and not by_start:
         raise UnsupportedPatternError(
             f"{name} keeps no first events, and cannot aggregate the condition "
             f"{_condition_on_first(pattern)}; use the method a-seq or two-step"
         )
-    if sequence.prevents[0] and task.scope == "window" and not by_start:
+    if items.prevents[0] and task.scope == "window" and not by_start:
         raise UnsupportedPatternError(
             f"{name} cannot tell when a NOT before the first item has been decided, in scope window; "
             "use the method a-seq or two-step"
         )
-    layout = replace(layout, sequence=sequence._replace(by_start=by_start))
+    layout = replace(layout, items=items._replace(by_start=by_start))
     return CountedSequence(pattern, layout, task.scope)
 
 

@@ -45,7 +45,8 @@ class CountingWindow:
                 fits=np.zeros(0, np.int64),
                 found=cells,
                 progress=np.zeros(tables.PROGRESS, np.int64),
-                weights=None if sequence.weighted < 0 else np.zeros(0, dtype),
+                weights=np.zeros(0, dtype),
+                out=cells,
             )
         )
 
@@ -81,7 +82,7 @@ class CountingWindow:
         progress = self._state.progress
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
-        self._set_out(np.zeros((1, samples, *self._state.found.shape[2:]), self._state.found.dtype))
+        self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
         ended = False
         while not ended:
             ended = count_matches(self._plan, self._state, events)
@@ -89,8 +90,8 @@ class CountingWindow:
                 self.widen()
         out = self._state.out
         if not self._is_exact:
-            return out[0].tolist(), int(progress[tables.UPDATES])
-        return _integers(out[0]), int(progress[tables.UPDATES])
+            return out[:, 0].tolist(), int(progress[tables.UPDATES])
+        return _integers(out), int(progress[tables.UPDATES])
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
@@ -108,14 +109,13 @@ class CountingWindow:
         out, found = state.out, state.found
         state = state._replace(cells=numbers.widened(state.cells), back=numbers.widened(state.back))
         self._state = self._with_working_space(state)
-        digits = self._state.found.shape[2]
-        self._set_out(numbers.with_digits(out, digits))
-        self._state.found[:] = numbers.with_digits(found, digits)
+        self._set_out(numbers.with_digits(out, self._digits))
+        self._state.found[:] = numbers.with_digits(found, self._digits)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The state between pushes."""
         state = self._state._asdict()
-        return {name: state[name] for name in _KEPT if state[name] is not None}
+        return {name: state[name] for name in _KEPT}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`arrays` gave."""
@@ -126,16 +126,21 @@ class CountingWindow:
         self._state = self._state._replace(out=out)
 
     def _with_working_space(self, state: tables.State) -> tables.State:
-        digits = (numbers.found_digits(state.cells),) if self._is_exact else ()
-        found = np.zeros((2, 1, *digits), state.cells.dtype)
-        if not self._is_exact:
+        is_float = state.cells.dtype == np.float64
+        digits = numbers.found_digits(state.cells) if self._is_exact else 1
+        found = np.zeros((2, 1) if is_float else (2, 1, digits), state.cells.dtype)
+        if self._plan.is_maximum:
             found[:] = self._plan.zero
         return state._replace(
             suffix=np.zeros_like(state.back),
             fits=np.zeros(len(state.times), np.int64),
             found=found,
-            out=np.zeros((1, 0, *digits), found.dtype),
+            out=np.zeros((0, digits), found.dtype),
         )
+
+    @property
+    def _digits(self) -> int:
+        return self._state.out.shape[1]
 
     def _make_room(self, more: int) -> None:
         """Move the rows in the window, if there is no room for more."""
@@ -160,7 +165,7 @@ class CountingWindow:
             marks=moved(state.marks, 0),
             values=moved(state.values, 1),
             cells=moved(state.cells, 1),
-            weights=None if state.weights is None else moved(state.weights, 0),
+            weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
             fits=np.zeros(capacity, np.int64),
             spans=spans,
         )
