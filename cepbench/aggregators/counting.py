@@ -119,7 +119,7 @@ class CountingRun:
         #: Groups with values after the last event that are gone with the next one.
         self._passing: set[Key] = set()
         self._position = 0
-        self._updates = self._peak_counters = self._peak_bytes = 0
+        self._updates = self._peak_objects = self._peak_counters = self._peak_bytes = 0
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -151,7 +151,6 @@ class CountingRun:
                 known = [g for g in map(self._groups.__getitem__, touched) if self._has_changed(g)]
                 known.sort(key=lambda group: group.number)
             rows += (Row(first + row, time, g.key, self._values(g)) for g in known)
-        self._measure()
         return rows
 
     def _changes(self, batch: EventStream) -> dict[int, list[tuple[Partition, list[Any]]]]:
@@ -169,6 +168,9 @@ class CountingRun:
             samples = self._advance(partition, rows, events, weights, until)
             for row, *totals in samples:
                 found.setdefault(row, []).append((partition, totals))
+        self._measure()
+        for key in own:
+            partition = self._partitions[key]
             is_empty = not len(partition.starts) and not len(partition.held[0])
             if is_empty and partition.windows[0].prevented < until - window:
                 del self._partitions[key]
@@ -401,8 +403,9 @@ class CountingRun:
 
     def _measure(self) -> None:
         windows = [its for partition in self._partitions.values() for its in partition.windows]
-        counters = sum(window.counters for window in windows)
-        self._peak_counters = max(self._peak_counters, counters)
+        rows, counters = np.sum([its.peaks() for its in windows], axis=0) if windows else (0, 0)
+        self._peak_objects = max(self._peak_objects, int(rows))
+        self._peak_counters = max(self._peak_counters, int(counters))
         self._peak_bytes = max(self._peak_bytes, sum(window.bytes for window in windows))
 
     def metrics(self) -> AggregateMetrics:
@@ -410,7 +413,7 @@ class CountingRun:
         return AggregateMetrics(
             updates=self._updates,
             peak_counters=self._peak_counters,
-            peak_objects=self._peak_counters,
+            peak_objects=self._peak_objects,
             peak_bytes=self._peak_bytes,
         )
 
@@ -426,7 +429,13 @@ class CountingRun:
                     [g.key, g.number, [*g.parts.items()], g.reported] for g in self._groups.values()
                 ],
                 "passing": [*self._passing],
-                "numbers": [self._position, self._updates, self._peak_counters, self._peak_bytes],
+                "numbers": [
+                    self._position,
+                    self._updates,
+                    self._peak_objects,
+                    self._peak_counters,
+                    self._peak_bytes,
+                ],
             }
         )
         arrays = {"state": np.frombuffer(state.encode(), np.uint8)}
@@ -450,7 +459,10 @@ class CountingRun:
             for text in known["texts"]:
                 self._reader.code(text)
             self._floats = known["floats"]
-            self._position, self._updates, self._peak_counters, self._peak_bytes = known["numbers"]
+            (
+                self._position, self._updates, self._peak_objects, self._peak_counters,
+                self._peak_bytes,
+            ) = known["numbers"]  # fmt: skip
             for key, number, parts, reported in known["groups"]:
                 group = self._group(tuple(key))
                 group.number = number

@@ -41,23 +41,31 @@ class CountedSequence:
         items = self.layout.items
         return int(items.begins[-1] | items.takes[-1])
 
+    def items(self) -> tuple[tables.Items, int, int]:
+        """The items, the number of columns, and that of all matches in the window or -1."""
+        items, width = self.layout.items, self.layout.width
+        if self.scope != "window":
+            return items, width, -1
+        if items.prevents[0]:
+            # What the matches in the window go on from is not what they are.
+            return items, width + 1, width
+        if items.columns[-1] < 0:
+            items = items._replace(
+                columns=np.append(items.columns[:-1], width),
+                changes=items.changes | int(items.begins[-1]),
+            )
+            return items, width + 1, width
+        return items, width, int(items.columns[-1])
+
     def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
         """The tables of a total, and its number of columns."""
-        items, width, final = self.layout.items, self.layout.width, -1
-        if self.scope == "window":
-            looks_back = bool(items.prevents[0])
-            if items.columns[-1] < 0 and not looks_back:
-                items = items._replace(
-                    columns=np.append(items.columns[:-1], width),
-                    changes=items.changes | int(items.begins[-1]),
-                )
-            # With a NOT before, what the matches in the window go on from is not what they are.
-            final = width if looks_back else int(items.columns[-1])
-            width = max(width, final + 1)
+        items, width, final = self.items()
         weighted, picked = -1, 0
         if total.variable is not None:
-            weighted = self.pattern.positive_names.index(total.variable)
-            if self.pattern.positive[weighted].is_set and not total.is_maximum:
+            item = self.pattern.positive_names.index(total.variable)
+            # From behind, because another item may stand before all.
+            weighted = len(items.begins) - len(self.pattern.positive) + item
+            if self.pattern.positive[item].is_set and not total.is_maximum:
                 picked = width
         units, is_maximum = total.units(is_float=is_float), total.is_maximum
         sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)

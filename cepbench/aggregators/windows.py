@@ -42,7 +42,7 @@ class CountingWindow:
                 cells=cells,
                 back=back,
                 suffix=back,
-                spans=np.array([[0, 0, 0, _BEFORE_ALL]]),
+                spans=np.array([[0, 0, 0, _BEFORE_ALL, 0]]),
                 fits=np.zeros(0, np.int64),
                 found=cells,
                 progress=np.zeros(tables.PROGRESS, np.int64),
@@ -59,15 +59,18 @@ class CountingWindow:
         state.cells[:, 0] = self._plan.zero
         state.cells[0, 0] = self._plan.one
         state.spans[0, : tables.PREVENTED] = 0, 1, 1
+        state.spans[0, tables.PEAK] = 1
 
-    @property
-    def counters(self) -> int:
-        """The number of its counters."""
+    def peaks(self) -> tuple[int, int]:
+        """The maximum number of rows, and of counters, since this was asked last."""
         columns, span = len(self._state.cells), self._state.spans[0]
+        rows = int(span[tables.PEAK])
         if self._plan.by_start:
-            return int(columns * (span[tables.HIGH] - span[tables.LOW]))
-        # A row in front of the middle has one for each column.
-        return int(columns * (columns + max(0, span[tables.MIDDLE] - span[tables.LOW])))
+            span[tables.PEAK] = span[tables.HIGH] - span[tables.LOW]
+            return rows, columns * rows
+        # A row in front of the middle has a counter for each column, as each row of the back has.
+        span[tables.PEAK] = max(0, span[tables.MIDDLE] - span[tables.LOW])
+        return rows + columns, columns * (columns + rows)
 
     @property
     def prevented(self) -> int:
