@@ -18,9 +18,9 @@ from cepbench.aggregators.protocol import (
     AggregationMethod,
     AggregationRun,
     AggregationTask,
-    Row,
 )
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.tables import check_names, check_values, floats_of, frame_of
 from cepbench.arguments import choice, shown
 from cepbench.errors import (
@@ -153,7 +153,7 @@ class Aggregator:
         """
         return self._frame(self.take(batch))
 
-    def take(self, batch: EventStream) -> list[Row]:
+    def take(self, batch: EventStream) -> Rows:
         """As :meth:`push`, but return the rows as they are."""
         self._refuse_if_ended()
         batch = stream_from(batch, "the batch")
@@ -163,14 +163,14 @@ class Aggregator:
             a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)
         ]
         if not len(batch):
-            return []
+            return Rows.of([], self._floats)
         if self._last is not None and batch.timestamps[0] < self._last:
             raise StreamError(
                 f"row {self._events}: this batch starts at {batch.timestamps[0]}, before the last "
                 f"event pushed ({self._last}); push batches in the order of time",
                 row=self._events,
             )
-        rows = self._run.push(batch)
+        rows = Rows.of(self._run.push(batch), self._floats)
         self._last = int(batch.timestamps[-1])
         self._events += len(batch)
         self._seconds += clock.perf_counter() - began
@@ -201,7 +201,7 @@ class Aggregator:
         assert ticks is not None
         return self._frame(self.rows_at(ticks), at=True)
 
-    def rows_at(self, ticks: int) -> list[Row]:
+    def rows_at(self, ticks: int) -> Rows:
         """As :meth:`value`, but return the rows as they are."""
         self._refuse_if_ended()
         check_no_trigger(self._task.scope)
@@ -210,13 +210,13 @@ class Aggregator:
                 f"a value at {ticks} is asked for after the event at {self._last}; ask before later "
                 "events are pushed, or by cep.aggregate(…, at=[…])"
             )
-        return self._run.value(ticks)
+        return Rows.of(self._run.value(ticks), self._floats)
 
     def flush(self) -> pd.DataFrame:
         """End the stream; there are no rows, since every value is known with its event."""
         self._refuse_if_ended()
         self._ended = True
-        return self._frame([])
+        return self._frame(Rows.of([], self._floats))
 
     @property
     def metrics(self) -> AggregateMetrics:
@@ -273,10 +273,8 @@ class Aggregator:
         made._run.restore(arrays_under(_RUN, arrays))
         return made
 
-    def _frame(self, rows: list[Row], *, at: bool = False) -> pd.DataFrame:
-        return frame_of(
-            self.pattern, rows, self._floats, is_datetime=self.pattern.window.is_datetime, at=at
-        )
+    def _frame(self, rows: Rows, *, at: bool = False) -> pd.DataFrame:
+        return frame_of(self.pattern, rows, is_datetime=self.pattern.window.is_datetime, at=at)
 
     def _refuse_if_ended(self) -> None:
         if self._ended:
