@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.aggregators.counting import CountingRun, Partition
-from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key, Row
+from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.partitions import numbered
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.sequences import CountedSequence
-from cepbench.aggregators.triggers import values_of
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.kernels.sequence_counts import tables
@@ -50,7 +51,7 @@ class PrefixCountingRun(CountingRun):
         #: Position and time of the first event that expires.
         self._oldest: tuple[int, int] | None = None
 
-    def push(self, batch: EventStream) -> list[Row]:
+    def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
 
         Raises
@@ -64,10 +65,10 @@ class PrefixCountingRun(CountingRun):
             end = self._oldest[1] + self._sequence.pattern.window.length
             row = int(np.searchsorted(batch.timestamps, end, side="right"))
             if row < len(batch):
-                self._refuse(f"row {self._position + row}")
+                self._refuse(f"row {self._valuation.position + row}")
         return super().push(batch)
 
-    def value(self, time: int) -> list[Row]:
+    def value(self, time: int) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.value`.
 
         Raises
@@ -84,10 +85,9 @@ class PrefixCountingRun(CountingRun):
         items = self._sequence.layout.items
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         rows = np.flatnonzero(events.flags & (items.begins[0] | items.prevents[0]))
-        keys = [values_of(batch.column(k), rows) for k in self._sequence.pattern.equivalences]
-        for row, *key in zip(rows.tolist(), *keys, strict=True):
-            if None not in key:
-                return self._position + row, int(batch.timestamps[row])
+        numbers, _ = numbered(batch, self._sequence.pattern.equivalences, rows)
+        for row in rows[numbers >= 0][:1].tolist():
+            return self._valuation.position + row, int(batch.timestamps[row])
         return None
 
     def _refuse(self, where: str) -> None:
@@ -97,12 +97,12 @@ class PrefixCountingRun(CountingRun):
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
 
-    def _partition(self, key: Key) -> Partition:
-        is_new = key not in self._partitions
-        partition = super()._partition(key)
-        for window in partition.windows if is_new else ():
-            window.begin()
-        return partition
+    def _add(self, groups: list[Key]) -> None:
+        first = len(self._groups)
+        super()._add(groups)
+        for window in self._windows:
+            for partition in range(first, len(self._groups)):
+                window.begin(partition)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""
