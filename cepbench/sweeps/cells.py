@@ -1,8 +1,9 @@
 """The results table: one row a cell, and what every row records.
 
 A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
-selection strategy × weight of latency × output × repetition. Refusals of a generator, runs at the
-partial-match limit and failures are rows too, with their ``status``.
+selection strategy × weight of latency × output × repetition; or one run of an aggregation method:
+pattern or workload × stream × window × method × sharing × repetition. Refusals, runs at the limit of
+partial matches and failures are rows too, with their ``status``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cepbench.errors import ExperimentError
 
 #: The plan was evaluated.
 OK = "ok"
-#: The plan generator refused the problem.
+#: The plan generator refused the problem, or the aggregation method the pattern.
 REFUSED = "refused"
 #: The evaluator stopped at the partial-match limit. The row has bounds: ``seconds``,
 #: ``partial_matches_created`` and ``peak_partial_matches`` would have been larger, and
@@ -48,6 +49,14 @@ METRICS = {
     "peak_bytes": pa.int64(),
     "comparisons": pa.int64(),
     **dict.fromkeys(LATENCY, pa.float64()),
+    # Of aggregation methods, as cepbench.aggregators.protocol.AggregateMetrics names them.
+    "seconds_per_slide": pa.float64(),
+    "updates": pa.int64(),
+    "peak_counters": pa.int64(),
+    "peak_objects": pa.int64(),
+    # The number of rows of values, and a digest of them, equal for all methods.
+    "values": pa.int64(),
+    "digest": pa.string(),
 }
 #: Versions and machine. ``commit`` is missing if cepbench runs from no checkout.
 PROVENANCE = {
@@ -70,6 +79,9 @@ RESULT_SCHEMA = pa.schema(
         ("generator", pa.string()),
         ("plan_kind", pa.string()),
         ("evaluator", pa.string()),
+        # An aggregation method and how it shares work between queries; empty for runs of plans.
+        ("method", pa.string()),
+        ("sharing", pa.string()),
         # The evaluator's, as a JSON object.
         ("options", pa.string()),
         # Empty in a sweep of a single stream or window.
@@ -104,6 +116,13 @@ RESULT_SCHEMA = pa.schema(
 
 #: The ``generator`` and the ``plan_kind`` of a run without a plan.
 NO_PLAN = "none"
+
+#: The ``sharing`` of a method that runs each query of a workload by itself, and of one that shares the
+#: construction of matches; others are names of planners.
+NO_SHARING, CONSTRUCTION = "none", "CONSTRUCTION"
+
+#: The ``output`` of aggregation methods.
+VALUES = "values"
 
 #: The ``options`` of an evaluator that runs with its defaults.
 NO_OPTIONS = "{}"
@@ -205,8 +224,8 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 def check_agreement(results: pd.DataFrame) -> None:
     """Check that all finished runs of a pattern, on one stream under one window and strategy, agree.
 
-    Plans and options change costs, never the number of matches; a difference is a bug of an
-    evaluator.
+    Plans and options change costs, never the number of matches, and methods change no value; a
+    difference is a bug of an evaluator or method.
 
     Raises
     ------
@@ -215,6 +234,13 @@ def check_agreement(results: pd.DataFrame) -> None:
     """
     finished = results[results["status"] == OK]
     for key, rows in finished.groupby(["pattern_id", "stream", "window", "strategy"], sort=False):
+        other_values = rows[rows["digest"] != rows["digest"].iloc[0]].dropna(subset=["digest"])
+        if len(other_values):
+            names = rows["generator"].iloc[0], other_values["generator"].iloc[0]
+            raise ExperimentError(
+                f"pattern {key[0]}: the values of {names[1]} differ from those of {names[0]}, so one "
+                f"method is wrong. Pattern: {rows['pattern'].iloc[0]}"
+            )
         differing = rows[rows["matches"] != rows["matches"].iloc[0]]
         if len(differing):
             one, other = (

@@ -55,6 +55,10 @@ _RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
 _ADDED = {
     **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
     "options": NO_OPTIONS, "stream": "", "window": "", "regime": "", "details": None,
+    "method": "", "sharing": "",
+    **dict.fromkeys(
+        ("seconds_per_slide", "updates", "peak_counters", "peak_objects", "values", "digest")
+    ),
 }  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
     named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
-    assert set(content).union(*named) == set(KEYS) - {"plans", "policies"}
+    of_other_sections = {"plans", "policies", "methods", "sharing", "user_workloads"}
+    assert set(content).union(*named) == set(KEYS) - of_other_sections
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
