@@ -36,6 +36,16 @@ ERROR = "error"
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
 
+#: Metrics of aggregation methods alone, as :class:`cepbench.aggregators.protocol.AggregateMetrics` names
+#: them, the number of rows of values, and a digest of these, which is equal for all methods.
+OF_METHODS = {
+    "seconds_per_slide": pa.float64(),
+    "updates": pa.int64(),
+    "peak_counters": pa.int64(),
+    "peak_objects": pa.int64(),
+    "values": pa.int64(),
+    "digest": pa.string(),
+}
 #: Metrics of an evaluation, as :class:`cepbench.evaluators.result.Metrics` names it.
 METRICS = {
     "seconds": pa.float64(),
@@ -49,14 +59,7 @@ METRICS = {
     "peak_bytes": pa.int64(),
     "comparisons": pa.int64(),
     **dict.fromkeys(LATENCY, pa.float64()),
-    # Of aggregation methods, as cepbench.aggregators.protocol.AggregateMetrics names them.
-    "seconds_per_slide": pa.float64(),
-    "updates": pa.int64(),
-    "peak_counters": pa.int64(),
-    "peak_objects": pa.int64(),
-    # The number of rows of values, and a digest of them, equal for all methods.
-    "values": pa.int64(),
-    "digest": pa.string(),
+    **OF_METHODS,
 }
 #: Versions and machine. ``commit`` is missing if cepbench runs from no checkout.
 PROVENANCE = {

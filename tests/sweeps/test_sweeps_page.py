@@ -80,6 +80,16 @@ def test_the_example_with_policies(tmp_path: Path) -> None:
     assert runs == {(name, "tree") for name in ("left-deep", "inner", "adaptive", "first")}
 
 
+def test_the_examples_with_methods(tmp_path: Path) -> None:
+    path = tmp_path / "methods.toml"
+    path.write_text(BLOCKS[3], encoding="utf-8")
+    sweep = read_sweep(path)
+    assert len(sweep.cells()) == 2 * 3 * sweep.config("x").repetitions
+    assert dict(sweep.config("x").user_patterns).keys() == {"length-3", "without-qqq"}
+    path.write_text(BLOCKS[4], encoding="utf-8")
+    assert dict(read_sweep(path).config("x").user_workloads).keys() == {"prefix-2"}
+
+
 def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:
     rows = dict(re.findall(r"\n\| `([a-z-]+)`[^|]*\| (.*) \|", PAGE))
     for kind in GENERATED:
