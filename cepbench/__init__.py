@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
     from cepbench.exploration.timeline_chart import match_timeline as match_timeline
+    from cepbench.exploration.value_series import value_series as value_series
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -114,6 +115,7 @@ _HOMES = {
     "rewrite": "cepbench.patterns.rewriting",
     "to_sql": "cepbench.sql.to_sql",
     "trace": "cepbench.explainer.trace",
+    "value_series": "cepbench.exploration.value_series",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
 }

@@ -81,14 +81,14 @@ class StudySweep:
 
     @cached_property
     def declaration(self) -> Declaration:
-        """Of the stream: its events and identifiers."""
+        """Of the stream: its events and their types."""
         return _declaration(self.stream)
 
     def describe(self) -> str:
-        """Numbers of events, identifiers, runs and patterns, in a line."""
+        """Numbers of events, types, runs and patterns, in a line."""
         data = " and ".join(
             f"{streams} stream{'s' if streams > 1 else ''} of {events:,} events of "
-            f"{types:,} identifier{'s' if types > 1 else ''}"
+            f"{types:,} type{'s' if types > 1 else ''}"
             for (events, types), streams in Counter(
                 (found.events, len(found.counts))
                 for found in map(_declaration, self.streams.values())
