@@ -77,7 +77,9 @@ class SharedQuery(CountingRun):
         """What each event of a batch adds to a match, of those at some rows."""
         return self._weights(total, batch, rows)
 
-    def rows(self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]) -> list[Row]:
+    def rows(
+        self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]
+    ) -> list[Row]:
         """The rows to report, from the totals of partitions after some events."""
         self._given = given
         return self.push(batch)
@@ -328,7 +330,10 @@ class SharedRun:
 
     def _measure(self) -> None:
         listed = [c for partition in self._partitions.values() for c in partition.counters]
-        for name, column in (("_peak_rows", tables.PEAK_ROWS), ("_peak_counters", tables.PEAK_COUNTERS)):
+        for name, column in (
+            ("_peak_rows", tables.PEAK_ROWS),
+            ("_peak_counters", tables.PEAK_COUNTERS),
+        ):
             peak = sum(int(counters.progress[column]) for counters in listed)
             setattr(self, name, max(getattr(self, name), peak))
         self._peak_bytes = max(self._peak_bytes, sum(counters.bytes for counters in listed))
@@ -359,7 +364,7 @@ class SharedRun:
 
     def weights(self, program: SharedProgram, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What events add to matches, by weight of a program."""
-        found = np.zeros((len(program.weights), len(batch)), program.dtype)
+        found: np.ndarray = np.zeros((len(program.weights), len(batch)), program.dtype)
         for place, weight in enumerate(program.weights):
             query, total = self._totals[weight]
             found[place] = query.weights_of(total, batch, rows)

@@ -130,7 +130,7 @@ class SharedCounters:
     def _cells(self, *shape: int, padding: int = _PADDING) -> np.ndarray:
         return np.zeros((*shape[:-1], shape[-1] + padding), self._dtype)
 
-    def _working_space(self, room: int) -> dict[str, np.ndarray]:
+    def _working_space(self, room: int) -> dict[str, Any]:
         demands = len(self._program.demands)
         linked = demands if len(self._program.links) else 0
         return {
@@ -211,5 +211,5 @@ def _functions_of(module: Any) -> Iterator[tuple[str, Any]]:
 
 def _integers(texts: np.ndarray) -> np.ndarray:
     found = np.empty(texts.shape, object)
-    found.flat = [int(text) for text in texts.flat]
+    found.ravel()[:] = [int(text) for text in texts.flat]
     return found

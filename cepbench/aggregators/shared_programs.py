@@ -180,22 +180,22 @@ class SharedProgram:
 
     def _chain(self, query: CountedQuery, total: Total) -> tuple[int, _Column, int, int]:
         """The table, column and link of a total, and the table of its starts."""
-        link, start, place, last = -1, -1, 0, len(query.segments) - 1
         weight = None if total.attribute is None else Weight(total.kind, total.attribute)
-        for number, segment in enumerate(query.segments):
+        listed = []
+        place = 0
+        for segment in query.segments:
             self._read_steps(query, segment, place)
-            table = self._table(query, segment)
-            if link >= 0 or number:
-                link = self._link(_Link(start, left, column, link, table))  # noqa: F821
-            else:
-                start = table
+            place += len(segment.steps)
             pick = None
             if total.variable in segment.names:
                 pick = _Pick(segment.names.index(total.variable), weight)
-            left, place = table, place + len(segment.steps)
-            use = self._final if number == last else _Use.CONTINUED
-            column = self._column(table, _Column(segment.steps, pick, use))
-        return table, column, link, start
+            use = _Use.CONTINUED if place < len(query.sequence.pattern.positive) else self._final
+            table = self._table(query, segment)
+            listed.append((table, self._column(table, _Column(segment.steps, pick, use))))
+        start, link = listed[0][0], -1
+        for (left, column), (right, _) in pairwise(listed):
+            link = self._links.setdefault(_Link(start, left, column, link, right), len(self._links))
+        return *listed[-1], link, start
 
     def _read_steps(self, query: CountedQuery, segment: Segment, place: int) -> None:
         """The symbols of a segment's steps: of begins, further elements, and forbidden events."""
@@ -204,7 +204,11 @@ class SharedProgram:
         for item, step in enumerate(segment.steps, place):
             begins, takes, behind = (
                 [self._symbol(its) for its in query.symbols(flags)]
-                for flags in (int(sequence.begins[item]), int(sequence.takes[item]), prevents[item + 1])
+                for flags in (
+                    int(sequence.begins[item]),
+                    int(sequence.takes[item]),
+                    prevents[item + 1],
+                )
             )
             self._steps[step] = begins, takes, behind
             self._steps[_bare(step)] = begins, takes, []
@@ -236,9 +240,6 @@ class SharedProgram:
             self._windows.append(0)
         self._windows[table] = max(self._windows[table], query.window)
         return table
-
-    def _link(self, link: _Link) -> int:
-        return self._links.setdefault(link, len(self._links))
 
     def _column(self, table: int, column: _Column) -> _Column:
         """A column, with the operations that change it and the columns that they read."""
@@ -291,8 +292,7 @@ class SharedProgram:
         placed = {link: place for place, link in enumerate(self.links)}
         order = [placed[link] for link in self._links]
         horizons = dict.fromkeys(
-            (table, window)
-            for (_, _, _, table), window in zip(chains, windows, strict=True)
+            (table, window) for (_, _, _, table), window in zip(chains, windows, strict=True)
         )
         own = [*enumerate(self._windows)]
         listed = [*own, *(horizon for horizon in horizons if horizon not in own)]

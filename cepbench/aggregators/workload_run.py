@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 
-from cepbench.aggregators.protocol import (
-    AggregateMetrics,
-    AggregationMethod,
-    AggregationRun,
-    AggregationTask,
-    Row,
-)
-from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.opening import opened
+from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
 from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions
-from cepbench.errors import EvaluationError, UnsupportedPatternError
+from cepbench.errors import (
+    EvaluationError,
+    PatternError,
+    StreamError,
+    UnsupportedPatternError,
+)
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 
 #: The method whose counters can be shared.
-_SHARED = "a-seq"
+SHARED = "a-seq"
 
 
 class WorkloadRun:
@@ -32,8 +32,13 @@ class WorkloadRun:
     tasks : mapping of str to AggregationTask
     plan : WorkloadPlan or None
         Which counters are shared; None for a run for each query.
-    methods : mapping of str to AggregationMethod
+    method : str, optional
         Of the queries that run by themselves.
+
+    Attributes
+    ----------
+    methods : mapping of str to str
+        By query.
 
     Raises
     ------
@@ -45,7 +50,7 @@ class WorkloadRun:
         self,
         tasks: Mapping[str, AggregationTask],
         plan: WorkloadPlan | None,
-        methods: Mapping[str, AggregationMethod],
+        method: str | None,
     ) -> None:
         shared = {} if plan is None else shared_queries(tasks, plan)
         self._names = [*tasks]
@@ -54,9 +59,13 @@ class WorkloadRun:
             for its in by_partitions(shared)
             if plan is not None
         ]
-        self._alone: dict[str, AggregationRun] = {
-            name: methods[name].open(task) for name, task in tasks.items() if name not in shared
-        }
+        self.methods = dict.fromkeys(tasks, SHARED)
+        self._alone: dict[str, AggregationRun] = {}
+        for name, task in tasks.items():
+            if name not in shared:
+                with naming(name):
+                    chosen, self._alone[name] = opened(task, method)
+                self.methods[name] = chosen.name
 
     def push(self, batch: EventStream) -> dict[str, list[Row]]:
         """Process the next events; returns the rows to report of each query."""
@@ -74,7 +83,7 @@ class WorkloadRun:
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far, summed over the queries; the maxima may be of different times."""
-        listed = [run.metrics() for run in (*self._alone.values(), *self._shared)]
+        listed = [run.metrics() for run in self._runs().values()]
         return AggregateMetrics(
             updates=sum(its.updates for its in listed),
             peak_counters=sum(its.peak_counters for its in listed),
@@ -84,7 +93,7 @@ class WorkloadRun:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The state, as arrays."""
-        arrays = {}
+        arrays: dict[str, np.ndarray] = {}
         for prefix, run in self._runs().items():
             arrays |= {f"{prefix}{name}": its for name, its in run.snapshot().items()}
         return arrays
@@ -97,6 +106,15 @@ class WorkloadRun:
     def _runs(self) -> dict[str, AggregationRun | SharedRun]:
         alone = {f"alone {name} ": run for name, run in self._alone.items()}
         return {**alone, **{f"shared {k} ": run for k, run in enumerate(self._shared)}}
+
+
+@contextmanager
+def naming(query: str) -> Iterator[None]:
+    """Add the name of a query to errors about it."""
+    try:
+        yield
+    except (PatternError, EvaluationError, StreamError) as error:
+        raise type(error)(f"query {query!r}: {error}") from None
 
 
 def shared_queries(
@@ -127,10 +145,3 @@ def shared_queries(
                 "are not counted by segments; leave it out of cuts"
             )
     return found
-
-
-def methods_of(
-    tasks: Mapping[str, AggregationTask], method: str | None, evaluator: str | None
-) -> dict[str, AggregationMethod]:
-    """The method of each query: the given one, or the first that runs it."""
-    raise NotImplementedError

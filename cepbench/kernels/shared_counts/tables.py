@@ -82,12 +82,16 @@ class State(NamedTuple):
     seen: np.ndarray  #: int64 (tables,): behind the rows before the current timestamp
     highs: np.ndarray  #: int64 (tables,): behind the last row
     bounds: np.ndarray  #: float64 (columns,): of absolute values
-    snapshots: np.ndarray  #: (links, room, room + padding): by row and start, of this start and all later
+    snapshots: (
+        np.ndarray
+    )  #: (links, room, room + padding): by row and start, of this start and all later
     ends: np.ndarray  #: int64 (links, room): behind the last start in a row's snapshot
     sizes: np.ndarray  #: float64 (links, room): a bound of a snapshot's absolute values
     tops: np.ndarray  #: float64 (links,): a bound of ``sizes``
     firsts: np.ndarray  #: int64 (demands,): the first row whose snapshot has an active start
-    panels: np.ndarray  #: (demands, BLOCK, room + padding): snapshots of a block of starts, by start
+    panels: (
+        np.ndarray
+    )  #: (demands, BLOCK, room + padding): snapshots of a block of starts, by start
     filled: np.ndarray  #: int64 (demands, 2): the block in a panel, behind its last row
     progress: np.ndarray  #: int64 (PROGRESS,)
     out: np.ndarray  #: (asks,): the values

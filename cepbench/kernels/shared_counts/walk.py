@@ -77,9 +77,9 @@ def count_shared(program, state, events):
                 return NEEDS_DIGITS
             progress[STAGE] = ENDING
         is_last = row + 1 == len(times) or times[row + 1] != times[row]
-        if is_last and times[row] < events.until:
-            if not _end(program, state, events, progress[FIRST], row + 1):
-                return NEEDS_DIGITS
+        has_ended = is_last and times[row] < events.until
+        if has_ended and not _end(program, state, events, progress[FIRST], row + 1):
+            return NEEDS_DIGITS
         if is_last:
             progress[FIRST] = row + 1
         progress[ROW] = row + 1
@@ -147,10 +147,10 @@ def values_at(program, state, now):
         Whether none has more digits than there are.
     """
     expire(program, state, now)
+    fits = True
     for demand in range(len(program.demands)):
-        if not value_of(program, state, demand, demand):
-            return False
-    return True
+        fits = fits and value_of(program, state, demand, demand)
+    return fits
 
 
 # -- the events of a timestamp ------------------------------------------------------------------
@@ -249,7 +249,9 @@ def _apply_later(program, state, events, first, last, only_bounds):
             for half in range(2):
                 for k in range(events.spans[row], events.spans[row + 1]):
                     symbol = events.symbols[k]
-                    for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
+                    for place in range(
+                        program.later_spans[symbol], program.later_spans[symbol + 1]
+                    ):
                         if later[place, ORDER] == order + half:
                             high = state.seen[later[place, TABLE]]
                             _apply(program, state, events, later, place, row, high, only_bounds)
