@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cepbench.aggregators.live import Aggregator, check_no_trigger, ticks_of
+from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
-from cepbench.aggregators.workload_live import WorkloadAggregator
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 
 from cepbench.aggregators.opening import opened, task_of
-from cepbench.aggregators.protocol import (
-    AggregateMetrics,
-    Row,
-)
+from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.tables import check_values, floats_of, frame_of
+from cepbench.aggregators.workload_run import WorkloadRun, naming, plan_of
+from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.arguments import shown
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
+    PatternError,
     SnapshotError,
     StreamError,
 )
@@ -33,6 +33,9 @@ from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
 _RUN = "run "
+
+#: The rows of values of each query.
+Rows = Mapping[str, Sequence[Row]]
 
 
 class Aggregator:
@@ -77,8 +80,6 @@ class Aggregator:
         """An aggregator for a pattern or, of a class of its own, for a workload."""
         if not isinstance(pattern, Workload):
             return object.__new__(cls)
-        from cepbench.aggregators.workload_live import WorkloadAggregator
-
         made: Any = object.__new__(WorkloadAggregator)
         return made
 
@@ -284,6 +285,78 @@ class Aggregator:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError("this aggregator was flushed; make a new one for another stream")
+
+
+class WorkloadAggregator(Aggregator):
+    """Computes the values of all queries of a workload; see :class:`Aggregator`.
+
+    The tables have a first column ``query``, and rows in the order of positions, then of the queries.
+    """
+
+    def __init__(
+        self,
+        pattern: Workload,
+        method: str | None = None,
+        *,
+        sharing: WorkloadPlan | str | None = None,
+        emit: str = "trigger",
+        scope: str = "window",
+        evaluator: str | None = None,
+    ) -> None:
+        self.workload = pattern
+        self.sharing = sharing
+        tasks = {}
+        for name, query in pattern.patterns.items():
+            with naming(name):
+                tasks[name] = task_of(query, emit, scope, evaluator)
+        check_columns(pattern.patterns)
+        windows = [query.window for query in pattern.patterns.values()]
+        if len({window.is_datetime for window in windows}) > 1:
+            raise PatternError(
+                "the windows of a workload are all durations or all numbers of units, because they are "
+                "over the same stream"
+            )
+        self._task = next(iter(tasks.values()))
+        self._given = method
+        self._run: Any = WorkloadRun(tasks, plan_of(pattern, method, sharing), method)
+        self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
+        self._begin(
+            windows[0], [False for query in pattern.patterns.values() for _ in query.aggregates]
+        )
+
+    @property
+    def floats_by_query(self) -> list[list[bool]]:
+        """Whether the values of each aggregate of each query are floats."""
+        rest = iter(self._floats)
+        return [[next(rest) for _ in q.aggregates] for q in self.workload.patterns.values()]
+
+    def _arguments(self) -> list[str]:
+        task, its = self._task, self.sharing
+        text = json.dumps({name: str(query) for name, query in self.workload.patterns.items()})
+        sharing = json.dumps(its.to_dict() if isinstance(its, WorkloadPlan) else its)
+        return [text, self._given or "", task.emit, task.scope, task.evaluator or "", sharing]
+
+    def _check(self, batch: EventStream) -> None:
+        floats = []
+        for name, query in self.workload.patterns.items():
+            with naming(name):
+                check_values(query, batch)
+            floats += floats_of(query, batch)
+        self._floats = [a or b for a, b in zip(self._floats, floats, strict=True)]
+
+    def _no_rows(self) -> Any:
+        return {name: [] for name in self.workload.patterns}
+
+    def _frame(self, rows: Any, *, at: bool = False) -> pd.DataFrame:
+        return frame_of_queries(self.rows_by_query(rows), at=at)
+
+    def rows_by_query(self, rows: Rows) -> dict[str, QueryRows]:
+        """The rows of each query, in the order of positions."""
+        queries = zip(self.workload.patterns.items(), self.floats_by_query, strict=True)
+        return {
+            name: QueryRows(query, rows[name], floats, [row.position for row in rows[name]])
+            for (name, query), floats in queries
+        }
 
 
 def check_no_trigger(scope: str) -> None:

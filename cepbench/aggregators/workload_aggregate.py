@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cepbench.aggregators.live import check_no_trigger, ticks_of
+from cepbench.aggregators.live import WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
-from cepbench.aggregators.workload_live import WorkloadAggregator
 from cepbench.aggregators.workload_run import naming
 from cepbench.aggregators.workload_tables import QueryRows, arrow_of_queries, frame_of_queries
 from cepbench.arguments import elements

@@ -10,6 +10,7 @@ import numpy as np
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
 from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions
+from cepbench.arguments import kind_of
 from cepbench.errors import (
     EvaluationError,
     PatternError,
@@ -19,6 +20,7 @@ from cepbench.errors import (
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 
 #: The method whose counters can be shared.
 SHARED = "a-seq"
@@ -145,3 +147,29 @@ def shared_queries(
                 "are not counted by segments; leave it out of cuts"
             )
     return found
+
+
+def plan_of(
+    workload: Workload, method: str | None, sharing: WorkloadPlan | str | None
+) -> WorkloadPlan | None:
+    """The plan of the counters that queries share; None for a run for each.
+
+    Raises
+    ------
+    EvaluationError
+        If ``sharing`` is no plan of the workload, or the method has no such counters.
+    """
+    if sharing is None:
+        return None
+    if not isinstance(sharing, WorkloadPlan):
+        raise EvaluationError(
+            f"sharing is a cep.WorkloadPlan, not {kind_of(sharing)}; cep.plan_workload makes one"
+        )
+    if sharing.workload != workload:
+        raise EvaluationError("the plan is of another workload; make one with this workload")
+    if method is not None and method.casefold() != SHARED:
+        raise EvaluationError(
+            f"the counters of a workload plan are those of the method {SHARED}, not {method}; leave out "
+            "method, or sharing"
+        )
+    return sharing

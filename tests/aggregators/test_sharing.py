@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.aggregators.protocol import EMITS, SCOPES, Row
-from cepbench.errors import EvaluationError, PatternError, UnsupportedPatternError
 from tests.aggregators.workload_cases import WorkloadCase, workload_cases
 from tests.budgets import examples
 from tests.evaluators.strategies import batches_of
@@ -30,7 +28,10 @@ def test_values_after_events(case: WorkloadCase, emit: str, scope: str) -> None:
         assert set(rows) == naive_rows(pattern, case.events, emit=emit, scope=scope)
     table = found.values
     assert len(table) == found.arrow.num_rows == sum(len(its.rows) for its in found.rows.values())
-    keys = [(p, [*case.workload.patterns].index(q)) for p, q in zip(table.position, table["query"])]
+    keys = [
+        (p, [*case.workload.patterns].index(q))
+        for p, q in zip(table.position, table["query"], strict=True)
+    ]
     assert keys == sorted(keys)
 
 
