@@ -161,7 +161,7 @@ def time_pattern(
     plans = Plans(spec, stream, statistics, grid, cells)
     planning = time.process_time() - began
     runs: dict[tuple[str | None, ...], float] = {}
-    warm_up: dict[tuple[str | None, ...], float] = {}
+    warm_up: dict[tuple[Any, ...], float] = {}
     warmed = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
     running, limited = 0.0, 0
     for cell in cells:

@@ -272,11 +272,12 @@ class Plans:
                         NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
                     )
                 else:
-                    generator, query = generators[cell.generator], self.query(cell)
+                    generator = generators[cell.generator]
+                    pattern = self.specs[cell.strategy, cell.window].pattern
                     found = _planned(
                         generator.kind,
                         partial(
-                            timed_plan, generator, query, _under(cell.window, statistics),
+                            timed_plan, generator, pattern, _under(cell.window, statistics),
                             seed=grid.seed, time_selectivity=grid.time_selectivity,
                             alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
                         ),
@@ -312,9 +313,10 @@ def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
 
 
 def _shared_plan(
-    workload: Workload, stream: EventStream, planner: str, seed: int
+    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
 ) -> tuple[WorkloadPlan, float]:
     """A plan of what the queries of a workload share, and the seconds of planning."""
+    assert isinstance(workload, Workload)
     statistics = measure_statistics(workload, stream, seed=seed)
     began = time.perf_counter()
     found = plan_workload(workload, statistics, planner, seed=seed)
