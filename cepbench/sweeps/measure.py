@@ -54,8 +54,9 @@ from cepbench.sweeps.profiler import expected_last
 from cepbench.sweeps.workload import PatternSpec
 from cepbench.workloads.model import Workload
 
-#: Events of the untimed run with which each evaluator is warmed up.
-WARM_UP_EVENTS = 5_000
+#: Events of the untimed run with which each evaluator is warmed up, and the most matches that a method
+#: lists in it.
+WARM_UP_EVENTS, WARM_UP_MATCHES = 5_000, 100_000
 
 #: Events of a batch whose matches are built and dropped.
 BATCH_EVENTS = 16_384
@@ -352,6 +353,9 @@ def load_kernels(generator: PlanGenerator) -> None:
 
 def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
     seen = set()
+    grid = replace(grid, latency=False)
+    if grid.methods:
+        grid = replace(grid, partial_match_limit=WARM_UP_MATCHES)
     for cell in cells:
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
@@ -361,7 +365,7 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
-                _run(plans.query(cell), beginning, plan, cell, replace(grid, latency=False))
+                _run(plans.query(cell), beginning, plan, cell, grid)
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
