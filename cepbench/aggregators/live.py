@@ -21,6 +21,7 @@ from cepbench.aggregators.protocol import (
     Row,
 )
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.slack import LateEvents
 from cepbench.aggregators.tables import check_names, check_values, floats_of, frame_of
 from cepbench.arguments import choice, shown
 from cepbench.errors import (
@@ -28,17 +29,17 @@ from cepbench.errors import (
     EvaluationError,
     PatternError,
     SnapshotError,
-    StreamError,
     UnsupportedPatternError,
 )
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.patterns.durations import window_of
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
-_RUN = "run "
+_RUN, _LATE = "run ", "late "
 
 
 def aggregation(
@@ -101,6 +102,10 @@ class Aggregator:
         completes; or all so far.
     evaluator : str, optional
         How ``two-step`` finds matches, a name in ``cep.EVALUATORS``; by default ``stack-nfa``.
+    slack : float, str or Window
+        By how much an event may be late: seconds (or ticks), or a text such as ``"5 seconds"``. An
+        event is processed when another one is later by the slack, or by :meth:`flush`; values and
+        positions are those of the events in order. Events of a batch are in order.
 
     Attributes
     ----------
@@ -122,10 +127,12 @@ class Aggregator:
         emit: str = "trigger",
         scope: str = "window",
         evaluator: str | None = None,
+        slack: float | str | Window = 0,
     ) -> None:
         chosen, self._task, self._run = aggregation(pattern, method, emit, scope, evaluator)
         self.pattern = self._task.pattern
         self.method = chosen.name
+        self._late = LateEvents(_slack_of(slack, self.pattern), self.pattern.attributes)
         self._seconds = 0.0
         self._events = 0
         self._last: int | None = None
@@ -139,7 +146,8 @@ class Aggregator:
         Parameters
         ----------
         batch : EventStream
-            The next events; timestamps must not decrease.
+            The next events; timestamps must not decrease, between batches by no more than the
+            slack.
 
         Returns
         -------
@@ -149,7 +157,7 @@ class Aggregator:
         Raises
         ------
         StreamError
-            If the batch does not fit the pattern or starts before the last one ended.
+            If the batch does not fit the pattern, or is later than the slack.
         """
         return self._frame(self.take(batch))
 
@@ -164,25 +172,29 @@ class Aggregator:
         ]
         if not len(batch):
             return []
-        if self._last is not None and batch.timestamps[0] < self._last:
-            raise StreamError(
-                f"row {self._events}: this batch starts at {batch.timestamps[0]}, before the last "
-                f"event pushed ({self._last}); push batches in the order of time",
-                row=self._events,
-            )
-        rows = self._run.push(batch)
-        self._last = int(batch.timestamps[-1])
+        events, held = self._late.sorted(batch, self._events)
+        rows = self._processed(events)
+        self._late.hold(batch, held)
         self._events += len(batch)
         self._seconds += clock.perf_counter() - began
+        return rows
+
+    def _processed(self, events: EventStream) -> list[Row]:
+        if not len(events):
+            return []
+        rows = self._run.push(events)
+        self._last = int(events.timestamps[-1])
         return rows
 
     def value(self, time: Any = None) -> pd.DataFrame:
         """The value of each group seen so far, at a time; nothing changes by asking.
 
+        Events that the slack holds back do not count.
+
         Parameters
         ----------
         time : int or datetime, optional
-            Not before the last event, whose time is the default.
+            Not before the last event processed, whose time is the default.
 
         Returns
         -------
@@ -213,10 +225,17 @@ class Aggregator:
         return self._run.value(ticks)
 
     def flush(self) -> pd.DataFrame:
-        """End the stream; there are no rows, since every value is known with its event."""
+        """End the stream; returns the rows of the events that the slack held back."""
+        return self._frame(self.flushed())
+
+    def flushed(self) -> list[Row]:
+        """As :meth:`flush`, but return the rows as they are."""
         self._refuse_if_ended()
+        began = clock.perf_counter()
+        rows = self._processed(self._late.held)
+        self._seconds += clock.perf_counter() - began
         self._ended = True
-        return self._frame([])
+        return rows
 
     @property
     def metrics(self) -> AggregateMetrics:
@@ -232,6 +251,7 @@ class Aggregator:
         """The whole state as plain arrays, with a digest by which :meth:`restore` detects damage."""
         self._refuse_if_ended()
         arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+        arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
         numbers = np.array(
             [self._events, self._last is not None, self._last or 0, *self._floats], np.int64
         )
@@ -262,6 +282,7 @@ class Aggregator:
             text, method, emit, scope, evaluator = arrays["arguments"].tolist()
             events, pushed, last, *floats = arrays["numbers"].tolist()
             made = cls(reread(text), method, emit=emit, scope=scope, evaluator=evaluator or None)
+            made._late.restore(arrays_under(_LATE, arrays))
         except (CepbenchError, KeyError, ValueError) as error:
             raise SnapshotError(f"the snapshot makes no aggregator: {error}") from error
         made._events, made._last, made._floats = (
@@ -281,6 +302,18 @@ class Aggregator:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError("this aggregator was flushed; make a new one for another stream")
+
+
+def _slack_of(given: float | str | Window, pattern: Pattern) -> int:
+    """The slack in ticks of timestamps."""
+    unit = "seconds" if pattern.window.is_datetime else "units"
+    slack = window_of(given, unit, "slack", EvaluationError)
+    if slack.is_datetime != pattern.window.is_datetime:
+        raise EvaluationError(
+            f"slack = {slack} is of another kind than the window WITHIN {pattern.window}; give a "
+            f"number of {unit}"
+        )
+    return slack.length
 
 
 def check_no_trigger(scope: str) -> None:
