@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
     from cepbench.plans.tree import Either as Either
+    from cepbench.plans.workload import WorkloadPlan as WorkloadPlan
     from cepbench.sql.to_sql import to_sql as to_sql
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
@@ -84,6 +85,7 @@ _HOMES = {
     "Pattern": "cepbench.patterns.model",
     "Statistics": "cepbench.statistics.model",
     "Workload": "cepbench.workloads.model",
+    "WorkloadPlan": "cepbench.plans.workload",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
     "adapt": "cepbench.adaptation.adapt",

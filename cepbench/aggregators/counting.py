@@ -27,7 +27,7 @@ _MATCHES = Total("COUNT")
 
 
 @dataclass(eq=False)
-class _Partition:
+class Partition:
     """The events that share all values of ``[attribute]``.
 
     Attributes
@@ -111,7 +111,7 @@ class CountingRun:
         self._totals = [*dict.fromkeys(self._same.values())]
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._partitions: dict[Key, _Partition] = {}
+        self._partitions: dict[Key, Partition] = {}
         self._groups: dict[Key, _Group] = {}
         self._seen: list[_Group] = []
         #: Groups with values after the last event that are gone with the next one.
@@ -152,12 +152,12 @@ class CountingRun:
         self._measure()
         return rows
 
-    def _changes(self, batch: EventStream) -> dict[int, list[tuple[_Partition, list[Any]]]]:
+    def _changes(self, batch: EventStream) -> dict[int, list[tuple[Partition, list[Any]]]]:
         """Row → partitions, and their totals after it."""
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         weights = [self._weights(total, batch, events.rows) for total in self._totals]
         window, until = self._sequence.pattern.window.length, int(batch.timestamps[-1])
-        found: dict[int, list[tuple[_Partition, list[Any]]]] = {}
+        found: dict[int, list[tuple[Partition, list[Any]]]] = {}
         own = self._rows_by_partition(batch, events.rows)
         for key, partition in [*self._partitions.items()]:
             if not len(partition.starts) or partition.starts[0] + window < until:
@@ -186,7 +186,7 @@ class CountingRun:
 
     def _advance(
         self,
-        partition: _Partition,
+        partition: Partition,
         own: np.ndarray,
         events: automata.Events,
         weights: list[np.ndarray],
@@ -269,7 +269,7 @@ class CountingRun:
 
     # -- partitions and groups ------------------------------------------------------------------
 
-    def _partition(self, key: Key) -> _Partition:
+    def _partition(self, key: Key) -> Partition:
         partition = self._partitions.get(key)
         if partition is None:
             assert self._floats is not None
@@ -287,7 +287,7 @@ class CountingRun:
             none = np.zeros(0, np.int64)
             values = np.zeros((len(self._sequence.layout.of_events.columns), 0))
             held = (none, none, values, *weights)
-            partition = _Partition(key, group, windows, none, held, totals)
+            partition = Partition(key, group, windows, none, held, totals)
             self._partitions[key] = partition
         return partition
 
@@ -299,7 +299,7 @@ class CountingRun:
             group.number = len(self._seen)
             self._seen.append(group)
 
-    def _add(self, partition: _Partition, totals: list[Any]) -> _Group:
+    def _add(self, partition: Partition, totals: list[Any]) -> _Group:
         """Set, or in scope ``stream`` add, the totals of a partition."""
         group = self._group(partition.group)
         scope = self._task.scope
@@ -379,7 +379,7 @@ class CountingRun:
                     parts[partition.group].append(self._totals_at(partition, time))
         return [Row(-1, time, key, self._values_of(its)) for key, its in parts.items()]
 
-    def _totals_at(self, partition: _Partition, time: int) -> list[Any]:
+    def _totals_at(self, partition: Partition, time: int) -> list[Any]:
         """The totals of a partition at a time, which changes nothing."""
         times, flags, values, *weights = partition.held
         found = []

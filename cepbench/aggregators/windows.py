@@ -11,6 +11,7 @@ from cepbench.kernels.sequence_counts import numbers, tables
 from cepbench.kernels.sequence_counts.advance import count_matches
 
 _BEFORE_ALL = np.iinfo(np.int64).min
+_NEVER = np.iinfo(np.int64).max
 
 #: Arrays of the state that a snapshot has.
 _KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
@@ -48,6 +49,15 @@ class CountingWindow:
                 weights=None if sequence.weighted < 0 else np.zeros(0, dtype),
             )
         )
+
+    def begin(self) -> None:
+        """Add the history without events, as one that never expires."""
+        self._make_room(1)
+        state = self._state
+        state.times[0] = _NEVER
+        state.cells[:, 0] = self._plan.zero
+        state.cells[0, 0] = self._plan.one
+        state.spans[0, : tables.PREVENTED] = 0, 1, 1
 
     @property
     def counters(self) -> int:

@@ -1,0 +1,120 @@
+"""DPC, dynamic prefix counting: one counter for each prefix of the sequence, without expiry.
+
+Source: [qi2014]_, section 3.1, Lemmas 1 and 2, Figure 3.
+
+Differs from the paper: it refuses to go on when an event expires; sets, NOT, ``[attribute]`` and the
+other aggregates as in A-Seq.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cepbench.aggregators.counting import CountingRun, Partition
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key, Row
+from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.sequences import CountedSequence
+from cepbench.aggregators.triggers import values_of
+from cepbench.errors import EvaluationError
+from cepbench.evaluators.sase.automaton_engine import events_of
+from cepbench.kernels.sequence_counts import tables
+from cepbench.streams.event_stream import EventStream
+
+_NEVER = 2**62
+
+
+class _Prefixes(CountedSequence):
+    """The sequence behind an item without events, with which all histories begin."""
+
+    def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
+        """See :meth:`CountedSequence.tables`."""
+        its, width = super().tables(total, is_float=is_float)
+        names = ("begins", "takes", "prevents", "sources", "columns")
+        behind: dict[str, Any] = {name: np.append(0, getattr(its, name)) for name in names}
+        behind |= {"loops": np.append(-1, its.loops), "spans": np.append([0, 0], its.spans)}
+        weighted = its.weighted + (its.weighted >= 0)
+        return its._replace(**behind, by_start=True, weighted=weighted, window=_NEVER), width
+
+
+class PrefixCountingRun(CountingRun):
+    """A run of ``dpc``."""
+
+    def __init__(self, task: AggregationTask) -> None:
+        # While nothing has expired, the window is the whole stream.
+        scope = "stream" if task.scope == "window" else task.scope
+        super().__init__(replace(task, scope=scope), "dpc", by_start=False)
+        given = self._sequence
+        self._sequence = _Prefixes(given.pattern, given.layout, given.scope)
+        #: Position and time of the first event that expires.
+        self._oldest: tuple[int, int] | None = None
+
+    def push(self, batch: EventStream) -> list[Row]:
+        """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
+
+        Raises
+        ------
+        EvaluationError
+            If an event expires.
+        """
+        if self._oldest is None:
+            self._oldest = self._first_of(batch)
+        if self._oldest is not None:
+            end = self._oldest[1] + self._sequence.pattern.window.length
+            row = int(np.searchsorted(batch.timestamps, end, side="right"))
+            if row < len(batch):
+                self._refuse(f"row {self._position + row}")
+        return super().push(batch)
+
+    def value(self, time: int) -> list[Row]:
+        """See :meth:`cepbench.aggregators.protocol.AggregationRun.value`.
+
+        Raises
+        ------
+        EvaluationError
+            If an event has expired by then.
+        """
+        if self._oldest and time > self._oldest[1] + self._sequence.pattern.window.length:
+            self._refuse(f"time {time}")
+        return super().value(time)
+
+    def _first_of(self, batch: EventStream) -> tuple[int, int] | None:
+        """The first event that begins a match, or prevents that one begins."""
+        sequence = self._sequence.layout.sequence
+        events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
+        rows = np.flatnonzero(events.flags & (sequence.begins[0] | sequence.prevents[0]))
+        keys = [values_of(batch.column(k), rows) for k in self._sequence.pattern.equivalences]
+        for row, *key in zip(rows.tolist(), *keys, strict=True):
+            if None not in key:
+                return self._position + row, int(batch.timestamps[row])
+        return None
+
+    def _refuse(self, where: str) -> None:
+        assert self._oldest is not None
+        raise EvaluationError(
+            f"{where}: the event of row {self._oldest[0]} expires, which the counters of dpc cannot "
+            "take back; use the method window-product, a-seq or two-step, or a longer window"
+        )
+
+    def _partition(self, key: Key) -> Partition:
+        is_new = key not in self._partitions
+        partition = super()._partition(key)
+        for window in partition.windows if is_new else ():
+            window.begin()
+        return partition
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""
+        return {**super().snapshot(), "oldest": np.array(self._oldest or (), np.int64)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`cepbench.aggregators.protocol.AggregationRun.restore`."""
+        super().restore(state)
+        position, time = state["oldest"].tolist() or (None, 0)
+        self._oldest = None if position is None else (position, time)
+
+
+DPC = AggregationMethod("dpc", PrefixCountingRun, source="[qi2014]_, section 3.1")
