@@ -18,6 +18,7 @@ from cepbench.aggregators.protocol import (
     AggregationMethod,
     AggregationRun,
     AggregationTask,
+    Key,
     Row,
 )
 from cepbench.aggregators.registry import AGGREGATORS
@@ -223,6 +224,10 @@ class Aggregator:
                 "events are pushed, or by cep.aggregate(…, at=[…])"
             )
         return self._run.value(ticks)
+
+    def groups(self) -> list[Key]:
+        """The groups seen so far, in this order."""
+        return [] if self._last is None else [row.key for row in self._run.value(self._last)]
 
     def flush(self) -> pd.DataFrame:
         """End the stream; returns the rows of the events that the slack held back."""
