@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,7 @@ def _check(pattern: Pattern, path: Path) -> None:
     """Check that a pattern fits the data, of which no event is read."""
     schema = ds.dataset(path).schema
     is_datetime = _TIME in schema.names and pa.types.is_timestamp(schema.field(_TIME).type)
-    never = np.datetime64("1900-01-01") if is_datetime else -MOST
+    never = datetime(1900, 1, 1) if is_datetime else -MOST
     nothing = EventStream.from_parquet(
         path, types=pattern.types, attributes=pattern.attributes, end=never, sort=True
     )
