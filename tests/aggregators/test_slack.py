@@ -94,6 +94,23 @@ def test_an_event_later_than_the_slack_is_refused_alone() -> None:
         without.push(batch(("A", 2)))
 
 
+def test_late_events_of_a_workload() -> None:
+    workload = cep.Workload({"Q1": TEXT, "Q2": TEXT.replace("6 units", "4 units")})
+    plan = cep.WorkloadPlan(workload, shares_prefixes=True)
+    live = cep.Aggregator(workload, "a-seq", sharing=plan, slack=2)
+    assert live.push(batch(("B", 8))).empty
+    assert live.push(batch(("A", 6))).empty
+    live = cep.Aggregator.restore(live.snapshot())
+    # The event of type C lets the one before it be processed.
+    assert live.push(batch(("C", 10)))[["query", "position", "COUNT"]].to_numpy().tolist() == [
+        ["Q1", 1, 1], ["Q2", 1, 1],
+    ]  # fmt: skip
+    assert live.push(batch(("B", 11))).empty
+    assert live.flush()["COUNT"].tolist() == [2, 0]
+    with pytest.raises(EvaluationError, match="slack"):
+        cep.Aggregator(workload, slack="soon")
+
+
 def test_slack_of_datetimes() -> None:
     frame = pd.DataFrame({"type": list("BBA"), "at": [1.0, 1.5, 2.5]})
     frame["at"] = pd.Timestamp("2026-01-05 09:30") + pd.to_timedelta(frame["at"], unit="s")
