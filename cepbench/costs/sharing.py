@@ -199,22 +199,30 @@ class SharingProblem:
             updates += changes * column.additions * rows[table]
             events += changes
         snapshots = products = sums = 0.0
-        links: dict[tuple[int, ...], int] = {}
+        numbers: dict[tuple[int, ...], int] = {}
+        links: dict[int, tuple[float, float, set[Hashable]]] = {}
         for query, chain in chains.items():
-            counters_of_query = len(self._counters[query])
-            starts, link = rows[chain[0].keys[shares_prefixes]], -1
-            for number, (left, right) in enumerate(pairwise(chain)):
-                table = left.keys[shares_prefixes]
+            names, end, link = self.items[query].names, 0, -1
+            first = chain[0].keys[shares_prefixes]
+            for left, right in pairwise(chain):
+                table, its_rate = left.keys[shares_prefixes], right.columns[0].rate
                 key = (link, table, left.columns[-1].key, right.keys[shares_prefixes])
-                if key not in links:
-                    connected = right.columns[0].rate * counters_of_query * starts
-                    snapshots += connected
-                    # On average half of the STARTs in a snapshot have not expired.
-                    products += connected * rows[table] / 2 if number else 0.0
-                link = links.setdefault(key, len(links))
-            triggers = chain[-1].columns[-1].rate * counters_of_query
-            last = triggers * chain[-1].columns[0].rate * chain[-1].window * self._share[query]
-            sums, products = (sums + last, products) if link < 0 else (sums, products + last)
+                multiplied = 0.0
+                if link >= 0:
+                    # Rows of some age, with the STARTs from before them that have not expired.
+                    whole, shorter = windows[first], min(windows[first], windows[table])
+                    share = shorter * (whole - shorter / 2) / (whole * windows[table])
+                    multiplied = its_rate * rows[table] * rows[first] * share
+                link = numbers.setdefault(key, len(numbers))
+                end += len(left.columns)
+                _, _, counted = links.setdefault(link, (its_rate * rows[first], multiplied, set()))
+                counted.update(_local(c, names[:end]) for c in self._counters[query])
+            asked = chain[-1].columns[-1].rate * len(self._counters[query])
+            asked *= chain[-1].columns[0].rate * chain[-1].window * self._share[query]
+            sums, products = (sums + asked, products) if link < 0 else (sums, products + asked)
+        for written, multiplied, counted in links.values():
+            snapshots += written * len(counted)
+            products += multiplied * len(counted)
         return SharingCost(updates, snapshots, products, sums, events)
 
     def _number(self, key: Hashable) -> int:
