@@ -225,7 +225,7 @@ def test_other_errors() -> None:
     assert cep.WorkloadPlan(crossing).segments("Q1")
     with pytest.raises(PlanError, match=r"'Q1': the condition a\.x < c\.x is neither"):
         cep.WorkloadPlan(crossing, {"Q1": [2]})
-    for data in ({}, {"workload": "Q1 = PATTERN SEQ(A a) WITHIN 5 s"}, []):
+    for data in ({}, {"workload": {"Q1": "PATTERN SEQ(A a) WITHIN 5 s"}}, []):
         with pytest.raises(PlanError, match="not a result of"):
             cep.WorkloadPlan.from_dict(data)
 
