@@ -20,7 +20,7 @@ from typing import NamedTuple
 from cepbench.arguments import kind_of
 from cepbench.errors import PlanError, StatisticsError
 from cepbench.patterns.model import Pattern
-from cepbench.plans.segments import SequenceItems, table_key
+from cepbench.plans.segments import Segment, SequenceItems, table_key
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
@@ -131,14 +131,12 @@ class SharingProblem:
                     "cep.measure_statistics(workload, stream)"
                 )
             try:
-                its = SequenceItems(query, pattern)
-                its.segment(0, 0, len(its.names))
+                self.items[query] = SequenceItems(query, pattern)
             except PlanError:
                 continue
-            self.items[query] = its
             self._measure(query, pattern, statistics_from(statistics[query]))
         self._numbers: dict[Hashable, int] = {}
-        self._pieces: dict[tuple[str, int, int], _Piece | None] = {}
+        self._pieces: dict[tuple[str, int, int], _Piece] = {}
 
     def _measure(self, query: str, pattern: Pattern, statistics: Statistics) -> None:
         names, seconds = self.items[query].names, pattern.window.seconds
@@ -155,19 +153,12 @@ class SharingProblem:
             pairs = [statistics.selectivity(a, b) for a, b in pairwise(names)]
             self._share[query] = max(pairs, default=1.0)
 
-    def allows(self, query: str, cuts: Sequence[int]) -> bool:
-        """Whether the conditions of a query allow it to be chopped so."""
-        ends = (0, *cuts, len(self.items[query].names))
-        return all(self._piece(query, *span) is not None for span in pairwise(ends))
-
-    def signature(self, query: str, begin: int, end: int) -> Hashable | None:
-        """That of the segment of some items, see :class:`Segment`; None if they cannot be one."""
-        if self._piece(query, begin, end) is None:
-            return None
-        return self._number(self.items[query].segment(begin, begin, end).signature)
+    def signature(self, query: str, begin: int, end: int) -> Hashable:
+        """That of a segment, see :class:`~cepbench.plans.segments.Segment`."""
+        return self._segment(query, begin, end).signature
 
     def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
-        """The cost of a plan with these cuts, which have to be allowed.
+        """The cost of a plan with these cuts.
 
         Parameters
         ----------
@@ -181,7 +172,6 @@ class SharingProblem:
             chain = chains[query] = []
             for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
                 piece = self._piece(query, begin, end)
-                assert piece is not None
                 chain.append(piece)
                 table = piece.keys[shares_prefixes]
                 # Rows stay for the longest window.
@@ -228,18 +218,19 @@ class SharingProblem:
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _piece(self, query: str, begin: int, end: int) -> _Piece | None:
+    def _segment(self, query: str, begin: int, end: int) -> Segment:
+        items = self.items[query]
+        cuts = [cut for cut in (begin, end) if 0 < cut < len(items.names)]
+        return items.segments(cuts)[begin > 0]
+
+    def _piece(self, query: str, begin: int, end: int) -> _Piece:
         at = (query, begin, end)
         if at not in self._pieces:
             self._pieces[at] = self._made(*at)
         return self._pieces[at]
 
-    def _made(self, query: str, begin: int, end: int) -> _Piece | None:
-        items = self.items[query]
-        try:
-            segment = items.segment(begin, begin, end)
-        except PlanError:
-            return None
+    def _made(self, query: str, begin: int, end: int) -> _Piece:
+        items, segment = self.items[query], self._segment(query, begin, end)
         columns = []
         for place, prefix in enumerate(segment.prefixes()):
             # The matches that end with the events of a last item are counted apart.

@@ -50,7 +50,7 @@ class WorkloadPlan:
     ------
     PlanError
         If a query is unknown, a cut is outside its pattern, or a query that is cut is not a SEQ of
-        plain, Kleene and negated items, or has a condition on items of two segments.
+        plain, Kleene and negated items with conditions on single events.
 
     Notes
     -----
