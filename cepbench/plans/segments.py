@@ -216,10 +216,8 @@ def _obstacle(pattern: Pattern) -> str | None:
             return f"{variable} at an end"
     for clause in matches.conditions:
         elements = {t.element if isinstance(t, Attribute) else "set" for t in clause.terms()}
-        if (
-            len(clause.variables) != 1
-            or len(elements) != 1
-            or elements & {"set", "previous", "last"}
+        if len(clause.variables) != 1 or not (
+            elements <= {"each", "rest"} or elements == {"first"}
         ):
             return f"the condition {clause}"
     grouped = {key.attribute for key in pattern.group_by}
