@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.costs.sharing import SharingCost, SharingProblem, counters_of, sharing_cost
 from cepbench.errors import PlanError, StatisticsError
-from tests.workload_cases import Planned, planned, planned_workloads
+from tests.planned_workloads import Planned, planned, planned_workloads
 
 #: Rates per second, in a window of one second.
 RATES = {"A": 10.0, "B": 20.0, "C": 30.0, "D": 40.0, "E": 50.0}

@@ -13,7 +13,7 @@ import cepbench as cep
 from cepbench.costs.sharing import sharing_cost
 from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.planners.sharing.independent_set import heaviest_independent_set
-from tests.workload_cases import Planned, planned, planned_workloads
+from tests.planned_workloads import Planned, planned, planned_workloads
 
 HEURISTICS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 
