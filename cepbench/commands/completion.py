@@ -13,7 +13,8 @@ _STUDIES = Path(__file__).parents[1] / "studies"
 
 def complete_generators(incomplete: str) -> list[str]:
     """Built-in plan generators, ignoring case."""
-    return _beginning(_named("planners/"), incomplete)
+    of_workloads = _named("planners/sharing/")
+    return _beginning([n for n in _named("planners/") if n not in of_workloads], incomplete)
 
 
 def complete_evaluators(incomplete: str) -> list[str]:
