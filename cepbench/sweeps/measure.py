@@ -1,4 +1,4 @@
-"""Measuring all plan generators on one pattern, interleaved, one results row a run."""
+"""Measuring all plan generators, or aggregation methods, on one pattern: interleaved, a row a run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
 from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
-from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
+from cepbench.errors import (
+    PartialMatchLimitError,
+    PlanningRefusedError,
+    UnsupportedPatternError,
+)
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
@@ -23,15 +27,21 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
 from cepbench.planners.registry import PlanGenerator
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.sweeps.cells import (
+    CONSTRUCTION,
     ERROR,
     LATENCY,
     LIMIT,
     METRICS,
     NO_PLAN,
+    NO_SHARING,
     OK,
     REFUSED,
     RESULT_SCHEMA,
@@ -42,9 +52,11 @@ from cepbench.sweeps.cells import (
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.profiler import expected_last
 from cepbench.sweeps.workload import PatternSpec
+from cepbench.workloads.model import Workload
 
-#: Events of the untimed run with which each evaluator is warmed up.
-WARM_UP_EVENTS = 5_000
+#: Events of the untimed run with which each evaluator is warmed up, and the most matches that a method
+#: lists in it.
+WARM_UP_EVENTS, WARM_UP_MATCHES = 5_000, 100_000
 
 #: Events of a batch whose matches are built and dropped.
 BATCH_EVENTS = 16_384
@@ -116,6 +128,9 @@ def measure_pattern(
     if not missing:
         return
     plans = Plans(spec, stream, statistics, grid, missing)
+    methods = grid.aggregations()
+    #: Window → the method that ran first, and the digest of its values.
+    digests: dict[str, tuple[str, str]] = {}
     _warm_up(plans, stream, missing, grid)
     alike = _Alike(grid.share_equal_plans)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
@@ -139,6 +154,7 @@ def measure_pattern(
             **dict.fromkeys(("dataset", "stream", "configuration"), ""),
             **columns,
             **{name: getattr(grid, name) for name in _OF_GRID},
+            **dict(zip(("method", "sharing"), methods.get(cell.generator, ("", "")), strict=True)),
             "plan_kind": entry.plan_kind,
             "plan_seconds": entry.seconds,
             "status": entry.status,
@@ -147,7 +163,9 @@ def measure_pattern(
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         if entry.status == OK:
-            if entry.plan is not None:
+            if isinstance(entry.plan, WorkloadPlan):
+                row |= {"plan": entry.plan.describe(), "plan_cost": entry.plan.cost}
+            elif entry.plan is not None:
                 row |= {
                     "plan": entry.plan.text,
                     "plan_cost": entry.plan.cost,
@@ -160,7 +178,14 @@ def measure_pattern(
                 alike.joined(cell, same[1])
             else:
                 began = time.perf_counter()
-                outcome = _run(plans.pattern(cell), stream, entry.plan, cell, grid)
+                outcome = _run(plans.query(cell), stream, entry.plan, cell, grid)
+                if outcome.get("digest"):
+                    other, digest = digests.setdefault(
+                        cell.window, (cell.generator, outcome["digest"])
+                    )
+                    if digest != outcome["digest"]:
+                        reason = f"its values differ from those of {other}; one of both is wrong"
+                        outcome |= {"status": ERROR, "reason": reason}
                 alike.ran(cell, same[1], time.perf_counter() - began, outcome["status"])
                 measured[same] = cell.generator, outcome
             row |= outcome
@@ -234,25 +259,39 @@ class Plans:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._found: dict[tuple[str, str, float, str], Planned] = {}
-        adaptive = grid.policy_kinds()
+        adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
             if cell.generator in adaptive:
                 kind = adaptive[cell.generator]
                 self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
             elif self._purpose(cell) not in self._found:
-                self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
-                    generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
-                    seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
-                    last=last.get(cell.window), cost=grid.cost,
-                )  # fmt: skip
+                sharing = methods[cell.generator][1] if methods else ""
+                if cell.generator == NO_PLAN or sharing in (NO_SHARING, CONSTRUCTION):
+                    found = _UNPLANNED
+                elif sharing:
+                    found = _planned(
+                        NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
+                    )
+                else:
+                    generator = generators[cell.generator]
+                    pattern = self.specs[cell.strategy, cell.window].pattern
+                    found = _planned(
+                        generator.kind,
+                        partial(
+                            timed_plan, generator, pattern, _under(cell.window, statistics),
+                            seed=grid.seed, time_selectivity=grid.time_selectivity,
+                            alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
+                        ),
+                    )  # fmt: skip
+                self._found[self._purpose(cell)] = found
 
     def of(self, cell: Cell) -> Planned:
         """The plan that a cell runs."""
         return self._found[self._purpose(cell)]
 
-    def pattern(self, cell: Cell) -> Pattern:
-        """The pattern that a cell runs, with its strategy and window."""
-        return self.specs[cell.strategy, cell.window].pattern
+    def query(self, cell: Cell) -> Pattern | Workload:
+        """The pattern or workload that a cell runs, with its strategy and window."""
+        return self.specs[cell.strategy, cell.window].query
 
     @staticmethod
     def _purpose(cell: Cell) -> tuple[str, str, float, str]:
@@ -264,16 +303,25 @@ def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> St
     return statistics if isinstance(statistics, Statistics) else statistics[window]
 
 
-def _planned(
-    generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
-) -> Planned:
+def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
     try:
-        plan, seconds = timed_plan(generator, pattern, statistics, **purpose)
+        plan, seconds = make()
     except PlanningRefusedError as error:
-        return Planned(generator.kind, None, None, REFUSED, _reason(error))
+        return Planned(kind, None, None, REFUSED, _reason(error))
     except Exception as error:  # one broken generator is a row; the sweep must go on
-        return Planned(generator.kind, None, None, ERROR, _reason(error))
-    return Planned(generator.kind, plan, seconds, OK, None)
+        return Planned(kind, None, None, ERROR, _reason(error))
+    return Planned(kind, plan, seconds, OK, None)
+
+
+def _shared_plan(
+    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
+) -> tuple[WorkloadPlan, float]:
+    """A plan of what the queries of a workload share, and the seconds of planning."""
+    assert isinstance(workload, Workload)
+    statistics = measure_statistics(workload, stream, seed=seed)
+    began = time.perf_counter()
+    found = plan_workload(workload, statistics, planner, seed=seed)
+    return found, time.perf_counter() - began
 
 
 def timed_plan(
@@ -305,15 +353,19 @@ def load_kernels(generator: PlanGenerator) -> None:
 
 def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
     seen = set()
+    grid = replace(grid, latency=False)
+    if grid.methods:
+        grid = replace(grid, partial_match_limit=WARM_UP_MATCHES)
     for cell in cells:
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
         if status == OK:
-            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options, cell.output)
+            engine = cell.generator if grid.methods else (cell.evaluator, plan and plan.kind)
+            kernels = (engine, cell.strategy, cell.options, cell.output)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
-                _run(plans.pattern(cell), beginning, plan, cell, replace(grid, latency=False))
+                _run(plans.query(cell), beginning, plan, cell, grid)
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
@@ -327,24 +379,29 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
 
 
 def evaluated(
-    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
     """The metrics of a cell's run, on the stream as a whole or batch by batch.
 
     In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
     the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
     """
+    if grid.methods:
+        method, sharing = grid.aggregations()[cell.generator]
+        shared = CONSTRUCTION if sharing == CONSTRUCTION else plan
+        return aggregated(query, stream, method, grid.partial_match_limit, shared)
+    assert isinstance(query, Pattern)
     how = run_arguments(cell, grid)
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
         adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
-        detector: Detector = AdaptiveDetector(pattern, **how, **{**adaptive, **policy})
+        detector: Detector = AdaptiveDetector(query, **how, **{**adaptive, **policy})
     elif grid.batch_size or cell.output == "arrow":
         size = grid.batch_size or BATCH_EVENTS
-        detector = Detector(pattern, plan, **how)
+        detector = Detector(query, plan, **how)
     else:
-        return evaluate(pattern, stream, plan, **how).metrics.to_dict()
+        return evaluate(query, stream, plan, **how).metrics.to_dict()
     seconds = []
     for batch in stream.batches(size):
         began = time.perf_counter()
@@ -361,16 +418,19 @@ def evaluated(
 
 
 def _run(
-    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
-    how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        measured = evaluated(pattern, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
+        measured = evaluated(query, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
         is_adaptive = cell.generator in grid.policies
         if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
-            timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
+            how = run_arguments(cell, grid)
+            assert isinstance(query, Pattern)
+            timed = evaluate(query, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
+    except MatchLimitError as error:
+        return {"status": LIMIT, "reason": _reason(error), **_known(error.measured)}
     except PartialMatchLimitError as error:
         # Bounds: the run would have taken longer, and had more partial matches.
         seconds = time.perf_counter() - began
@@ -385,12 +445,17 @@ def _run(
             "peak_partial_matches": limit,
         }
     except Exception as error:  # one broken run is a row; the sweep must go on
-        return {"status": ERROR, "reason": _reason(error)}
-    # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
-    known = {name: v if v == v else None for name, v in measured.items()}
+        refused = grid.methods and isinstance(error, UnsupportedPatternError)
+        return {"status": REFUSED if refused else ERROR, "reason": _reason(error)}
+    known = _known(measured)
     own = {name: known.pop(name) for name in measured if name not in METRICS}
     details = json.dumps(own, sort_keys=True) if own else None
     return {"status": OK, "reason": None, "details": details, **known}
+
+
+def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """None for NaN, a metric that is not counted: JSON has no NaN."""
+    return {name: v if v == v else None for name, v in measured.items()}
 
 
 def _reason(error: BaseException) -> str:
