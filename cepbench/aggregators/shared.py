@@ -16,6 +16,7 @@ from cepbench.aggregators.semirings import Total, column_of_totals, totals_of
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.plan_runs.engine import rows_of_types
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.shared_counts import tables
@@ -348,8 +349,8 @@ class SharedRun:
                 symbols=np.append(held_symbols, symbols),
                 weights=np.concatenate((held_weights, weights), axis=1),
                 ask_spans=np.append(
-                    np.zeros(counted, np.int64),
-                    np.searchsorted(ask_rows[order], np.append(rows, len(batch))),
+                    np.zeros(counted + 1, np.int64),
+                    np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
                 ),
                 asks=demands[order],
                 counted=counted,
@@ -405,9 +406,8 @@ class SharedRun:
             peak_bytes=self._peak_bytes,
         )
 
-    def holds(self, symbol: Symbol, batch: EventStream) -> np.ndarray:
-        """The events of a symbol."""
-        rows = batch.rows_of(symbol.type)
+    def holds(self, symbol: Symbol, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """The events of a symbol, of those of its type."""
         for clause in symbol.clauses:
             if len(rows):
                 rows = rows[
@@ -497,7 +497,8 @@ class _Entries:
     """
 
     def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
-        listed = [run.holds(symbol, batch) for symbol in program.symbols]
+        of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
+        listed = [run.holds(symbol, batch, of_type[symbol.type]) for symbol in program.symbols]
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
         self.symbols = symbols[np.argsort(rows, kind="stable")]

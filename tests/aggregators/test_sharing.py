@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.aggregators.protocol import EMITS, SCOPES, Row
-from tests.aggregators.workload_cases import WorkloadCase, workload_cases
+from tests.aggregators.sharing_cases import WorkloadCase, workload_cases
 from tests.budgets import examples
 from tests.evaluators.strategies import batches_of
 from tests.naive.aggregates import naive_rows, naive_values
@@ -67,3 +67,16 @@ def test_values_at_times(case: WorkloadCase, scope: str, data: st.DataObject) ->
     assert [*dict.fromkeys(found.values.time)] == [
         *dict.fromkeys(time for time in times if time in {*found.values.time})
     ]
+
+
+@given(case=CASES, emit=st.sampled_from(EMITS), scope=st.sampled_from(SCOPES), data=st.data())
+@examples(25)
+def test_shared_construction(case: WorkloadCase, emit: str, scope: str, data: st.DataObject) -> None:
+    """The matches of a part in common, found once, make the same values."""
+    live = cep.Aggregator(case.workload, sharing="CONSTRUCTION", emit=emit, scope=scope)
+    rows: dict[str, list[Row]] = {name: [] for name in case.workload.patterns}
+    for batch in data.draw(batches_of(case.stream)):
+        for name, its in live.take(batch).items():  # type: ignore[attr-defined]
+            rows[name] += its
+    for name, pattern in case.workload.patterns.items():
+        assert set(rows[name]) == naive_rows(pattern, case.events, emit=emit, scope=scope)
