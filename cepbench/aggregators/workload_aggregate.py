@@ -72,11 +72,11 @@ class WorkloadResult:
         if self.at:
             return self
         places = stream.whole_positions()
-        rows = {
+        moved = {
             name: its._replace(rows=its.rows.at_positions(places))
             for name, its in self.rows.items()
         }
-        return replace(self, rows=rows)
+        return replace(self, rows=moved)
 
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
