@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.rows import Column, column_of, masked
 from cepbench.kernels.sequence_counts import numbers
 from cepbench.patterns.model import MatchAggregate
 from cepbench.streams.columns import AttributeColumn, CodedStrings
+
+#: Integers below are added without overflow, and those below the second one are exact as floats.
+_LARGE, _EXACT = 2**62, 2**53
 
 _POSITIVE = np.iinfo(np.int64).max
 
@@ -80,6 +84,16 @@ class Total:
         """The total over two disjoint sets of matches."""
         return max(one, other) if self.is_maximum else one + other
 
+    def accumulated(self, totals: np.ndarray, start: Any) -> np.ndarray:
+        """Each total over all matches up to there, those of ``start`` included."""
+        if self.is_maximum:
+            return np.maximum.accumulate(np.append(start, totals))[1:]
+        if totals.dtype == np.int64:
+            size = np.abs(totals.astype(np.float64)).sum()
+            if max(abs(start), size) >= _LARGE:
+                totals = totals.astype(object)
+        return np.asarray(np.cumsum(totals) + start)
+
     def value(self, total: int, *, is_float: bool) -> Any:
         """The smallest or largest value; None if there is none."""
         if total <= numbers.NO_VALUE:
@@ -120,3 +134,27 @@ def value_of(aggregate: MatchAggregate, totals: list[Any], *, is_float: bool) ->
         return total / count
     except OverflowError:  # of floats, by more than 10^308 values
         return None
+
+
+def column_of_totals(
+    aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: bool
+) -> Column:
+    """The values of an aggregate, each from its totals as :func:`value_of` computes it."""
+    function, last = aggregate.function, totals[-1]
+    is_exact = function != "AVG" or is_float or not (np.abs(last) > _EXACT).any()
+    if last.dtype == object or totals[0].dtype == object or not is_exact:
+        values = [
+            value_of(aggregate, [*its], is_float=is_float)
+            for its in zip(*(total.tolist() for total in totals), strict=True)
+        ]
+        return column_of(values, is_float=function == "AVG" or (is_float and function != "COUNT"))
+    if function == "COUNT":
+        return last
+    if function in ("MIN", "MAX"):
+        missing = last <= numbers.NO_VALUE
+        bits = ~last if function == "MIN" else last
+        known = _ordered(bits).view(np.float64) if is_float else bits
+    else:
+        missing = totals[0] == 0
+        known = last / np.where(missing, 1, totals[0]) if function == "AVG" else last
+    return np.where(missing, np.nan, known) if known.dtype.kind == "f" else masked(known, missing)

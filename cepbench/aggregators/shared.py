@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from cepbench.aggregators.counting import CountingRun
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.semirings import Total, column_of_totals, totals_of
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.errors import SnapshotError
+from cepbench.evaluators.plan_runs.engine import rows_of_types
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.shared_counts import tables
@@ -72,6 +74,39 @@ class SharedQuery(CountingRun):
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         begins = self._sequence.layout.sequence.begins[0]
         return (events.flags & begins) != 0, (events.flags & self._sequence.last_flags) != 0
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether its rows are the values of its totals after triggers, without groups."""
+        return self._task.emit == "trigger" and not self.attributes
+
+    def triggers(self, batch: EventStream) -> np.ndarray:
+        """The events after which a value is reported."""
+        return self._triggers.rows_of(batch)
+
+    def columns(self, batch: EventStream, rows: np.ndarray, totals: list[np.ndarray]) -> Rows:
+        """The rows to report after some events, from the totals after them."""
+        first, self._position = self._position, self._position + len(batch)
+        assert self._floats is not None
+        if self._task.scope == "stream":
+            group = self._group(())
+            before = group.parts.get((), self._nothing)
+            totals = [
+                total.accumulated(its, start)
+                for total, its, start in zip(self._totals, totals, before, strict=True)
+            ]
+            if len(rows):
+                group.parts[()] = [its[-1:].tolist()[0] for its in totals]
+        known = dict(zip(self._totals, totals, strict=True))
+        is_float = dict(zip(self._totals, self._floats, strict=True))
+        columns = []
+        for aggregate in self._task.pattern.aggregates:
+            asked = [self._same[total] for total in totals_of(aggregate)]
+            its = [known[total] for total in asked]
+            columns.append(column_of_totals(aggregate, its, is_float=is_float[asked[-1]]))
+        return Rows(
+            rows + first, batch.timestamps[rows], np.zeros(len(rows), np.int64), [()], columns
+        )
 
     def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What each event of a batch adds to a match, of those at some rows."""
@@ -148,11 +183,13 @@ class SharedRun:
         #: Updates of partitions that were dropped; most rows, counters and bytes.
         self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
 
-    def push(self, batch: EventStream) -> dict[str, list[Row]]:
+    def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
         """Process the next events; returns the rows of each query."""
         listed = [query.totals(batch) for query in self._queries.values()]
         if not self._programs:
             self._compile([[is_float for _, is_float in its] for its in listed])
+        if self._first.is_simple:
+            return self._after_triggers(batch)
         given = self._changes(batch)
         return {
             name: query.rows(batch, its)
@@ -198,11 +235,36 @@ class SharedRun:
             for semiring, listed in demands.items()
         ]  # fmt: skip
 
+    def _after_triggers(self, batch: EventStream) -> dict[str, Sequence[Row]]:
+        """As :meth:`push`, of values that are needed after triggers only."""
+        entries = [_Entries(self, program, batch) for program in self._programs]
+        triggers = [query.triggers(batch) for query in self._queries.values()]
+        partition = self._partition(())
+        values = [
+            self._advance(partition, number, its, its.rows, self._asked_of(number, triggers), batch)
+            for number, its in enumerate(entries)
+        ]
+        self._measure()
+        found: dict[str, Sequence[Row]] = {}
+        for place, (name, query) in enumerate(self._queries.items()):
+            totals = [values[p][k] for p, k in self._demands[place]]
+            found[name] = query.columns(batch, triggers[place], totals)
+        return found
+
+    def _asked_of(self, number: int, asked: list[np.ndarray]) -> list[np.ndarray]:
+        """By demand of a program: the events after which its query is asked for."""
+        return [
+            asked[place]
+            for place, demands in enumerate(self._demands)
+            for program, _ in demands
+            if program == number
+        ]
+
     def _changes(self, batch: EventStream) -> list[dict[int, list[tuple[_Part, list[Any]]]]]:
         """By query: row → partitions, and their totals after it."""
         entries = [_Entries(self, program, batch) for program in self._programs]
         flags = [query.flags(batch) for query in self._queries.values()]
-        relevant = np.unique(np.concatenate([its.rows for its in entries]))
+        relevant = _union([its.rows for its in entries], len(batch))
         found: list[dict[int, list[tuple[_Part, list[Any]]]]] = [{} for _ in self._queries]
         own = self._first.partitions_of(batch, relevant)
         until = int(batch.timestamps[-1])
@@ -217,13 +279,9 @@ class SharedRun:
             ]
             values = []
             for number, its in enumerate(entries):
-                asked = [
-                    samples[place]
-                    for place, demands in enumerate(self._demands)
-                    for program, _ in demands
-                    if program == number
-                ]
-                values.append(self._advance(partition, number, its, rows, asked, batch))
+                asked = self._asked_of(number, samples)
+                listed = self._advance(partition, number, its, rows, asked, batch)
+                values.append([each.tolist() for each in listed])
             for place, query in enumerate(self._queries.values()):
                 part = self._part(query, key)
                 totals = zip(*(values[p][k] for p, k in self._demands[place]), strict=True)
@@ -262,10 +320,10 @@ class SharedRun:
     def _advance(
         self, partition: _Partition, number: int, entries: _Entries, own: np.ndarray,
         asked: list[np.ndarray], batch: EventStream,
-    ) -> list[list[Any]]:  # fmt: skip
+    ) -> list[np.ndarray]:  # fmt: skip
         """Process the events of a partition by a program; returns values by demand."""
         until = int(batch.timestamps[-1])
-        rows = np.unique(np.concatenate((own, *asked)))
+        rows = _union([own, *asked], len(batch))
         sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
         symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
         times, weights = batch.timestamps[rows], entries.weights[:, rows]
@@ -291,8 +349,8 @@ class SharedRun:
                 symbols=np.append(held_symbols, symbols),
                 weights=np.concatenate((held_weights, weights), axis=1),
                 ask_spans=np.append(
-                    np.zeros(counted, np.int64),
-                    np.searchsorted(ask_rows[order], np.append(rows, len(batch))),
+                    np.zeros(counted + 1, np.int64),
+                    np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
                 ),
                 asks=demands[order],
                 counted=counted,
@@ -301,7 +359,7 @@ class SharedRun:
         )
         values = np.empty_like(out)
         values[order] = out
-        return [its.tolist() for its in np.split(values, np.cumsum([len(a) for a in asked])[:-1])]
+        return np.split(values, np.cumsum([len(its) for its in asked])[:-1])
 
     # -- partitions -----------------------------------------------------------------------------
 
@@ -348,9 +406,8 @@ class SharedRun:
             peak_bytes=self._peak_bytes,
         )
 
-    def holds(self, symbol: Symbol, batch: EventStream) -> np.ndarray:
-        """The events of a symbol."""
-        rows = batch.rows_of(symbol.type)
+    def holds(self, symbol: Symbol, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """The events of a symbol, of those of its type."""
         for clause in symbol.clauses:
             if len(rows):
                 rows = rows[
@@ -440,14 +497,25 @@ class _Entries:
     """
 
     def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
-        listed = [run.holds(symbol, batch) for symbol in program.symbols]
+        of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
+        listed = [run.holds(symbol, batch, of_type[symbol.type]) for symbol in program.symbols]
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
-        order = np.argsort(rows, kind="stable")
-        self.symbols = symbols[order]
-        self.spans = np.searchsorted(rows[order], np.arange(len(batch) + 1))
-        self.rows = np.unique(rows)
+        self.symbols = symbols[np.argsort(rows, kind="stable")]
+        self.spans = np.append(0, np.cumsum(np.bincount(rows, minlength=len(batch))))
+        self.rows = np.flatnonzero(np.diff(self.spans))
         self.weights = run.weights(program, batch, self.rows)
+
+
+def _union(rows: Sequence[np.ndarray], number: int) -> np.ndarray:
+    """Rows of a batch of so many events that are in any of several arrays, ascending."""
+    listed = np.concatenate(rows)
+    if 16 * len(listed) < number:
+        return np.unique(listed)
+    # Without sorting.
+    is_one = np.zeros(number, bool)
+    is_one[listed] = True
+    return np.flatnonzero(is_one)
 
 
 def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -44,6 +44,7 @@ class SharedCounters:
             seen=highs.copy(),
             highs=highs,
             bounds=np.zeros(len(program.inits)),
+            largest=np.zeros(1),
             snapshots=self._cells(links, room, room),
             ends=np.zeros((links, room), np.int64),
             sizes=np.zeros((links, room)),

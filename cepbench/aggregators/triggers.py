@@ -39,6 +39,11 @@ class Triggers:
             found.append(_Last(last, tuple(c for c in clauses if c.is_elementwise)))
         self._lasts = tuple(dict.fromkeys(found))
 
+    def rows_of(self, batch: EventStream) -> np.ndarray:
+        """The triggers, ascending."""
+        listed = [self._events(last, batch) for last in self._lasts]
+        return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))
+
     def of(self, batch: EventStream) -> dict[int, list[Key]]:
         """Row → what its event determines of its groups: keys with ``...`` for what is not known.
 
@@ -46,10 +51,7 @@ class Triggers:
         """
         found: dict[int, list[Key]] = {}
         for last in self._lasts:
-            rows = batch.rows_of(last.variable.type)
-            for clause in last.clauses:
-                if len(rows):
-                    rows = rows[self._holds(clause, batch, rows)]
+            rows = self._events(last, batch)
             columns = [
                 values_of(batch.column(key.attribute), rows)
                 if key.variable in (None, last.variable.name)
@@ -62,6 +64,14 @@ class Triggers:
                 if None not in key and key not in own:
                     own.append(key)
         return found
+
+    def _events(self, last: _Last, batch: EventStream) -> np.ndarray:
+        """The triggers of a branch."""
+        rows = batch.rows_of(last.variable.type)
+        for clause in last.clauses:
+            if len(rows):
+                rows = rows[self._holds(clause, batch, rows)]
+        return rows
 
     def _holds(self, clause: Clause, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         return clause_holds(
