@@ -48,6 +48,11 @@ def complete_scopes(incomplete: str) -> list[str]:
     return _beginning(["window", "trigger", "stream"], incomplete)
 
 
+def complete_sharing(incomplete: str) -> list[str]:
+    """Planners of workloads, and the other way of sharing."""
+    return _beginning([*_named("planners/sharing/"), "CONSTRUCTION"], incomplete)
+
+
 def complete_data(incomplete: str) -> list[str]:
     """Data sets of the catalogue, and Parquet files and folders."""
     from cepbench.datasets.catalogue import entries
