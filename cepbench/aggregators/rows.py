@@ -10,7 +10,8 @@ import numpy as np
 
 from cepbench.aggregators.protocol import Key, Row
 
-_INT64 = range(-(2**63), 2**63)
+#: The integers of 64 bits.
+INT64 = range(-(2**63), 2**63)
 
 #: float64 with NaN where missing; int64, masked where missing; or, if one is beyond 64 bits, an object
 #: array of Python ints and None.
@@ -114,7 +115,7 @@ def column_of(values: Sequence[Any], *, is_float: bool) -> Column:
     """
     if is_float:
         return np.array([np.nan if value is None else value for value in values], np.float64)
-    if not all(value is None or value in _INT64 for value in values):
+    if not all(value is None or value in INT64 for value in values):
         return np.array([*values, None], object)[:-1]
     missing = np.array([value is None for value in values], bool)
     known = np.array([0 if value is None else value for value in values], np.int64)
@@ -132,7 +133,7 @@ def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
     if not missing.any():
         return numbers
     if numbers.dtype == object:
-        return np.where(missing, None, numbers)  # type: ignore[call-overload, no-any-return]
+        return np.where(missing, None, numbers)  # type: ignore[call-overload]
     return np.ma.MaskedArray(np.where(missing, 0, numbers), missing)
 
 

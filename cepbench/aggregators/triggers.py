@@ -39,10 +39,18 @@ class Triggers:
             found.append(_Last(last, tuple(c for c in clauses if c.is_elementwise)))
         self._lasts = tuple(dict.fromkeys(found))
 
-    def rows_of(self, batch: EventStream) -> np.ndarray:
-        """The triggers, ascending."""
-        listed = [self._events(last, batch) for last in self._lasts]
-        return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))
+    @property
+    def known(self) -> list[bool]:
+        """Whether each key of GROUP BY is known from every trigger."""
+        return [
+            all(key.variable in (None, last.variable.name) for last in self._lasts)
+            for key in self._group_by
+        ]
+
+    def rows(self, batch: EventStream) -> np.ndarray:
+        """The rows of the triggers."""
+        found = [self._rows(last, batch) for last in self._lasts]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
     def of(self, batch: EventStream) -> dict[int, list[Key]]:
         """Row → what its event determines of its groups: keys with ``...`` for what is not known.
@@ -51,7 +59,7 @@ class Triggers:
         """
         found: dict[int, list[Key]] = {}
         for last in self._lasts:
-            rows = self._events(last, batch)
+            rows = self._rows(last, batch)
             columns = [
                 values_of(batch.column(key.attribute), rows)
                 if key.variable in (None, last.variable.name)
@@ -65,8 +73,7 @@ class Triggers:
                     own.append(key)
         return found
 
-    def _events(self, last: _Last, batch: EventStream) -> np.ndarray:
-        """The triggers of a branch."""
+    def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
         rows = batch.rows_of(last.variable.type)
         for clause in last.clauses:
             if len(rows):
