@@ -345,7 +345,7 @@ class WorkloadAggregator(Aggregator):
             )
         self._task = next(iter(tasks.values()))
         self._given = method
-        self._run = run_of(pattern, tasks, method, sharing)
+        self._run: Any = run_of(pattern, tasks, method, sharing)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
         self._begin([*pattern.patterns.values()], slack)
 
