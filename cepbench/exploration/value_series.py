@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: Points of a chart; altair refuses more than 5000.
 _MOST_POINTS = 4500
 
+#: Shorter times without any value, in nanoseconds, are no pauses of the stream.
+_PAUSE = 4 * 3600 * 10**9
+
 #: An axis of more decades is logarithmic.
 _DECADES = 4
 
@@ -73,7 +76,7 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     hours = OpenTime(0, 0, ())
     if pd.api.types.is_datetime64_any_dtype(data["time"]):
         times = data["time"].to_numpy().astype("int64")
-        hours = without_pauses(np.unique(times), 0)
+        hours = without_pauses(np.unique(times), _PAUSE)
         data["place"] = hours.places(times)
     if hours.pauses:
         remarks.append("dashed: time without any value left out")
