@@ -60,12 +60,6 @@ class SharedQuery(CountingRun):
         self.query = CountedQuery(self._sequence, segments)
 
     @property
-    def is_shareable(self) -> bool:
-        """Whether its counters can be those of other queries too."""
-        items = self._sequence.layout.items
-        return not len(items.rules) and not items.prevents[0]
-
-    @property
     def attributes(self) -> tuple[str, ...]:
         """Those whose values all events of a match share."""
         return self._sequence.pattern.equivalences
