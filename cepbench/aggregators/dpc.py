@@ -19,7 +19,7 @@ from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Ke
 from cepbench.aggregators.semirings import Total
 from cepbench.aggregators.sequences import CountedSequence
 from cepbench.aggregators.triggers import values_of
-from cepbench.errors import EvaluationError
+from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.kernels.sequence_counts import tables
 from cepbench.streams.event_stream import EventStream
@@ -57,7 +57,7 @@ class PrefixCountingRun(CountingRun):
 
         Raises
         ------
-        EvaluationError
+        UnsupportedTaskError
             If an event expires.
         """
         if self._oldest is None:
@@ -74,7 +74,7 @@ class PrefixCountingRun(CountingRun):
 
         Raises
         ------
-        EvaluationError
+        UnsupportedTaskError
             If an event has expired by then.
         """
         if self._oldest and time > self._oldest[1] + self._sequence.pattern.window.length:
@@ -94,7 +94,7 @@ class PrefixCountingRun(CountingRun):
 
     def _refuse(self, where: str) -> None:
         assert self._oldest is not None
-        raise EvaluationError(
+        raise UnsupportedTaskError(
             f"{where}: the event of row {self._oldest[0]} expires, which the counters of dpc cannot "
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
@@ -117,4 +117,4 @@ class PrefixCountingRun(CountingRun):
         self._oldest = None if position is None else (position, time)
 
 
-DPC = AggregationMethod("dpc", PrefixCountingRun, source="[qi2014]_, section 3.1")
+DPC = AggregationMethod("dpc", PrefixCountingRun, expires=False, source="[qi2014]_, section 3.1")

@@ -71,7 +71,7 @@ def aggregation(
         if evaluator is not None and not chosen.lists_matches:
             raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
         return chosen, task, chosen.open(task)
-    for entry in AGGREGATORS.values():
+    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         if entry.lists_matches:  # which runs all patterns
             return entry, task, entry.open(task)
         if evaluator is None:

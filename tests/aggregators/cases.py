@@ -88,7 +88,7 @@ def _with_one_event(pattern: Pattern) -> list[str | None]:
 def methods_for(pattern: Pattern, scope: str) -> list[str]:
     """The methods that run a pattern, without ``dpc``, which needs a stream within the window."""
     found = []
-    for entry in (entry for entry in AGGREGATORS.values() if entry.name != "dpc"):
+    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         with suppress(UnsupportedPatternError):
             entry.open(AggregationTask(pattern, "trigger", scope))
             found.append(entry.name)
