@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.rates import rates_over_time as rates_over_time
     from cepbench.exploration.side_by_side import plans_side_by_side as plans_side_by_side
     from cepbench.exploration.timeline_chart import match_timeline as match_timeline
+    from cepbench.exploration.value_series import value_series as value_series
     from cepbench.exploration.what_if import what_if as what_if
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import TreePlan as TreePlan
     from cepbench.plans.model import UnionPlan as UnionPlan
     from cepbench.plans.tree import Either as Either
+    from cepbench.plans.workload import WorkloadPlan as WorkloadPlan
     from cepbench.sql.to_sql import to_sql as to_sql
     from cepbench.statistics.measure import measure_statistics as measure_statistics
     from cepbench.statistics.model import Statistics as Statistics
@@ -85,6 +87,7 @@ _HOMES = {
     "Pattern": "cepbench.patterns.model",
     "Statistics": "cepbench.statistics.model",
     "Workload": "cepbench.workloads.model",
+    "WorkloadPlan": "cepbench.plans.workload",
     "TreePlan": "cepbench.plans.model",
     "UnionPlan": "cepbench.plans.model",
     "adapt": "cepbench.adaptation.adapt",
@@ -116,6 +119,7 @@ _HOMES = {
     "rewrite": "cepbench.patterns.rewriting",
     "to_sql": "cepbench.sql.to_sql",
     "trace": "cepbench.explainer.trace",
+    "value_series": "cepbench.exploration.value_series",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
 }

@@ -16,6 +16,7 @@ from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import TenSymbols
+from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 
 #: Malformed rows as they occur in practice: position and text.
@@ -106,6 +107,7 @@ SAMPLES: Mapping[str, Callable[[], pa.Table | str]] = {
     "stock-rates/sample.parquet": lambda: StockRates(10_000).table(0, 10_000),
     "stock-ticker/sample.parquet": lambda: StockTicker(10_000).table(0, 10_000),
     "ten-symbols/sample.parquet": TenSymbols(8_000).table,
+    "ticker-trades/sample.parquet": lambda: TickerTrades(10_000).table(0, 10_000),
     "web-log/sample.parquet": lambda: WebLog().table(0).slice(0, 10_000),
     "minute-bars/sample.txt": minute_bars_sample,
     "lobster/sample_2026-01-05_message.csv": lobster_sample,

@@ -24,6 +24,7 @@ from cepbench.statistics.measure import sample_statistics
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
@@ -280,6 +281,7 @@ CALLS: dict[str, Call] = {
          "selectivities": {"IBM > Sun": 0.5}, "segments": []},
     ),
     "StockTicker": Call(StockTicker, {"events": 9, "seed": 0, "p": 0.7, "symbols": 2}),
+    "TickerTrades": Call(TickerTrades, {"events": 9, "seed": 0, "types": 2, "per_window": 5.0}),
     "WebLog": Call(WebLog, {"days": 1, "seed": 0}),
     "predicate_graph": Call(cep.predicate_graph, PLANNED),
     "plans_side_by_side": Call(

@@ -27,6 +27,7 @@ from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import ten_symbols
+from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 from cepbench.studies.kolchinsky2018.distances import distance_summary
 from cepbench.studies.kolchinsky2018.figure_data import NATIVE, cost_points, latency_points
@@ -110,6 +111,7 @@ DRAWS: dict[str, Callable[[int], Any]] = {
     "NasdaqStyle": lambda seed: NasdaqStyle(3, 1, seed=seed).table(np.arange(3), 0, 1).to_pylist(),
     "StockRates": lambda seed: StockRates(9, seed).table(0, 9).to_pylist(),
     "StockTicker": lambda seed: StockTicker(9, seed).table(0, 9).to_pylist(),
+    "TickerTrades": lambda seed: TickerTrades(9, seed).table(0, 9).to_pylist(),
     "WebLog": lambda seed: WebLog(1, seed).table(0)[:9].to_pylist(),
     "draw_workload": lambda seed: [
         spec.text for spec in draw_workload(RATES, sizes=(3,), patterns=3, seed=seed)

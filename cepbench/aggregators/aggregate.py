@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cepbench.aggregators.live import Aggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
-from cepbench.aggregators.tables import arrow_of, frame_of
+from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
@@ -63,6 +63,26 @@ class AggregateResult:
     def _kind(self) -> dict[str, bool]:
         return {"is_datetime": self.pattern.window.is_datetime, "at": self.at}
 
+    def in_whole_stream(self, stream: EventStream) -> AggregateResult:
+        """The result with positions in the whole stream of which ``stream`` is a part.
+
+        Parameters
+        ----------
+        stream : EventStream
+            The aggregated stream: a slice, some types or some days of another one.
+
+        Raises
+        ------
+        StreamError
+            If the stream has no positions in a whole stream.
+        """
+        if self.at:
+            return self
+        places = stream.whole_positions()
+        return replace(
+            self, rows=[row._replace(position=int(places[row.position])) for row in self.rows]
+        )
+
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
         return (
@@ -74,7 +94,12 @@ class AggregateResult:
         return f"AggregateResult({self.describe()})"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.describe()}</p>{self.values.head(10).to_html(escape=True, index=False)}"
+        head = self.values.head(10)
+        large = [name for name in map(str, self.pattern.aggregates) if head[name].dtype == object]
+        table = head.to_html(
+            escape=True, index=False, formatters=dict.fromkeys(large, shown_number)
+        )
+        return f"<p>{self.describe()}</p>{table}"
 
 
 def aggregate(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,11 @@ from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: Integers of more digits are not shown in full.
+_DIGITS = 15
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -116,7 +123,8 @@ def _array(values: list[Any], aggregate: MatchAggregate, *, is_float: bool) -> A
     if is_float:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     if not _fit(values):
-        return np.array([pd.NA if value is None else value for value in values], object)
+        # An inferred type would be that of floats, which may be too small.
+        return pd.Series([pd.NA if value is None else value for value in values], dtype=object)
     if aggregate.function == "COUNT":
         return np.array(values, np.int64)
     return pd.array(values, dtype="Int64")
@@ -146,6 +154,25 @@ def arrow_of(
         elif _fit(values):
             column = pa.array(values, pa.int64())
         else:
-            column = pa.array([None if value is None else str(value) for value in values])
+            # Python itself writes no more than 4300 digits.
+            column = pa.array([None if value is None else str(Decimal(value)) for value in values])
         columns[str(aggregate)] = column
     return pa.table(columns)
+
+
+def shown_number(value: Any) -> str:
+    """A value for readers, an integer of many digits as ``1.2677 × 10³⁰``; ``none`` if missing."""
+    if pd.isna(value):
+        return "none"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if abs(value) < 10**_DIGITS:
+        return f"{value:,}"
+    # The logarithm of an integer may be beyond floats.
+    rest, exponent = math.modf(math.log10(abs(value)))
+    return f"{'-' * (value < 0)}{10**rest:.4f} × {power_of_ten(int(exponent))}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """Such as ``1,000`` and ``10⁶``."""
+    return f"{10**exponent:,}" if exponent <= 3 else f"10{str(exponent).translate(_SUPERSCRIPTS)}"

@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 
+from cepbench.aggregators.aggregate import AggregateResult, aggregate
 from cepbench.arguments import named_values
 from cepbench.automata.compilation import automaton
 from cepbench.datasets.dataset import Dataset
@@ -22,6 +24,7 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.tasks import evaluator_without_plan, runs_some, runs_without
 from cepbench.explainer.explain import explain
+from cepbench.exploration.value_series import value_series
 from cepbench.figures.offline import use_offline_charts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -31,7 +34,7 @@ from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 
 USAGE = """\
-Find a pattern in a stream. The cell is the pattern's text; its first line has the options.
+Find a pattern in a stream, or aggregate its matches. The cell is the pattern's text; its first line has the options.
 
     %%cep --data nasdaq-style/sample
     PATTERN SEQ(CSCO a, MSFT b) WHERE a.difference < b.difference
@@ -40,7 +43,7 @@ Find a pattern in a stream. The cell is the pattern's text; its first line has t
     --data NAME      a variable with a stream or a data set, or the name of a data set as in
                      cep.open_dataset; by default the data of the previous cell
     --generator NAME the plan generator, by default DP-B
-    --evaluator NAME by default the one for the kind of the plan
+    --evaluator NAME by default the one for the kind of the plan; with AGG that of two-step
     --option NAME=VALUE
                      an option of the evaluator; may be repeated
     --into NAME      assign the result to this variable; otherwise it is in _
@@ -52,6 +55,12 @@ The result, by default the matches:
     --plan           the plan; nothing is run
     --pattern        the pattern; needs no data
 
+Of a pattern with AGG the values, below a chart of them, or the pattern:
+
+    --method NAME    by default the fastest in cep.AGGREGATORS that can
+    --emit WHEN      trigger (the default) or change, as in cep.aggregate
+    --scope MATCHES  window (the default), trigger or stream
+
     --seed N         seed of statistics and of randomized generators, by default 0
 
 In the pattern, :name is the value of a variable of the notebook, a number or a text:
@@ -60,6 +69,11 @@ WHERE a.price > :limit.
 
 #: Name in the shell's namespace of the data of the previous cell, the default of ``--data``.
 _LAST = "_cep_data"
+
+
+#: Options of patterns with AGG, and of all others.
+_OF_VALUES = ("method", "emit", "scope")
+_OF_MATCHES = ("generator", "option", "count", "explain", "plan")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,8 +88,10 @@ def _parser() -> _Parser:
     for name in ("data", "evaluator", "into"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--option", action="append", default=[])
-    parser.add_argument("--generator", default="DP-B")
+    parser.add_argument("--generator")
     parser.add_argument("--seed", type=int, default=0)
+    for name in _OF_VALUES:
+        parser.add_argument(f"--{name}")
     shown = parser.add_mutually_exclusive_group()
     for name in ("count", "explain", "plan", "pattern"):
         shown.add_argument(f"--{name}", action="store_true")
@@ -116,6 +132,15 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     pattern = parse(cell, _parameters(cell, names))
     if options.pattern:
         return pattern
+    with_aggregates = bool(pattern.aggregates)
+    wrong = [
+        name for name in (_OF_MATCHES if with_aggregates else _OF_VALUES) if vars(options)[name]
+    ]
+    if wrong:
+        kind = "without" if with_aggregates else "with"
+        raise CepbenchError(f"%%cep: --{wrong[0]} is for patterns {kind} AGG; leave it out")
+    if with_aggregates:
+        return _values(options, pattern, names)
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
     statistics, found = None, None
@@ -123,9 +148,10 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         chosen = evaluator_without_plan(pattern.strategy.name)
     else:
         chosen = evaluator_for(options.evaluator)
-    if chosen is None or not runs_without(chosen, [find_generator(options.generator).kind]):
+    generator = options.generator or "DP-B"
+    if chosen is None or not runs_without(chosen, [find_generator(generator).kind]):
         statistics = measure_statistics(pattern, stream, seed=options.seed)
-        found = plan(pattern, statistics, options.generator, seed=options.seed)
+        found = plan(pattern, statistics, generator, seed=options.seed)
     elif runs_some(chosen, "automaton"):
         found = automaton(pattern)
     if options.plan:
@@ -142,6 +168,20 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
 
 
+def _values(
+    options: argparse.Namespace, pattern: Pattern, names: dict[str, Any]
+) -> AggregateResult:
+    """The values of AGG; shows their chart."""
+    given = {name: vars(options)[name] for name in ("emit", "scope") if vars(options)[name]}
+    # Values may change at events of other types.
+    own_types = options.emit != "change"
+    stream = _stream(options.data, pattern, names, positions=True, own_types=own_types)
+    result = aggregate(pattern, stream, options.method, evaluator=options.evaluator, **given)
+    if len(result.values):
+        display(value_series(result))
+    return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
+
+
 def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """The notebook's numbers and texts that the cell refers to by ``:name``."""
     return {
@@ -152,11 +192,17 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(
-    name: str | None, pattern: Pattern, names: dict[str, Any], *, positions: bool
+    name: str | None,
+    pattern: Pattern,
+    names: dict[str, Any],
+    *,
+    positions: bool,
+    own_types: bool = True,
 ) -> EventStream:
     """The stream of a variable or of a data set; without a name that of the previous cell.
 
-    With ``positions`` it has the positions of its events in the whole data set.
+    Of a data set only the events of the pattern's types, unless contiguity needs all, or not
+    ``own_types``. With ``positions`` it has the positions of its events in the whole data set.
     """
     if name is None:
         if _LAST not in names:
@@ -179,7 +225,8 @@ def _stream(
     names[_LAST] = source
     if isinstance(source, EventStream):
         return source
-    if pattern.strategy.name.endswith("contiguity"):  # neighbours among all events
+    # Neighbours are those among all events.
+    if not own_types or pattern.strategy.name.endswith("contiguity"):
         return source.stream()
     return source.stream(pattern, positions=positions)
 

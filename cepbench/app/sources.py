@@ -49,7 +49,10 @@ def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
     for name in library:
         entry = library.entry(name)
         shows = entry.shows + (f" ({entry.source})" if entry.source else "")
-        found[name] = (entry.text.strip(), shows)
+        pattern = entry.pattern
+        # The explorer is about plans, which AGG has none of.
+        text = str(pattern.without_aggregate()) if pattern.aggregates else entry.text.strip()
+        found[name] = (text, shows)
     return found
 
 

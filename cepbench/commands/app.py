@@ -11,14 +11,25 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from cepbench.commands import adapt, compare, data, explain, lists, plan, report, run, sweep
+from cepbench.commands import (
+    adapt,
+    aggregate,
+    compare,
+    data,
+    explain,
+    lists,
+    plan,
+    report,
+    run,
+    sweep,
+)
 from cepbench.commands.options import GROUP, examples
 from cepbench.commands.output import log, width
 from cepbench.errors import CepbenchError
 
 #: Commands in the order of the help text.
 ORDER = (
-    "data", "plan", "run", "adapt", "compare", "explain", "sweep", "report", "generators", "evaluators",
+    "data", "plan", "run", "aggregate", "adapt", "compare", "explain", "sweep", "report", "generators", "evaluators",
 )  # fmt: skip
 
 
@@ -107,6 +118,7 @@ def _cepbench(
 
 app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
 app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("aggregate", epilog=aggregate.EXAMPLES)(aggregate.aggregate)
 app.command("adapt", epilog=adapt.EXAMPLES)(adapt.adapt)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)

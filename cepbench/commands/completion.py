@@ -32,6 +32,21 @@ def complete_policies(incomplete: str) -> list[str]:
     return _beginning(["threshold", "bound", "static", "clairvoyant"], incomplete)
 
 
+def complete_aggregators(incomplete: str) -> list[str]:
+    """Built-in aggregation methods."""
+    return _beginning(["dpc", "window-product", "a-seq", "two-step"], incomplete)
+
+
+def complete_emits(incomplete: str) -> list[str]:
+    """When there is a value."""
+    return _beginning(["trigger", "change"], incomplete)
+
+
+def complete_scopes(incomplete: str) -> list[str]:
+    """Which matches count."""
+    return _beginning(["window", "trigger", "stream"], incomplete)
+
+
 def complete_data(incomplete: str) -> list[str]:
     """Data sets of the catalogue, and Parquet files and folders."""
     from cepbench.datasets.catalogue import entries

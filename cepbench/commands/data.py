@@ -76,7 +76,8 @@ def make(
     events: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Events of a new stock-rates, stock-ticker or ten-symbols data set."
+            min=1,
+            help="Events of a new stock-rates, stock-ticker, ten-symbols or ticker-trades data set.",
         ),
     ] = None,
     changes: Annotated[

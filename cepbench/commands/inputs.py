@@ -32,8 +32,8 @@ _PARQUET = b"PAR1"
 
 
 @dataclass
-class Inputs:
-    """The shared arguments and options of commands under :func:`~.options.with_shared`."""
+class StreamInputs:
+    """The arguments and options that name a pattern and its events."""
 
     text: Annotated[
         str | None,
@@ -61,14 +61,6 @@ class Inputs:
             help="A pattern of the data set's library, instead of PATTERN.",
         ),
     ] = None
-    statistics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read rates and selectivities from a file, as written by `cepbench data stats "
-            "--json`, instead of measuring them.",
-        ),
-    ] = None
     plugin: PluginOption = None
     days: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Only the first days of a data set.")
@@ -84,7 +76,6 @@ class Inputs:
         str,
         typer.Option(metavar="TYPE,TIME", help="Columns of event type and time in your Parquet."),
     ] = "symbol,ts"
-    seed: SeedOption = 0
     json: JsonOption = False
 
     def read_pattern(self, *, needs_data: bool = True) -> Pattern:
@@ -178,6 +169,21 @@ class Inputs:
                 sort=True,
                 positions=positions,
             )
+
+
+@dataclass
+class Inputs(StreamInputs):
+    """The shared arguments and options of commands under :func:`~.options.with_shared`."""
+
+    statistics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read rates and selectivities from a file, as written by `cepbench data stats "
+            "--json`, instead of measuring them.",
+        ),
+    ] = None
+    seed: SeedOption = 0
 
     def read_statistics(self, pattern: Pattern, stream: EventStream | None) -> Statistics:
         """The statistics in the file, or without one those measured on the stream.

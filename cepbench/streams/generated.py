@@ -18,6 +18,7 @@ from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import TenSymbols
+from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 
 
@@ -64,7 +65,8 @@ class GeneratedStream(Protocol):
 
 #: Kind of data set -> the stream that it is generated from.
 GENERATED: Mapping[str, type[GeneratedStream]] = {
-    stream.kind: stream for stream in (NasdaqStyle, StockRates, StockTicker, TenSymbols, WebLog)
+    stream.kind: stream
+    for stream in (NasdaqStyle, StockRates, StockTicker, TenSymbols, TickerTrades, WebLog)
 }
 
 

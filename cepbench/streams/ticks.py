@@ -1,13 +1,13 @@
-"""What synthetic streams of one tick a unit of time share."""
+"""What synthetic streams share whose size is the number of events."""
 
 from __future__ import annotations
 
-#: Ticks of a file; a multiple of it is the first one of each.
+#: Events of a file; a multiple of it is the first one of each.
 FILE_EVENTS = 400_000
 
 
 class Ticks:
-    """A synthetic stream whose parameter ``events`` is the number of its ticks."""
+    """A synthetic stream whose parameter ``events`` is the number of its events."""
 
     events: int
 
@@ -22,7 +22,7 @@ class Ticks:
         return float(self.events)
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """In the order of time: file -> its first tick, and the one after its last."""
+        """In the order of time: file -> its first event, and the one after its last."""
         firsts = range(0, self.events, FILE_EVENTS)
         return {
             f"part-{place:05d}.parquet": (first, min(first + FILE_EVENTS, self.events))

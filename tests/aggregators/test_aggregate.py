@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
+from cepbench.aggregators.aggregate import AggregateResult
+from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -80,6 +82,16 @@ def test_integers_of_any_size() -> None:
     assert result.values["SUM(a.volume)"].tolist() == [2**62, 3 * 2**62, 5 * 2**62]
     assert result.arrow.column("SUM(a.volume)").to_pylist() == [str(n * 2**62) for n in (1, 3, 5)]
     assert result.values["MIN(b.volume)"].tolist() == [2**62] * 3
+
+
+def test_more_digits_than_python_writes() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a) AGG COUNT WITHIN 9 units")
+    rows = [Row(0, 0, (), (25 * 10**4998,)), Row(1, 0, (), (3,))]
+    result = AggregateResult(pattern, "two-step", AggregateMetrics(), rows, [False], False)
+    assert result.values["COUNT"].tolist() == [25 * 10**4998, 3]
+    assert result.arrow.column("COUNT").to_pylist() == ["25" + "0" * 4998, "3"]
+    shown = result._repr_html_()
+    assert "<td>2.5000 × 10⁴⁹⁹⁹</td>" in shown and "<td>3</td>" in shown
 
 
 def test_the_last_count_of_the_whole_stream_is_that_of_evaluate() -> None:

@@ -248,6 +248,9 @@ def test_a_data_set_brings_its_patterns() -> None:
     assert app.error == ""
     app.chooser.value = "lobster/sample"
     assert app.dataset.name == "lobster/sample" and app.error == "" and app.pattern is not None
+    app.chooser.value = "ticker-trades/sample"  # without the AGG of its patterns
+    length_2 = cep.open_dataset("ticker-trades/sample").patterns["length-2"]
+    assert app.pattern == length_2.without_aggregate() and app.error == ""
     with pytest.raises(DatasetError):
         cep.explore("nasdaq")
 

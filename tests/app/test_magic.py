@@ -14,6 +14,7 @@ import cepbench as cep
 from cepbench.app.magic import USAGE
 
 CELL = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"
+VALUES = CELL.replace("WITHIN", "AGG COUNT, AVG(b.x) WITHIN")
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,28 @@ def test_neighbours_are_those_among_all_events(shell) -> None:
     assert counts[1] > counts[0]  # without the other types, strangers are neighbours
 
 
+def test_values_of_aggregates_and_their_chart(shell, monkeypatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("cepbench.app.magic.display", shown.append)
+    found = run(shell, f"%%cep --data events --method two-step --scope trigger\n{VALUES}")
+    expected = cep.aggregate(VALUES, shell.user_ns["events"], "two-step", scope="trigger")
+    pd.testing.assert_frame_equal(found.values, expected.values)
+    assert len(found.values) > 3 and found.method == "two-step"
+    assert len(shown.pop().to_dict()["vconcat"]) == 2
+    assert run(shell, f"%%cep --pattern\n{VALUES}") == cep.parse(VALUES)
+    nothing = VALUES.replace("a.x < b.x", "b.x > 99")
+    assert run(shell, f"%%cep --data events\n{nothing}").values.empty and not shown
+
+
+@pytest.mark.parametrize("emit", ["trigger", "change"])
+def test_values_of_a_data_set_are_at_its_positions(shell, emit: str, monkeypatch) -> None:
+    monkeypatch.setattr("cepbench.app.magic.display", lambda chart: None)
+    text = "PATTERN SEQ(s0 a, s1 b) AGG COUNT WITHIN 10 seconds"
+    found = run(shell, f"%%cep --data ten-symbols/sample --emit {emit}\n{text}").values
+    whole = cep.open_dataset("ten-symbols/sample").stream()
+    pd.testing.assert_frame_equal(found, cep.aggregate(text, whole, emit=emit).values)
+
+
 @pytest.mark.parametrize(
     ("line", "cell", "message"),
     [
@@ -123,6 +146,10 @@ def test_neighbours_are_those_among_all_events(shell) -> None:
         ("--data events --count --plan", CELL, "not allowed with"),
         ("--data events --into 1a", CELL, "--into '1a' is not a name"),
         ("--data 'events", CELL, "No closing quotation"),
+        ("--data events --scope stream", CELL, "--scope is for patterns with AGG"),
+        ("--data events --plan", VALUES, "--plan is for patterns without AGG"),
+        ("--data events --generator GREEDY", VALUES, "--generator is for patterns without"),
+        ("--data events --method a-sec", VALUES, "did you mean 'a-seq'?"),
     ],
 )
 def test_a_mistake_is_one_message(shell, capsys, line: str, cell: str, message: str) -> None:
@@ -154,5 +181,8 @@ def test_its_help_says_what_it_takes(shell) -> None:
         "plan",
         "pattern",
         "seed",
+        "method",
+        "emit",
+        "scope",
     ):
         assert f"--{option} " in USAGE

@@ -17,6 +17,7 @@ BLOCKS = re.findall(r"```console\n\$ (cepbench .*)\n([^`]*)```", TEXT)
 #: What differs from run to run: times, throughput and its bar.
 VARYING = {
     "plan": r"\d+\.\d\d(?=  [(a-z])",
+    "aggregate": r"(?<=in )\S+(?= s$)|(?<=^updates:).*|(?<=^objects:).*|(?<=^memory:).*",
     "run": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*",
     "adapt": r"(?<=in )\S+(?= s$)|(?<=^throughput:).*|(?<=%) +[\d.]+",
     "compare": r"(?<=\d)  +[\d,]+  [▏▎▍▌▋▊▉█]* +([\d,]+ +(?=\d)|(?=as ))",
@@ -32,8 +33,8 @@ def steady(command: str, text: str) -> list[str]:
 
 
 def test_every_command_is_shown() -> None:
-    shown = {command.split(" --")[0].removeprefix("cepbench ") for command, _ in BLOCKS}
-    assert {"plan", "run", "adapt", "compare", "explain", "evaluators"} <= shown
+    shown = {command.split()[1] for command, _ in BLOCKS}
+    assert {"plan", "run", "aggregate", "adapt", "compare", "explain", "evaluators"} <= shown
     for name in COMMANDS:
         group, _, own = name.partition(" ")
         assert re.search(rf"`cepbench {group}\b|, `{group}`", TEXT), name
@@ -59,6 +60,8 @@ def test_the_keys_of_json_are_told(told) -> None:
             continue
         few = {"compare": ["--repetitions", "1", "--seconds", "0"]}.get(command, [])
         own = [] if command in ("generators", "evaluators") else [*named, *few]
+        if command == "aggregate":
+            own = ["PATTERN SEQ(CSCO a, MSFT b) AGG COUNT WITHIN 9 minutes", *named[2:]]
         document = told([command, *own])
         keys = list(document[0]) if isinstance(document, list) else list(document)
         for part in ("plans", "rows"):

@@ -24,6 +24,12 @@ from tests.figures.test_sweep_ratios import grouped_ratios
 EVERY = {name: one.kind for name, one in PLAN_GENERATORS.items() if one.is_builtin}
 
 
+#: Counts of sets, on a logarithmic axis, and missing averages.
+AGGREGATED = (
+    "PATTERN SEQ(A a, KL(B b), C c) GROUP BY venue AGG COUNT, AVG(b.price) WITHIN 9 minutes"
+)
+
+
 def every_chart() -> dict[str, Any]:
     """What it is → the chart."""
     summary = summary_of(EVERY | {"MY-OWN-IDEA": "order"})
@@ -67,6 +73,7 @@ def every_chart() -> dict[str, Any]:
         "two sweeps": interactive.sweep_ratios(grouped_ratios(), "events_per_second"),
         "rates": rates_chart(rates_of_days()),
         "comparison": comparison_bars(comparison),
+        "values": cep.value_series(cep.aggregate(AGGREGATED, stream)),
         "timeline": cep.match_timeline(stream, result, pattern, highlight=1),
     }
 

@@ -21,6 +21,7 @@ from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
+from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def digests(path: Path) -> dict[str, str]:
         NasdaqStyle(identifiers=25, days=22, seed=9),
         StockRates(900_000, 9, segments=[{"rates": {"IBM": 9.0}}, {}]),
         StockTicker(900_000, 9),
+        TickerTrades(900_000, 9),
         WebLog(days=2, seed=9),
     ],
     ids=lambda stream: stream.kind,
