@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.event_graphs import CountedGraph, GraphWindow
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
 from cepbench.aggregators.semirings import Total, totals_of, value_of
-from cepbench.aggregators.sequences import sequence_of
+from cepbench.aggregators.sequences import CountedSequence, sequence_of
 from cepbench.aggregators.triggers import Triggers, values_of
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import SnapshotError, StreamError
@@ -27,7 +28,7 @@ _MATCHES = Total("COUNT")
 
 
 @dataclass(eq=False)
-class Partition:
+class _Partition:
     """The events that share all values of ``[attribute]``.
 
     Attributes
@@ -36,7 +37,7 @@ class Partition:
         Those values.
     group : tuple
         The values of GROUP BY.
-    windows : list of CountingWindow
+    windows : list of CountingWindow or GraphWindow
         Of each total.
     starts : ndarray of int64
         Times of first events whose expiry has not been seen.
@@ -48,7 +49,7 @@ class Partition:
 
     key: Key
     group: Key
-    windows: list[CountingWindow]
+    windows: list[CountingWindow | GraphWindow]
     starts: np.ndarray
     held: tuple[np.ndarray, ...]
     totals: list[Any]
@@ -95,7 +96,7 @@ class CountingRun:
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
         self._reader = NumericReader()
-        self._sequence = sequence_of(task, self._reader, name, by_start=by_start)
+        self._sequence = self._compiled(name, by_start=by_start)
         self._triggers = Triggers(task.pattern)
         listed = [_MATCHES, *(t for its in task.pattern.aggregates for t in totals_of(its))]
         plain = {v.name for v in self._sequence.pattern.positive if not v.is_set}
@@ -111,13 +112,17 @@ class CountingRun:
         self._totals = [*dict.fromkeys(self._same.values())]
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._partitions: dict[Key, Partition] = {}
+        self._partitions: dict[Key, _Partition] = {}
         self._groups: dict[Key, _Group] = {}
         self._seen: list[_Group] = []
         #: Groups with values after the last event that are gone with the next one.
         self._passing: set[Key] = set()
         self._position = 0
         self._updates = self._peak_counters = self._peak_bytes = 0
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
+        """The tables of the pattern."""
+        return sequence_of(self._task, self._reader, name, by_start=by_start)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -152,12 +157,12 @@ class CountingRun:
         self._measure()
         return rows
 
-    def _changes(self, batch: EventStream) -> dict[int, list[tuple[Partition, list[Any]]]]:
+    def _changes(self, batch: EventStream) -> dict[int, list[tuple[_Partition, list[Any]]]]:
         """Row → partitions, and their totals after it."""
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         weights = [self._weights(total, batch, events.rows) for total in self._totals]
         window, until = self._sequence.pattern.window.length, int(batch.timestamps[-1])
-        found: dict[int, list[tuple[Partition, list[Any]]]] = {}
+        found: dict[int, list[tuple[_Partition, list[Any]]]] = {}
         own = self._rows_by_partition(batch, events.rows)
         for key, partition in [*self._partitions.items()]:
             if not len(partition.starts) or partition.starts[0] + window < until:
@@ -186,7 +191,7 @@ class CountingRun:
 
     def _advance(
         self,
-        partition: Partition,
+        partition: _Partition,
         own: np.ndarray,
         events: automata.Events,
         weights: list[np.ndarray],
@@ -269,17 +274,16 @@ class CountingRun:
 
     # -- partitions and groups ------------------------------------------------------------------
 
-    def _partition(self, key: Key) -> Partition:
+    def _partition(self, key: Key) -> _Partition:
         partition = self._partitions.get(key)
         if partition is None:
             assert self._floats is not None
-            windows: list[CountingWindow] = []
+            windows: list[CountingWindow | GraphWindow] = []
             weights: list[np.ndarray] = []
             totals: list[Any] = []
             for total, is_float in zip(self._totals, self._floats, strict=True):
                 dtype = total.dtype(is_float=is_float)
-                sequence, columns = self._sequence.tables(total, is_float=is_float)
-                windows.append(CountingWindow(sequence, columns, dtype))
+                windows.append(self._sequence.window(total, is_float=is_float))
                 weights.append(np.zeros(0, dtype))
                 totals.append(total.units(is_float=is_float)[0])
             of = dict(zip(self._sequence.pattern.equivalences, key, strict=True))
@@ -287,7 +291,7 @@ class CountingRun:
             none = np.zeros(0, np.int64)
             values = np.zeros((len(self._sequence.layout.of_events.columns), 0))
             held = (none, none, values, *weights)
-            partition = Partition(key, group, windows, none, held, totals)
+            partition = _Partition(key, group, windows, none, held, totals)
             self._partitions[key] = partition
         return partition
 
@@ -299,7 +303,7 @@ class CountingRun:
             group.number = len(self._seen)
             self._seen.append(group)
 
-    def _add(self, partition: Partition, totals: list[Any]) -> _Group:
+    def _add(self, partition: _Partition, totals: list[Any]) -> _Group:
         """Set, or in scope ``stream`` add, the totals of a partition."""
         group = self._group(partition.group)
         scope = self._task.scope
@@ -379,7 +383,7 @@ class CountingRun:
                     parts[partition.group].append(self._totals_at(partition, time))
         return [Row(-1, time, key, self._values_of(its)) for key, its in parts.items()]
 
-    def _totals_at(self, partition: Partition, time: int) -> list[Any]:
+    def _totals_at(self, partition: _Partition, time: int) -> list[Any]:
         """The totals of a partition at a time, which changes nothing."""
         times, flags, values, *weights = partition.held
         found = []

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.aggregators.counting import CountingRun, Partition
-from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key, Row
+from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Row
 from cepbench.aggregators.semirings import Total
-from cepbench.aggregators.sequences import CountedSequence
+from cepbench.aggregators.sequences import CountedSequence, sequence_of
 from cepbench.aggregators.triggers import values_of
+from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.kernels.sequence_counts import tables
@@ -39,6 +40,12 @@ class _Prefixes(CountedSequence):
         weighted = its.weighted + (its.weighted >= 0)
         return its._replace(**behind, by_start=True, weighted=weighted, window=_NEVER), width
 
+    def window(self, total: Total, *, is_float: bool) -> CountingWindow:
+        """See :meth:`CountedSequence.window`."""
+        made = super().window(total, is_float=is_float)
+        made.begin()
+        return made
+
 
 class PrefixCountingRun(CountingRun):
     """A run of ``dpc``."""
@@ -47,10 +54,12 @@ class PrefixCountingRun(CountingRun):
         # While nothing has expired, the window is the whole stream.
         scope = "stream" if task.scope == "window" else task.scope
         super().__init__(replace(task, scope=scope), "dpc", by_start=False)
-        given = self._sequence
-        self._sequence = _Prefixes(given.pattern, given.layout, given.scope)
         #: Position and time of the first event that expires.
         self._oldest: tuple[int, int] | None = None
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence:
+        given = sequence_of(self._task, self._reader, name, by_start=by_start)
+        return _Prefixes(given.pattern, given.layout, given.scope)
 
     def push(self, batch: EventStream) -> list[Row]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
@@ -98,13 +107,6 @@ class PrefixCountingRun(CountingRun):
             f"{where}: the event of row {self._oldest[0]} expires, which the counters of dpc cannot "
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
-
-    def _partition(self, key: Key) -> Partition:
-        is_new = key not in self._partitions
-        partition = super()._partition(key)
-        for window in partition.windows if is_new else ():
-            window.begin()
-        return partition
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from cepbench.aggregators.a_seq import A_SEQ
 from cepbench.aggregators.dpc import DPC
+from cepbench.aggregators.greta import GRETA
 from cepbench.aggregators.protocol import AggregationMethod
 from cepbench.aggregators.two_step import TWO_STEP
 from cepbench.aggregators.user_defined import UserRun
@@ -20,7 +21,7 @@ _C = TypeVar("_C", bound=type[Any])
 
 #: The methods; the default is the first one that runs a pattern.
 AGGREGATORS: Registry[AggregationMethod] = Registry(
-    "aggregation method", EvaluationError, (DPC, WINDOW_PRODUCT, A_SEQ, TWO_STEP)
+    "aggregation method", EvaluationError, (DPC, WINDOW_PRODUCT, A_SEQ, GRETA, TWO_STEP)
 )
 
 

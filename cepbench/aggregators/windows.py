@@ -100,7 +100,7 @@ class CountingWindow:
         out = self._state.out
         if not self._is_exact:
             return out[0].tolist(), int(progress[tables.UPDATES])
-        return _integers(out[0]), int(progress[tables.UPDATES])
+        return integers(out[0]), int(progress[tables.UPDATES])
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
@@ -176,7 +176,7 @@ class CountingWindow:
         )
 
 
-def _integers(digits: np.ndarray) -> list[int]:
+def integers(digits: np.ndarray) -> list[int]:
     """Rows of digits as integers."""
     top = 1 << numbers.DIGIT_BITS
     if not digits[:, 2:].any() and (digits[:, 1] < top).all():

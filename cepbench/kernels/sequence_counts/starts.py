@@ -51,7 +51,7 @@ def select(plan, state, events, partition, item, row, weight):
         elif plan.spans[edge] == plan.spans[edge + 1]:
             large |= _add(plan, state, item, span, source, None, weight)
         else:
-            _fit(plan, state, events, edge, row, span[LOW], span[HIGH])
+            fit(plan, state, events, edge, row, span[LOW], span[HIGH])
             large |= _add(plan, state, item, span, source, state.fits, weight)
     return large
 
@@ -108,7 +108,7 @@ def count_window(plan, state, partition):
 
 
 @njit_in_place
-def _fit(plan, state, events, edge, row, low, high):
+def fit(plan, state, events, edge, row, low, high):
     """Mark the starts that satisfy the conditions of an edge on an event."""
     fits = state.fits
     for rule in range(plan.spans[edge], plan.spans[edge + 1]):
