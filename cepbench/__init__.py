@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from cepbench.planners.generate import plan as plan
     from cepbench.planners.registry import PLAN_GENERATORS as PLAN_GENERATORS
     from cepbench.planners.registry import plan_generator as plan_generator
+    from cepbench.planners.sharing.generate import plan_workload as plan_workload
+    from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS as WORKLOAD_PLANNERS
     from cepbench.planners.stakes import plan_stakes as plan_stakes
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
@@ -86,6 +88,7 @@ _HOMES = {
     "OutputProfiler": "cepbench.statistics.output_profiler",
     "Pattern": "cepbench.patterns.model",
     "Statistics": "cepbench.statistics.model",
+    "WORKLOAD_PLANNERS": "cepbench.planners.sharing.registry",
     "Workload": "cepbench.workloads.model",
     "WorkloadPlan": "cepbench.plans.workload",
     "TreePlan": "cepbench.plans.model",
@@ -113,6 +116,7 @@ _HOMES = {
     "plan_evaluator": "cepbench.evaluators.registry",
     "plan_generator": "cepbench.planners.registry",
     "plan_stakes": "cepbench.planners.stakes",
+    "plan_workload": "cepbench.planners.sharing.generate",
     "plans_side_by_side": "cepbench.exploration.side_by_side",
     "predicate_graph": "cepbench.exploration.predicate_graph",
     "rates_over_time": "cepbench.exploration.rates",

@@ -14,6 +14,7 @@ from cepbench.costs.models import COST_MODELS
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.papers import ALGORITHMS, REFERENCES, index
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 
 PACKAGE = Path(cepbench.__file__).parent
 CITATION = re.compile(r"\[(\w+)\]_(?!\w)")
@@ -67,6 +68,9 @@ def test_everything_registered_is_in_the_index_with_its_module() -> None:
         if generator.is_builtin:
             module = generator.function.__module__.removeprefix("cepbench.")
             assert files[name][0] == module.replace(".", "/") + ".py"
+    for name, planner in WORKLOAD_PLANNERS.items():
+        module = planner.plan.__module__.removeprefix("cepbench.")
+        assert files[name][0] == module.replace(".", "/") + ".py"
     assert {*COST_MODELS, *EVALUATORS} <= set(files)
 
 

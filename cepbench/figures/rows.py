@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cepbench.figures.styles import place_of, series_labels
+from cepbench.sweeps.cells import NO_PLAN
 
 #: Beyond this ratio of largest to smallest value an axis is logarithmic.
 LOG_SPREAD = 30.0
@@ -18,10 +19,10 @@ LOG_SPREAD = 30.0
 RATIO = "ratio"
 
 #: Panels of every figure, as (a) and (b) in [kolchinsky2018]_.
-PANELS = {"order": "(a) order-based", "tree": "(b) tree-based"}
+PANELS = {"order": "(a) order-based", "tree": "(b) tree-based", NO_PLAN: "without plans"}
 
 #: Headings of panels where (a) and (b) are the metrics.
-KINDS = {"order": "order-based", "tree": "tree-based"}
+KINDS = {"order": "order-based", "tree": "tree-based", NO_PLAN: "without plans"}
 
 
 #: Columns whose values are rows of panels, where they vary: their patterns differ.

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cepbench.sweeps.cells import NO_PLAN
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -55,7 +57,7 @@ def _corners(count: int, *, inner: float | None = None, turned: float = 0.0) -> 
     return path + "Z"
 
 
-_DASHES: dict[str, tuple[int, ...]] = {"order": (), "tree": (6, 3)}
+_DASHES: dict[str, tuple[int, ...]] = {"order": (), "tree": (6, 3), NO_PLAN: ()}
 _MARKS = {
     "order": (
         Mark("o", "circle"),
@@ -82,6 +84,8 @@ _MARKS = {
         Mark((5, 1, 0), _corners(5, inner=0.5)),
     ),
 }  # fmt: skip
+
+_MARKS[NO_PLAN] = _MARKS["order"]
 
 
 def _polygon(*corners: tuple[float, float]) -> Mark:
@@ -162,7 +166,7 @@ def style_of(generator: str, plans: str) -> Style:
     generator : str
         Name of the generator; its case does not matter.
     plans : str
-        ``order`` or ``tree``.
+        ``order`` or ``tree``, or ``none``.
     """
     marks = _MARKS[plans]
     name = generator.upper()

@@ -8,7 +8,7 @@ as in the PreTree of section 4.1: the columns of a table form a tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -137,62 +137,93 @@ class SegmentTable:
         return tuple(s for s in self.segments if s.steps[: len(column)] == column)
 
 
-def segments_of(query: str, pattern: Pattern, cuts: tuple[int, ...]) -> tuple[Segment, ...]:
-    """The segments of a query.
+class SequenceItems:
+    """The items of a query, from which its segments are made.
 
     Parameters
     ----------
     query : str
     pattern : Pattern
-    cuts : tuple of int
-        After how many of its positive items it is chopped, in ascending order.
 
     Raises
     ------
     PlanError
-        If it is not a SEQ of plain, Kleene and negated items under any match, or a condition is
-        neither on one item alone nor on the first one of a segment and another one of it.
+        If it is not a SEQ of plain, Kleene and negated items under any match, or a condition is on
+        more than an item and an earlier one, or on more than the event of a NOT.
     """
-    construct = _obstacle(pattern)
-    if construct is not None:
-        raise PlanError(f"query {query!r} has {construct}, and is not counted by segments")
-    matches = pattern.without_aggregate()
-    names = matches.positive_names
-    places = {name: place for place, name in enumerate(names)}
-    first_of = [max((cut for cut in cuts if cut <= place), default=0) for place in places.values()]
-    conditions: list[set[Condition]] = [set() for _ in names]
-    for clause in matches.conditions:
-        on = sorted(places[name] for name in clause.variables if name in places)
-        if not on and len(clause.variables) == 1:
-            continue  # of a NOT
-        if not 0 < len(clause.variables) == len(on) or not _is_counted(
-            clause, on, first_of, matches
-        ):
-            raise PlanError(
-                f"query {query!r}: the condition {clause} is neither on one item nor on the first "
-                f"item of a segment and another one of it; the segments begin at "
-                f"{', '.join(names[k] for k in sorted({*first_of}))}"
-            )
-        conditions[on[-1]].add(_canonical(clause, {name: places[name] for name in names}, first_of))
-    negations: list[set[Negation]] = [set() for _ in range(len(names) + 1)]
-    for variable in matches.negated:
-        own = (c for c in matches.conditions if c.variables == (variable.name,))
-        forbidden = frozenset(_canonical(clause, {variable.name: 0}, [0]) for clause in own)
-        negations[_place(variable, matches)].add((variable.type, forbidden))
-    steps = tuple(
-        Step(variable.type, variable.kind, frozenset(its), frozenset(behind))
-        for variable, its, behind in zip(
-            matches.positive, conditions, [*negations[1:]], strict=True
+
+    def __init__(self, query: str, pattern: Pattern) -> None:
+        construct = _obstacle(pattern)
+        if construct is not None:
+            raise PlanError(f"query {query!r} has {construct}, and is not counted by segments")
+        self.query, self.pattern = query, pattern.without_aggregate()
+        self.names = self.pattern.positive_names
+        self._equivalences = frozenset(self.pattern.equivalences)
+        #: By item: the conditions of which it is the last one, and the places that they mention.
+        self._clauses: list[list[tuple[Clause, list[int]]]] = [[] for _ in self.names]
+        #: By the number of items before it.
+        self._negations: list[set[Negation]] = [set() for _ in range(len(self.names) + 1)]
+        places = {name: place for place, name in enumerate(self.names)}
+        for clause in self.pattern.conditions:
+            on = sorted(places[name] for name in clause.variables if name in places)
+            if on and len(on) == len(clause.variables) and self._is_counted(clause, on):
+                self._clauses[on[-1]].append((clause, on))
+            elif on or len(clause.variables) != 1:
+                raise self._refused(clause)
+        for variable in self.pattern.negated:
+            own = (c for c in self.pattern.conditions if c.variables == (variable.name,))
+            forbidden = frozenset(_canonical(clause, {variable.name: 0}) for clause in own)
+            self._negations[_place(variable, self.pattern)].add((variable.type, forbidden))
+
+    def _is_counted(self, clause: Clause, on: list[int]) -> bool:
+        """Whether a condition can be tested on an event alone, or with the event that began its row."""
+        if not all(isinstance(term, Attribute) for term in clause.terms()):
+            return False
+        elements = {attribute.element for attribute in clause.attributes()}
+        if len(on) == 1:
+            return len(elements) == 1 and elements <= {"each", "first", "rest"}
+        compared = [(c.left, c.right) for c in clause.comparisons]
+        return (
+            self.pattern.positive[on[0]].kind is Kind.PLAIN
+            and elements == {"each"}
+            and len(compared) == 1
+            and all(isinstance(side, Attribute) for side in compared[0])
         )
-    )
-    leading = frozenset((each, matches.window) for each in negations[0])
-    return tuple(
-        Segment(
-            query, number, names[begin:end], frozenset(matches.equivalences),
-            leading if number == 0 else frozenset(), steps[begin:end],
+
+    def _refused(self, clause: Clause) -> PlanError:
+        return PlanError(
+            f"query {self.query!r}: the condition {clause} is neither on one item nor on the first "
+            "item of a segment and another one of it"
         )
-        for number, (begin, end) in enumerate(pairwise((0, *cuts, len(names))))
-    )  # fmt: skip
+
+    def segment(self, number: int, begin: int, end: int) -> Segment:
+        """The segment of the items from ``begin`` to before ``end``.
+
+        Raises
+        ------
+        PlanError
+            If a condition compares one of its items with one other than its first.
+        """
+        places = {name: place - begin for place, name in enumerate(self.names)}
+        steps = []
+        for place in range(begin, end):
+            for clause, on in self._clauses[place]:
+                if len(on) > 1 and on[0] != begin:
+                    raise self._refused(clause)
+            variable = self.pattern.positive[place]
+            conditions = frozenset(_canonical(clause, places) for clause, _ in self._clauses[place])
+            behind = frozenset(self._negations[place + 1])
+            steps.append(Step(variable.type, variable.kind, conditions, behind))
+        looks_back = self._negations[0] if begin == 0 else ()
+        leading = frozenset((each, self.pattern.window) for each in looks_back)
+        return Segment(
+            self.query, number, self.names[begin:end], self._equivalences, leading, tuple(steps)
+        )
+
+    def segments(self, cuts: Sequence[int]) -> tuple[Segment, ...]:
+        """The segments of the query if it is chopped after these numbers of items."""
+        spans = enumerate(pairwise((0, *cuts, len(self.names))))
+        return tuple(self.segment(number, begin, end) for number, (begin, end) in spans)
 
 
 def tables_of(segments: Iterable[Segment], *, shares_prefixes: bool) -> tuple[SegmentTable, ...]:
@@ -207,10 +238,15 @@ def tables_of(segments: Iterable[Segment], *, shares_prefixes: bool) -> tuple[Se
     """
     found: dict[object, list[Segment]] = {}
     for each in segments:
-        alone = each.query if each.number == 0 else None
-        key = each.start if shares_prefixes else (each.signature, alone)
-        found.setdefault(key, []).append(each)
+        found.setdefault(table_key(each, shares_prefixes=shares_prefixes), []).append(each)
     return tuple(SegmentTable(tuple(each)) for each in found.values())
+
+
+def table_key(segment: Segment, *, shares_prefixes: bool) -> Hashable:
+    """Equal for segments of one table."""
+    if shares_prefixes:
+        return segment.start
+    return segment.signature, None if segment.number else segment.query
 
 
 def _obstacle(pattern: Pattern) -> str | None:
@@ -245,32 +281,12 @@ def _place(variable: Variable, pattern: Pattern) -> int:
     return sum((name, variable.name) in before for name in pattern.positive_names)
 
 
-def _is_counted(clause: Clause, on: list[int], first_of: list[int], pattern: Pattern) -> bool:
-    """Whether a condition can be tested on an event alone, or with the event that began its row."""
-    if not all(isinstance(term, Attribute) for term in clause.terms()):
-        return False
-    elements = {attribute.element for attribute in clause.attributes()}
-    if len(on) == 1:
-        return len(elements) == 1 and elements <= {"each", "first", "rest"}
-    first, other = on
-    kinds = {pattern.positive[first].kind}
-    compared = [(c.left, c.right) for c in clause.comparisons]
-    return (
-        first == first_of[other]
-        and kinds == {Kind.PLAIN}
-        and elements == {"each"}
-        and len(compared) == 1
-        and all(isinstance(side, Attribute) for side in compared[0])
-    )
-
-
-def _canonical(clause: Clause, places: dict[str, int], first_of: list[int]) -> Condition:
+def _canonical(clause: Clause, places: Mapping[str, int]) -> Condition:
     """A clause with places in the segment for names, each comparison with its lesser side first."""
 
     def placed(term: Expression) -> Expression:
         assert isinstance(term, Attribute)
-        place = places[term.variable]
-        return replace(term, variable=f"_{place - first_of[place]}")
+        return replace(term, variable=f"_{places[term.variable]}")
 
     return frozenset(
         str(min(c, _mirrored(c), key=str)) for c in clause.with_terms(placed).comparisons

@@ -12,7 +12,7 @@ from typing import Any
 from cepbench.arguments import elements, flag, kind_of, whole
 from cepbench.errors import PlanError, did_you_mean
 from cepbench.markup import Html
-from cepbench.plans.segments import Segment, SegmentTable, segments_of, tables_of
+from cepbench.plans.segments import Segment, SegmentTable, SequenceItems, tables_of
 from cepbench.plans.workload_drawing import workload_svg
 from cepbench.workloads.model import Workload
 
@@ -123,7 +123,7 @@ class WorkloadPlan:
         for query, pattern in self.workload.patterns.items():
             cuts = tuple(self.cuts[query])
             try:
-                found[query] = segments_of(query, pattern, cuts)
+                found[query] = SequenceItems(query, pattern).segments(cuts)
             except PlanError:
                 if cuts:
                     raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
 #: Sampled candidates per pair of variables, in one slice.
 PAIRS = 20_000
@@ -96,15 +98,28 @@ class StatisticsSample:
         )
 
 
+@overload
 def measure_statistics(
     pattern: Pattern | str, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
-) -> Statistics:
+) -> Statistics: ...
+@overload
+def measure_statistics(
+    pattern: Workload, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
+) -> dict[str, Statistics]: ...
+def measure_statistics(
+    pattern: Pattern | str | Workload,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+) -> Statistics | dict[str, Statistics]:
     """Arrival rates and selectivities of a pattern's variables on a stream.
 
     Parameters
     ----------
-    pattern : Pattern or str
-        All variables of all branches are measured, negated ones included.
+    pattern : Pattern, str or Workload
+        All variables of all branches are measured, negated ones included. Of a workload, those of
+        the matches of each query.
     stream : EventStream
         With events of all types, if the strategy is a contiguity strategy.
     seed : int
@@ -121,6 +136,8 @@ def measure_statistics(
         window, since no match spans it. ``selectivities`` among pairs of events within the window
         and in the pattern's order in time; the order itself is not part of them. Standard errors
         are Poisson for rates, binomial for selectivities.
+    dict of str to Statistics
+        Of a workload: query → its statistics.
 
     Raises
     ------
@@ -145,6 +162,11 @@ def measure_statistics(
     variables; ``partitions`` is the number of equal partitions in which an event shares its
     partition with as many others on average as in the stream.
     """
+    if isinstance(pattern, Workload):
+        return {
+            query: measure_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)
+            for query, its in pattern.patterns.items()
+        }
     pattern, stream = pattern_from(pattern), stream_from(stream)
     if not len(stream):
         raise StatisticsError(

@@ -1,8 +1,9 @@
 """The results table: one row a cell, and what every row records.
 
 A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
-selection strategy × weight of latency × output × repetition. Refusals of a generator, runs at the
-partial-match limit and failures are rows too, with their ``status``.
+selection strategy × weight of latency × output × repetition; or one run of an aggregation method:
+pattern or workload × stream × window × method × sharing × repetition. Refusals, runs at the limit of
+partial matches and failures are rows too, with their ``status``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cepbench.errors import ExperimentError
 
 #: The plan was evaluated.
 OK = "ok"
-#: The plan generator refused the problem.
+#: The plan generator refused the problem, or the aggregation method the pattern.
 REFUSED = "refused"
 #: The evaluator stopped at the partial-match limit. The row has bounds: ``seconds``,
 #: ``partial_matches_created`` and ``peak_partial_matches`` would have been larger, and
@@ -35,6 +36,16 @@ ERROR = "error"
 #: Detection latency in seconds, from a run of its own; missing unless a sweep asks for it.
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
 
+#: Metrics of aggregation methods alone, as :class:`cepbench.aggregators.protocol.AggregateMetrics` names
+#: them, the number of rows of values, and a digest of these, which is equal for all methods.
+OF_METHODS = {
+    "seconds_per_slide": pa.float64(),
+    "updates": pa.int64(),
+    "peak_counters": pa.int64(),
+    "peak_objects": pa.int64(),
+    "values": pa.int64(),
+    "digest": pa.string(),
+}
 #: Metrics of an evaluation, as :class:`cepbench.evaluators.result.Metrics` names it.
 METRICS = {
     "seconds": pa.float64(),
@@ -48,6 +59,7 @@ METRICS = {
     "peak_bytes": pa.int64(),
     "comparisons": pa.int64(),
     **dict.fromkeys(LATENCY, pa.float64()),
+    **OF_METHODS,
 }
 #: Versions and machine. ``commit`` is missing if cepbench runs from no checkout.
 PROVENANCE = {
@@ -70,6 +82,9 @@ RESULT_SCHEMA = pa.schema(
         ("generator", pa.string()),
         ("plan_kind", pa.string()),
         ("evaluator", pa.string()),
+        # An aggregation method and how it shares work between queries; empty for runs of plans.
+        ("method", pa.string()),
+        ("sharing", pa.string()),
         # The evaluator's, as a JSON object.
         ("options", pa.string()),
         # Empty in a sweep of a single stream or window.
@@ -104,6 +119,13 @@ RESULT_SCHEMA = pa.schema(
 
 #: The ``generator`` and the ``plan_kind`` of a run without a plan.
 NO_PLAN = "none"
+
+#: The ``sharing`` of a method that runs each query of a workload by itself, and of one that shares the
+#: construction of matches; others are names of planners.
+NO_SHARING, CONSTRUCTION = "none", "CONSTRUCTION"
+
+#: The ``output`` of aggregation methods.
+VALUES = "values"
 
 #: The ``options`` of an evaluator that runs with its defaults.
 NO_OPTIONS = "{}"
@@ -205,8 +227,8 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 def check_agreement(results: pd.DataFrame) -> None:
     """Check that all finished runs of a pattern, on one stream under one window and strategy, agree.
 
-    Plans and options change costs, never the number of matches; a difference is a bug of an
-    evaluator.
+    Plans and options change costs, never the number of matches, and methods change no value; a
+    difference is a bug of an evaluator or method.
 
     Raises
     ------
@@ -215,6 +237,13 @@ def check_agreement(results: pd.DataFrame) -> None:
     """
     finished = results[results["status"] == OK]
     for key, rows in finished.groupby(["pattern_id", "stream", "window", "strategy"], sort=False):
+        other_values = rows[rows["digest"] != rows["digest"].iloc[0]].dropna(subset=["digest"])
+        if len(other_values):
+            names = rows["generator"].iloc[0], other_values["generator"].iloc[0]
+            raise ExperimentError(
+                f"pattern {key[0]}: the values of {names[1]} differ from those of {names[0]}, so one "
+                f"method is wrong. Pattern: {rows['pattern'].iloc[0]}"
+            )
         differing = rows[rows["matches"] != rows["matches"].iloc[0]]
         if len(differing):
             one, other = (

@@ -20,6 +20,7 @@ import pyarrow.dataset as arrow_dataset
 
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.adaptation.policies import ADAPTATION_POLICIES
+from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
 from cepbench.costs.models import COST_MODELS, UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
@@ -43,8 +44,10 @@ from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_gene
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
+from cepbench.sweeps.cells import NO_SHARING
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
+from cepbench.workloads.model import Workload
 
 #: What a run does with matches.
 OUTPUTS = ("count", "matches", "arrow")
@@ -55,8 +58,15 @@ _LATER: Mapping[str, Any] = {
     "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
     "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
-    "outputs": ["count"], "policies": {}, "batch_size": 0,
+    "outputs": ["count"], "policies": {}, "batch_size": 0, "methods": [], "sharing": [NO_SHARING],
+    "user_workloads": {},
 }  # fmt: skip
+#: Fields about plans and their matches, which methods have none of.
+_OF_PLANS = (
+    "pattern_sets", "regimes", "strategies", "cost", "alphas", "latency", "share_equal_plans",
+    "generators", "plans", "policies", "batch_size", "evaluators", "orders_in_trees", "options",
+    "outputs",
+)  # fmt: skip
 #: Fields that a regime may set.
 OF_REGIMES = (
     "pattern_sets", "sizes", "patterns", "max_partial_matches", "max_kleene_events", "least_rate",
@@ -193,6 +203,25 @@ def _normal_form(name: str, pattern_text: Any) -> str:
     return str(pattern)
 
 
+def _workloads(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of workloads and their texts in normal form, a line for each query."""
+    table = _table(value, name, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}')
+    found = []
+    for key, workload_text in table.items():
+        with at_key(key):
+            try:
+                found.append((key, str(Workload.parse(workload_text))))
+            except PatternError as error:
+                raise ExperimentError(f"workload {key!r}: {error}") from error
+    return tuple(found)
+
+
+def _method(value: Any, name: str) -> str:
+    # Workers know no user-defined ones.
+    builtin = [each.name for each in AGGREGATORS.values() if each.is_builtin]
+    return choice(value, name, builtin, ExperimentError)
+
+
 def _strategy(value: Any, name: str) -> str:
     """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
     written = text(value, name, ExperimentError)
@@ -303,7 +332,8 @@ class SweepConfig:
     """The grid of a sweep, and the data it runs on.
 
     Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
-    weight of latency × output × repetition.
+    weight of latency × output × repetition; with ``methods``, pattern or workload × stream × window ×
+    method × sharing × repetition.
 
     Attributes
     ----------
@@ -376,12 +406,21 @@ class SweepConfig:
     time_selectivity : str
         See :func:`cepbench.planners.generate.plan`.
     partial_match_limit : int
-        A run that stores more partial matches ends with status ``partial_match_limit``.
+        A run that stores more partial matches ends with status ``partial_match_limit``, and so does
+        one of a method that lists more matches.
     outputs : tuple of str
         What runs do with matches, of :data:`OUTPUTS`: count them, build a table of all, or build
         Arrow tables batch by batch, which are dropped.
     user_patterns : tuple of (str, str)
-        Names and texts of user-defined patterns, without STRATEGY; also as a mapping.
+        Names and texts of user-defined patterns, without STRATEGY; also as a mapping. With AGG if
+        there are ``methods``.
+    methods : tuple of str
+        Built-in aggregation methods, names in ``cep.AGGREGATORS``, which run instead of plans.
+    sharing : tuple of str
+        How methods share work between the queries of a workload, see
+        :class:`cepbench.sweeps.grid.Grid`.
+    user_workloads : tuple of (str, str)
+        Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG; also as a mapping.
     least_rate : float, tuple of (str, float) or None
         Minimum expected events per window of the identifiers that are drawn; or one for each
         pattern set, also as a mapping.
@@ -442,28 +481,66 @@ class SweepConfig:
     selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
     duration: str = _field(lambda value, name: _window(value, name) if value else "", "")
     regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
+    methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
+    sharing: tuple[str, ...] = _field(
+        _list_of(_text, '["none", "PRETREE"]', least=1), (NO_SHARING,)
+    )
+    user_workloads: tuple[tuple[str, str], ...] = _field(_workloads, ())
 
     def __post_init__(self) -> None:
         for each in fields(self):
             with at_key(each.name):
                 value = each.metadata["check"](getattr(self, each.name), each.name)
             object.__setattr__(self, each.name, value)
+        self._check_methods()
         if getattr(self, "pattern_sets", None) is None:
-            sets = () if self.user_patterns else tuple(PATTERN_SETS)
+            sets = () if self.user_patterns or self.methods else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
-        if (self.plans or self.policies) and self.generators is None:
+        if (self.plans or self.policies or self.methods) and self.generators is None:
             object.__setattr__(self, "generators", ())
         for name in dict(self.plans).keys() & dict(self.policies).keys():
             raise ExperimentError(f"policy {name!r}: a plan has this name", ("policies", name))
         if self.max_partial_matches == math.inf:
             object.__setattr__(self, "max_partial_matches", None)
-        if not (self.pattern_sets and self.sizes) and not self.user_patterns:
+        written = self.user_patterns or self.user_workloads
+        if not (self.pattern_sets and self.sizes) and not written:
             raise ExperimentError(
-                "the sweep has no patterns: name pattern_sets and sizes, or user_patterns"
+                "the sweep has no patterns: name "
+                + ("user_patterns" if self.methods else "pattern_sets and sizes, or user_patterns")
             )
         for name in dict(self.regimes):
             with at_key("regimes"), at_key(name):
                 self.in_regime(name)
+
+    def _check_methods(self) -> None:
+        """Check that the sweep is of plans, or else of methods and patterns with AGG."""
+        if not self.methods:
+            for name in ("sharing", "user_workloads"):
+                if getattr(self, name) != _default(self, name):
+                    raise ExperimentError(
+                        f"{name} is about aggregation methods; name them in methods", (name,)
+                    )
+        for name in _OF_PLANS if self.methods else ():
+            given = getattr(self, name)
+            if given != _default(self, name) and given != ():
+                raise ExperimentError(
+                    f"{name} is about plans, and methods run none; a sweep has either", (name,)
+                )
+        if self.user_patterns and self.sharing != (NO_SHARING,):
+            raise ExperimentError(
+                "sharing is between the queries of user_workloads; leave it out, or user_patterns",
+                ("sharing",),
+            )
+        named = [(("user_patterns", key), parse(query)) for key, query in self.user_patterns]
+        for key, queries in self.user_workloads:
+            patterns = Workload.parse(queries).patterns.values()
+            named += [(("user_workloads", key), pattern) for pattern in patterns]
+        for keys, pattern in named:
+            if bool(pattern.aggregates) != bool(self.methods):
+                problem = "no AGG; add it, or leave methods out"
+                if not self.methods:
+                    problem = "AGG, which plans do not run; leave it out, or name methods"
+                raise ExperimentError(f"{keys[1]!r} of {keys[0]} has {problem}", keys)
 
     @property
     def workloads(self) -> dict[str, Self]:
@@ -505,7 +582,7 @@ class SweepConfig:
         """The fields by name, ready for JSON; later fields only if they are not the default."""
         listed = {each.name: getattr(self, each.name) for each in fields(self)}
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
-        for name in ("streams", "user_patterns", "stream_windows"):
+        for name in ("streams", "user_patterns", "user_workloads", "stream_windows"):
             values[name] = dict(getattr(self, name))
         if isinstance(self.least_rate, tuple):
             values["least_rate"] = dict(self.least_rate)
@@ -549,6 +626,10 @@ class SweepConfig:
                 "several by name"
             )
         return cls(**values)
+
+
+def _default(config: SweepConfig, name: str) -> Any:
+    return next(each.default for each in fields(config) if each.name == name)
 
 
 def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:

@@ -28,6 +28,7 @@ from cepbench.sweeps.cells import OK, Cell
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, evaluated
 from cepbench.sweeps.workload import PatternSpec
+from cepbench.workloads.model import Workload
 
 #: Confidence level of an estimate's bounds.
 CONFIDENCE = 0.95
@@ -79,14 +80,14 @@ class Timing:
 
 
 def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> float:
-    """ln of the expected matches per window of a pattern without its predicates.
+    """ln of the expected matches per window of a pattern, or of all of a workload, without predicates.
 
     Sets of events under KL count by their expected number, e^m for m events of a Poisson process.
     """
     total = -math.inf
     of_type = dict[str | None, float](cardinalities.items())
     of_type[None] = sum(cardinalities.values())
-    for branch in spec.pattern.branches():
+    for branch in (branch for pattern in spec.patterns for branch in pattern.branches()):
         logs = [
             of_type[v.type] if v.kind is Kind.KLEENE else math.log(of_type[v.type])
             for v in branch.positive
@@ -171,7 +172,7 @@ def time_pattern(
         same = (cell.evaluator, cell.options, cell.strategy, cell.window, cell.output, run)
         is_first = same not in runs
         if is_first:
-            runs[same], ended = _seconds(plans.pattern(cell), stream, plan, cell, grid, long_enough)
+            runs[same], ended = _seconds(plans.query(cell), stream, plan, cell, grid, long_enough)
             limited += ended
         if is_first or not grid.share_equal_plans:
             running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
@@ -181,7 +182,7 @@ def time_pattern(
 
 
 def _seconds(
-    pattern: Pattern,
+    query: Pattern | Workload,
     stream: EventStream,
     plan: Any,
     cell: Cell,
@@ -192,7 +193,7 @@ def _seconds(
 
     def run(events: EventStream) -> float:
         began = time.process_time()
-        evaluated(pattern, events, plan, cell, grid)
+        evaluated(query, events, plan, cell, grid)
         return time.process_time() - began
 
     run(stream[:_FEW_EVENTS])  # kernels are loaded, or even compiled, when they are first used

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cepbench.adaptation.detector import GENERATOR
+from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of, runs_without
 from cepbench.planners.registry import PlanGenerator, find_generator
-from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, Cell
+from cepbench.sweeps.cells import CONSTRUCTION, NO_OPTIONS, NO_PLAN, NO_SHARING, VALUES, Cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,11 @@ class Grid:
     batch_size : int
         Events of a push, and of a round of adaptive runs; 0 for the whole stream, and rounds of the
         default size.
+    methods : sequence of str
+        Aggregation methods, which run instead of plans.
+    sharing : sequence of str
+        How they share work between the queries of a workload: ``none``; ``CONSTRUCTION``, for
+        methods that list matches; names of workload planners, for the others.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -90,6 +96,8 @@ class Grid:
     cost: str | CostModel = "throughput"
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     batch_size: int = 0
+    methods: Sequence[str] = ()
+    sharing: Sequence[str] = (NO_SHARING,)
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.
@@ -104,7 +112,8 @@ class Grid:
         ExperimentError
             If a generator's plans fit none of the evaluators.
         EvaluationError
-            If an evaluator is unknown, or does not have an option or take its value.
+            If an evaluator or method is unknown, or an evaluator does not have an option or take
+            its value.
         """
         if self.repetitions < 1:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
@@ -112,7 +121,11 @@ class Grid:
         runs = [
             Cell(generator, evaluator, 0, strategy, float(alpha), window, some, output)
             for output, window, strategy, alpha, (generator, evaluator) in itertools.product(
-                self.outputs, self.windows, self.strategies, self.alphas, self._pairs()
+                (VALUES,) if self.methods else self.outputs,
+                self.windows,
+                self.strategies,
+                self.alphas,
+                self._pairs(),
             )
             for some in options.get(evaluator, (NO_OPTIONS,))
             # Adaptive runs minimize no latency.
@@ -142,6 +155,33 @@ class Grid:
             for name, policy in self.policies.items()
         }
 
+    def aggregations(self) -> dict[str, tuple[str, str]]:
+        """Name of each run of a method, in the place of a plan generator's → method and sharing.
+
+        Raises
+        ------
+        ExperimentError
+            If none of the methods shares as one of ``sharing`` says.
+        """
+        methods = [AGGREGATORS.find(name) for name in self.methods]
+        found = {
+            (method.name if sharing == NO_SHARING else f"{method.name} {sharing}"): (
+                method.name,
+                sharing,
+            )
+            for method in methods
+            for sharing in self.sharing
+            if sharing == NO_SHARING or (sharing == CONSTRUCTION) == method.lists_matches
+        }
+        for sharing in self.sharing:
+            if self.methods and sharing not in {each for _, each in found.values()}:
+                fitting = "two-step" if sharing == CONSTRUCTION else "a-seq"
+                raise ExperimentError(
+                    f"sharing {sharing!r}: none of the methods {', '.join(self.methods)} shares so; "
+                    f"add {fitting!r}, or leave it out"
+                )
+        return found
+
     def _checked_options(self) -> dict[str, Sequence[str]]:
         for name, several in self.options.items():
             for text in several:
@@ -149,7 +189,9 @@ class Grid:
         return {evaluator_for(name).name: several for name, several in self.options.items()}
 
     def _pairs(self) -> list[tuple[str, str]]:
-        """Each generator with each evaluator that runs its plans; those without a plan alone."""
+        """Each generator with each evaluator that runs its plans; what runs without a plan alone."""
+        if self.methods:
+            return [(name, NO_PLAN) for name in self.aggregations()]
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
         kinds = {name: generator.kind for name, generator in self.plan_generators().items()}
         kinds |= self.policy_kinds()

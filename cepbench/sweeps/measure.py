@@ -1,4 +1,4 @@
-"""Measuring all plan generators on one pattern, interleaved, one results row a run."""
+"""Measuring all plan generators, or aggregation methods, on one pattern: interleaved, a row a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
-from cepbench.errors import PartialMatchLimitError, PlanningRefusedError
+from cepbench.errors import (
+    PartialMatchLimitError,
+    PlanningRefusedError,
+    UnsupportedPatternError,
+)
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
@@ -26,6 +30,7 @@ from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.sweeps.cells import (
     ERROR,
     LATENCY,
@@ -42,6 +47,7 @@ from cepbench.sweeps.cells import (
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.profiler import expected_last
 from cepbench.sweeps.workload import PatternSpec
+from cepbench.workloads.model import Workload
 
 #: Events of the untimed run with which each evaluator is warmed up.
 WARM_UP_EVENTS = 5_000
@@ -116,6 +122,9 @@ def measure_pattern(
     if not missing:
         return
     plans = Plans(spec, stream, statistics, grid, missing)
+    methods = grid.aggregations()
+    #: Window → the method that ran first, and the digest of its values.
+    digests: dict[str, tuple[str, str]] = {}
     _warm_up(plans, stream, missing, grid)
     alike = _Alike(grid.share_equal_plans)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
@@ -139,6 +148,7 @@ def measure_pattern(
             **dict.fromkeys(("dataset", "stream", "configuration"), ""),
             **columns,
             **{name: getattr(grid, name) for name in _OF_GRID},
+            **dict(zip(("method", "sharing"), methods.get(cell.generator, ("", "")), strict=True)),
             "plan_kind": entry.plan_kind,
             "plan_seconds": entry.seconds,
             "status": entry.status,
@@ -160,7 +170,14 @@ def measure_pattern(
                 alike.joined(cell, same[1])
             else:
                 began = time.perf_counter()
-                outcome = _run(plans.pattern(cell), stream, entry.plan, cell, grid)
+                outcome = _run(plans.query(cell), stream, entry.plan, cell, grid)
+                if outcome.get("digest"):
+                    other, digest = digests.setdefault(
+                        cell.window, (cell.generator, outcome["digest"])
+                    )
+                    if digest != outcome["digest"]:
+                        reason = f"its values differ from those of {other}; one of both is wrong"
+                        outcome |= {"status": ERROR, "reason": reason}
                 alike.ran(cell, same[1], time.perf_counter() - began, outcome["status"])
                 measured[same] = cell.generator, outcome
             row |= outcome
@@ -240,8 +257,10 @@ class Plans:
                 kind = adaptive[cell.generator]
                 self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
             elif self._purpose(cell) not in self._found:
-                self._found[self._purpose(cell)] = _UNPLANNED if cell.generator == NO_PLAN else _planned(
-                    generators[cell.generator], self.pattern(cell), _under(cell.window, statistics),
+                needs_none = cell.generator == NO_PLAN or grid.methods
+                spec = self.specs[cell.strategy, cell.window]
+                self._found[self._purpose(cell)] = _UNPLANNED if needs_none else _planned(
+                    generators[cell.generator], spec.pattern, _under(cell.window, statistics),
                     seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
                     last=last.get(cell.window), cost=grid.cost,
                 )  # fmt: skip
@@ -250,9 +269,9 @@ class Plans:
         """The plan that a cell runs."""
         return self._found[self._purpose(cell)]
 
-    def pattern(self, cell: Cell) -> Pattern:
-        """The pattern that a cell runs, with its strategy and window."""
-        return self.specs[cell.strategy, cell.window].pattern
+    def query(self, cell: Cell) -> Pattern | Workload:
+        """The pattern or workload that a cell runs, with its strategy and window."""
+        return self.specs[cell.strategy, cell.window].query
 
     @staticmethod
     def _purpose(cell: Cell) -> tuple[str, str, float, str]:
@@ -309,11 +328,12 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
         if status == OK:
-            kernels = (cell.evaluator, plan and plan.kind, cell.strategy, cell.options, cell.output)
+            engine = cell.generator if grid.methods else (cell.evaluator, plan and plan.kind)
+            kernels = (engine, cell.strategy, cell.options, cell.output)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
-                _run(plans.pattern(cell), beginning, plan, cell, replace(grid, latency=False))
+                _run(plans.query(cell), beginning, plan, cell, replace(grid, latency=False))
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
@@ -327,24 +347,28 @@ def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
 
 
 def evaluated(
-    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
     """The metrics of a cell's run, on the stream as a whole or batch by batch.
 
     In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
     the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
     """
+    if grid.methods:
+        method, _ = grid.aggregations()[cell.generator]
+        return aggregated(query, stream, method, grid.partial_match_limit)
+    assert isinstance(query, Pattern)
     how = run_arguments(cell, grid)
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
         adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
-        detector: Detector = AdaptiveDetector(pattern, **how, **{**adaptive, **policy})
+        detector: Detector = AdaptiveDetector(query, **how, **{**adaptive, **policy})
     elif grid.batch_size or cell.output == "arrow":
         size = grid.batch_size or BATCH_EVENTS
-        detector = Detector(pattern, plan, **how)
+        detector = Detector(query, plan, **how)
     else:
-        return evaluate(pattern, stream, plan, **how).metrics.to_dict()
+        return evaluate(query, stream, plan, **how).metrics.to_dict()
     seconds = []
     for batch in stream.batches(size):
         began = time.perf_counter()
@@ -361,16 +385,19 @@ def evaluated(
 
 
 def _run(
-    pattern: Pattern, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
 ) -> dict[str, Any]:
-    how = run_arguments(cell, grid)
     began = time.perf_counter()
     try:
-        measured = evaluated(pattern, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
+        measured = evaluated(query, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
         is_adaptive = cell.generator in grid.policies
         if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
-            timed = evaluate(pattern, stream, plan, latency=True, **how).metrics.to_dict()
+            how = run_arguments(cell, grid)
+            assert isinstance(query, Pattern)
+            timed = evaluate(query, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
+    except MatchLimitError as error:
+        return {"status": LIMIT, "reason": _reason(error), **_known(error.measured)}
     except PartialMatchLimitError as error:
         # Bounds: the run would have taken longer, and had more partial matches.
         seconds = time.perf_counter() - began
@@ -385,12 +412,17 @@ def _run(
             "peak_partial_matches": limit,
         }
     except Exception as error:  # one broken run is a row; the sweep must go on
-        return {"status": ERROR, "reason": _reason(error)}
-    # None for NaN, a metric that the evaluator does not count: JSON has no NaN.
-    known = {name: v if v == v else None for name, v in measured.items()}
+        refused = grid.methods and isinstance(error, UnsupportedPatternError)
+        return {"status": REFUSED if refused else ERROR, "reason": _reason(error)}
+    known = _known(measured)
     own = {name: known.pop(name) for name in measured if name not in METRICS}
     details = json.dumps(own, sort_keys=True) if own else None
     return {"status": OK, "reason": None, "details": details, **known}
+
+
+def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """None for NaN, a metric that is not counted: JSON has no NaN."""
+    return {name: v if v == v else None for name, v in measured.items()}
 
 
 def _reason(error: BaseException) -> str:

@@ -57,15 +57,17 @@ def restrictions(
             "partial matches do not depend on time."
         )
     if config.partial_match_limit < PARTIAL_MATCH_LIMIT:
+        what = ("lists", "matches") if config.methods else ("stores", "partial matches")
         found.append(
-            f"A run ends when it stores more than {config.partial_match_limit:,} partial matches; "
+            f"A run ends when it {what[0]} more than {config.partial_match_limit:,} {what[1]}; "
             "what it took until then is a bound."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
-    if config.user_patterns:
-        number = len(config.user_patterns)
-        patterns = "1 pattern" if number == 1 else f"{number} patterns"
-        found.append(f"{patterns} chosen by hand, each plan run {run}.")
+    of = "method" if config.methods else "plan"
+    for name, written in (("pattern", config.user_patterns), ("workload", config.user_workloads)):
+        if written:
+            number = f"1 {name}" if len(written) == 1 else f"{len(written)} {name}s"
+            found.append(f"{number} chosen by hand, each {of} run {run}.")
     return found
 
 

@@ -30,6 +30,7 @@ from cepbench.files import sync_folder, whole_file, write_json
 from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
+    OF_METHODS,
     RESULT_SCHEMA,
     Cell,
     cell_of,
@@ -55,6 +56,8 @@ _RENAMED_KEYS = {"algorithms": "generators", "own_patterns": "user_patterns"}
 _ADDED = {
     **dict.fromkeys(("commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform")),
     "options": NO_OPTIONS, "stream": "", "window": "", "regime": "", "details": None,
+    "method": "", "sharing": "",
+    **dict.fromkeys(OF_METHODS),
 }  # fmt: skip
 
 

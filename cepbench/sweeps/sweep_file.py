@@ -139,7 +139,17 @@ class Sweep:
         patterns = [
             *(_drawn(name, part) for name, part in config.workloads.items() if part.pattern_sets),
             *([f"{len(config.user_patterns)} user-defined"] if config.user_patterns else []),
+            *(f"workload {name}" for name, _ in config.user_workloads),
         ]
+        of_methods = (
+            ("methods", ", ".join(config.methods)),
+            ("sharing", ", ".join(config.sharing)),
+        )
+        of_plans = (
+            ("strategies", ", ".join(config.strategies)),
+            ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
+            ("outputs", ", ".join(config.outputs)),
+        )
         lines = [
             *(
                 (f"stream {name}" if name else "data", _described(given))
@@ -157,9 +167,7 @@ class Sweep:
             ("plans", ", ".join(dict(config.plans))),
             ("policies", ", ".join(dict(config.policies))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
-            ("strategies", ", ".join(config.strategies)),
-            ("alphas", ", ".join(f"{alpha:g}" for alpha in config.alphas)),
-            ("outputs", ", ".join(config.outputs)),
+            *(of_methods if config.methods else of_plans),
             ("repetitions", str(config.repetitions)),
         ]
         profile = f", profile {self.profile}" if self.profile else ""

@@ -21,14 +21,15 @@ from cepbench.errors import ExperimentError, UnsatisfiablePatternError, did_you_
 from cepbench.patterns.model import Pattern, quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
+from cepbench.workloads.model import Workload
 
 #: Default bound on the expected events per window of an identifier under KL. N events in a window
 #: have 2^N sets; with N from a Poisson distribution of mean m that is e^m on average, at times far
 #: more.
 MAX_KLEENE_EVENTS = 5.0
 
-#: The pattern set of user-defined patterns in results.
-USER = "user"
+#: The pattern sets of user-defined patterns and workloads in results.
+USER, WORKLOAD = "user", "workload"
 
 #: Number of sequences of a disjunction.
 BRANCHES = 3
@@ -49,18 +50,19 @@ def _parsed(text: str) -> Pattern:
 
 @dataclass(frozen=True, slots=True)
 class PatternSpec:
-    """One pattern of a workload.
+    """One pattern of a sweep, or a workload of several that run together.
 
     Attributes
     ----------
     pattern_id : str
         ``<set>-<size>-<number>``; unique within a workload and usable as a file name.
     pattern_set : str
-        A key of :data:`PATTERN_SETS`.
+        A key of :data:`PATTERN_SETS`, :data:`USER` or :data:`WORKLOAD`.
     size : int
-        Number of participating events; under OR, of each branch.
+        Number of participating events; under OR, of each branch; of a workload, of its largest
+        query.
     text : str
-        The pattern in the pattern language.
+        The pattern in the pattern language; of a workload a line for each query.
     seed : int
         Seed of the workload that it was drawn for.
     regime : str
@@ -84,8 +86,22 @@ class PatternSpec:
         """The parsed pattern."""
         return _parsed(self.text)
 
+    @property
+    def query(self) -> Pattern | Workload:
+        """The pattern, or the workload."""
+        return Workload.parse(self.text) if self.pattern_set == WORKLOAD else self.pattern
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The pattern, or those of the workload."""
+        query = self.query
+        return tuple(query.patterns.values()) if isinstance(query, Workload) else (query,)
+
     def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
-        """The same pattern under a selection strategy and a window, its own by default."""
+        """The same under a selection strategy and a window, those of its own by default."""
+        if self.pattern_set == WORKLOAD:
+            lines = (replace(self, text=line, pattern_set=USER) for line in self.text.splitlines())
+            return replace(self, text="\n".join(line.under(window=window).text for line in lines))
         before, _, own = self.text.rpartition(" WITHIN ")
         if strategy != "any":
             before, output, form = before.partition(" OUTPUT ")
@@ -326,18 +342,23 @@ def count_draws(specs: Sequence[PatternSpec]) -> dict[str, dict[str, int]]:
 
 
 def user_specs(
-    patterns: Sequence[tuple[str, str]], known_types: Collection[str], seed: int
+    texts: Sequence[tuple[str, str]],
+    known_types: Collection[str],
+    seed: int,
+    pattern_set: str = USER,
 ) -> list[PatternSpec]:
-    """User-defined patterns as a workload; their size is that of their largest branch.
+    """User-defined patterns or workloads; their size is that of their largest branch.
 
     Parameters
     ----------
-    patterns : sequence of (str, str)
+    texts : sequence of (str, str)
         Names and texts.
     known_types : collection of str
         Event types that the data has events of.
     seed : int
         Of the sweep.
+    pattern_set : str
+        :data:`USER`, or :data:`WORKLOAD` for workloads.
 
     Raises
     ------
@@ -345,16 +366,17 @@ def user_specs(
         If a pattern asks for a type that the data has no events of.
     """
     specs = []
-    for name, text in patterns:
-        pattern = _parsed(text)
-        for variable in pattern.variables:
+    for name, text in texts:
+        spec = PatternSpec(f"{pattern_set}-{name}", pattern_set, 0, text, seed)
+        for variable in (each for pattern in spec.patterns for each in pattern.variables):
             if variable.type is not None and variable.type not in known_types:
+                of = "workload" if pattern_set == WORKLOAD else "pattern"
                 raise ExperimentError(
-                    f"pattern {name!r}: the data has no event of type {variable.type!r} "
+                    f"{of} {name!r}: the data has no event of type {variable.type!r} "
                     f"(variable {variable.name!r}){did_you_mean(variable.type, known_types)}"
                 )
-        size = max(len(branch.variables) for branch in pattern.branches())
-        specs.append(PatternSpec(f"{USER}-{name}", USER, size, text, seed))
+        branches = (branch for pattern in spec.patterns for branch in pattern.branches())
+        specs.append(replace(spec, size=max(len(branch.variables) for branch in branches)))
     return specs
 
 

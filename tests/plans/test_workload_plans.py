@@ -223,7 +223,7 @@ def test_other_errors() -> None:
         cep.WorkloadPlan(EXAMPLE, {}, "yes")
     crossing = workload(Q1="SEQ(A a, B b, C c) WHERE a.x < c.x")
     assert cep.WorkloadPlan(crossing).segments("Q1")
-    with pytest.raises(PlanError, match=r"'Q1': the condition a\.x < c\.x .* begin at a, c"):
+    with pytest.raises(PlanError, match=r"'Q1': the condition a\.x < c\.x is neither"):
         cep.WorkloadPlan(crossing, {"Q1": [2]})
     for data in ({}, {"workload": "Q1 = PATTERN SEQ(A a) WITHIN 5 s"}, []):
         with pytest.raises(PlanError, match="not a result of"):

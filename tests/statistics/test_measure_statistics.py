@@ -24,6 +24,7 @@ from cepbench.statistics.measure import (
 )
 from cepbench.statistics.sampling import PairSample
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 from tests.evaluators.strategies import Case, cases, stream_of
 from tests.naive.matcher import naive_matches
 
@@ -288,3 +289,19 @@ def test_what_cannot_be_merged() -> None:
     assert isinstance(samples[0], StatisticsSample)
     with pytest.raises(StatisticsError, match="different patterns"):
         merge_samples(samples)
+
+
+def test_statistics_of_a_workload_are_those_of_its_queries() -> None:
+    events = pd.DataFrame({"type": list("ABABCA"), "at": range(6), "x": [1, 5, 2, 4, 0, 3]})
+    stream = EventStream.from_pandas(events, type="type", time="at")
+    texts = {
+        "P": "PATTERN SEQ(A a, B b) WHERE [x] AND a.x > 1 AGG COUNT WITHIN 3 units",
+        "Q": "PATTERN SEQ(A a, NOT(B n), C c) GROUP BY x AGG SUM(c.x) WITHIN 5 units",
+    }
+    workload = Workload(texts)
+    found = measure_statistics(workload, stream, seed=2)
+    assert found == {
+        query: measure_statistics(pattern.without_aggregate(), stream, seed=2)
+        for query, pattern in workload.patterns.items()
+    }
+    assert found["P"].selectivity("a", "a") == 2 / 3 and "n" in found["Q"].names

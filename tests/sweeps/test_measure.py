@@ -28,6 +28,7 @@ from cepbench.sweeps.cells import (
     LATENCY,
     LIMIT,
     METRICS,
+    OF_METHODS,
     OK,
     REFUSED,
     RESULT_SCHEMA,
@@ -159,7 +160,7 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
     frame = results_frame(rows)
     assert list(frame.columns) == RESULT_SCHEMA.names
     assert (frame["status"] == OK).all() and frame["reason"].isna().all()
-    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY, *OF_METHODS]
     assert not frame.drop(columns=missing).isna().any(axis=None)
     assert frame[list(LATENCY)].isna().all(axis=None)  # nobody asked for it
     assert set(frame["strategy"]) == {"any"} and set(frame["alpha"]) == {0.0}
@@ -287,7 +288,8 @@ def test_strategies_weights_and_latency_are_handed_on(
 
     def evaluating(pattern: Any, _: Any, plan: Plan, *, latency: bool = False, **__: Any) -> Any:
         runs.append((str(pattern.strategy), plan.weight, latency))
-        metrics = dict.fromkeys(METRICS, 1) | dict.fromkeys(LATENCY, math.nan)
+        metrics = dict.fromkeys(METRICS.keys() - OF_METHODS.keys(), 1)
+        metrics |= dict.fromkeys(LATENCY, math.nan)
         if latency:
             # Slow, and without a value where a pattern has no match.
             metrics |= {"seconds": 100, "latency_mean": 2.5, "latency_p95": 3.5}
@@ -525,7 +527,7 @@ def test_one_match_more_or_less_is_no_agreement(difference: int) -> None:
             "pattern_id": "p", "pattern": "PATTERN …", "strategy": "any", "status": OK,
             "stream": "", "window": "", "options": "{}",
             "generator": ["GREEDY", "DP-LD", "DP-B"], "evaluator": "tree", "plan": "a, b",
-            "matches": [5, 5, 5],
+            "matches": [5, 5, 5], "digest": None,
         }
     )  # fmt: skip
     check_agreement(rows)

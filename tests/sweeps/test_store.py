@@ -16,7 +16,7 @@ import pytest
 
 from cepbench.errors import ExperimentError
 from cepbench.sweeps import store
-from cepbench.sweeps.cells import cell_of, results_frame, results_table
+from cepbench.sweeps.cells import OF_METHODS, cell_of, results_frame, results_table
 from cepbench.sweeps.store import (
     Journal,
     ResultsStore,
@@ -283,7 +283,8 @@ def test_unknown_columns_are_refused(tmp_path: Path) -> None:
 def test_what_earlier_versions_wrote_is_read(tmp_path: Path) -> None:
     today = [row(plan_kind="tree", configuration='{"generators": ["DP-B"]}', matches=3)]
     renamed = {"generator": "algorithm", "plan_kind": "plans"}
-    later = ("stream", "window", "regime", "options", "details", "commit", "platform")
+    later = ["stream", "window", "regime", "options", "details", "commit", "platform"]
+    later += ["method", "sharing", *OF_METHODS]
     configuration = {"seed": 1, "algorithms": ["DP-B"]}
     (tmp_path / "sweep.json").write_text(json.dumps(configuration))
     (tmp_path / "journals").mkdir()
@@ -293,7 +294,7 @@ def test_what_earlier_versions_wrote_is_read(tmp_path: Path) -> None:
     with Journal(journal_path(tmp_path, "x")) as journal:
         assert journal.finished == {cell_of(today[0])}
     expected = results_frame(today)
-    expected[["stream", "regime"]] = ""
+    expected[["stream", "regime", "method", "sharing"]] = ""
     pd.testing.assert_frame_equal(read_results(tmp_path), expected)
     table = results_table(today).drop_columns(later)
     names = [renamed.get(name, name) for name in table.schema.names]

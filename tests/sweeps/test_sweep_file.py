@@ -91,6 +91,20 @@ block = 16
 """
 
 
+OF_METHODS = """\
+data = "x"
+methods = ["two-step", "a-seq"]
+sharing = ["none", "PRETREE"]
+repetitions = 1
+[user_workloads]
+both = '''
+Q1 = PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 minutes
+Q2 = PATTERN SEQ(A a, C c)
+  AGG COUNT WITHIN 5 minutes
+'''
+"""
+
+
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
     path.write_text(text, encoding="utf-8")
@@ -101,7 +115,23 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     content = tomllib.loads(FULL)
     profiles = content.pop("profile")
-    assert {*content, *profiles["long"], *profiles["many"]} == set(KEYS)
+    of_methods = tomllib.loads(OF_METHODS)
+    assert {*content, *profiles["long"], *profiles["many"], *of_methods} == set(KEYS)
+    methods = read_sweep(write(tmp_path, OF_METHODS)).config("x")
+    assert methods == SweepConfig(
+        data="x",
+        methods=("two-step", "a-seq"),
+        sharing=("none", "PRETREE"),
+        repetitions=1,
+        user_workloads=(
+            (
+                "both",
+                "Q1 = PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 minutes\n"
+                "Q2 = PATTERN SEQ(A a, C c) AGG COUNT WITHIN 5 minutes",
+            ),
+        ),
+    )
+    path = write(tmp_path, FULL)
     sweep = read_sweep(path, profile="long")
     expected = SweepConfig(
         data="events",

@@ -40,7 +40,8 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
     named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
-    assert set(content).union(*named) == set(KEYS) - {"plans", "policies"}
+    of_other_sections = {"plans", "policies", "methods", "sharing", "user_workloads"}
+    assert set(content).union(*named) == set(KEYS) - of_other_sections
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
         sweep = read_sweep(printed, profile=profile)
@@ -77,6 +78,16 @@ def test_the_example_with_policies(tmp_path: Path) -> None:
     assert len(sweep.generated[""].segments) == 2
     runs = {(cell.generator, cell.evaluator) for cell in sweep.cells()}
     assert runs == {(name, "tree") for name in ("left-deep", "inner", "adaptive", "first")}
+
+
+def test_the_examples_with_methods(tmp_path: Path) -> None:
+    path = tmp_path / "methods.toml"
+    path.write_text(BLOCKS[3], encoding="utf-8")
+    sweep = read_sweep(path)
+    assert len(sweep.cells()) == 2 * 3 * sweep.config("x").repetitions
+    assert dict(sweep.config("x").user_patterns).keys() == {"length-3", "without-qqq"}
+    path.write_text(BLOCKS[4], encoding="utf-8")
+    assert dict(read_sweep(path).config("x").user_workloads).keys() == {"prefix-2"}
 
 
 def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:

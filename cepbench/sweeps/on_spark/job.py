@@ -60,6 +60,7 @@ from cepbench.sweeps.store import (
 from cepbench.sweeps.warm_up import compile_kernels
 from cepbench.sweeps.workload import (
     USER,
+    WORKLOAD,
     PatternSpec,
     count_draws,
     draw_workload,
@@ -178,7 +179,7 @@ def finished_results(
     check_agreement(results)
     sets = [name for part in config.workloads.values() for name in part.pattern_sets]
     orders = {
-        "pattern_set": [*dict.fromkeys(sets), USER],
+        "pattern_set": [*dict.fromkeys(sets), USER, WORKLOAD],
         "regime": list(dict.fromkeys([*config.workloads, ""])),
         "stream": list(config.data_of),
     }
@@ -289,7 +290,11 @@ def workload_of(
                 quantiles={name: np.array(values) for name, values in quantiles.items()},
                 regime=regime,
             )
-    return [*specs, *user_specs(config.user_patterns, largest.keys(), config.seed)]
+    return [
+        *specs,
+        *user_specs(config.user_patterns, largest.keys(), config.seed),
+        *user_specs(config.user_workloads, largest.keys(), config.seed, WORKLOAD),
+    ]
 
 
 def most_of(cardinalities: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -362,7 +367,8 @@ def tasks_of(
     tasks = []
     for stream, data in config.data_of.items():
         cells = config.grid(generators, stream).cells()
-        windows = {cell.window: None for cell in cells if cell.generator != NO_PLAN}
+        planned = [] if config.methods else [cell for cell in cells if cell.generator != NO_PLAN]
+        windows = {cell.window: None for cell in planned}
         # Name of the statistics -> the pattern under that window.
         named = {
             (spec, window): f"{spec.pattern_id} within {window}" if window else spec.pattern_id
@@ -455,9 +461,12 @@ def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream
 
     With a ``duration``, those of the stream's beginning.
     """
-    pattern = spec.pattern
+    types = [pattern.types for pattern in spec.patterns]
+    known = dict.fromkeys(name for each in types for name in each or ())
     stream = EventStream.from_parquet(
-        data, types=pattern.types, attributes=sorted(pattern.attributes)
+        data,
+        types=None if None in types else list(known),
+        attributes=sorted({name for pattern in spec.patterns for name in pattern.attributes}),
     )
     duration = config.in_regime(spec.regime).duration
     if not duration or not len(stream):

@@ -1,0 +1,291 @@
+"""The cost of plans of workloads: what A-Seq does per second, by the rates of the events.
+
+An event of some item is added, in the table of each segment with this item, to the column before
+it, for all rows: an *update* for each START in the window [qi2014]_, section 3.2. In a chopped query,
+each START of a segment behind a cut takes a *snapshot* of the counts before it, one for each START of
+the query, and each trigger takes a *product* for each START of the last segment (section 4.2). Behind
+the second cut the counts before are themselves products, of every START of the segment before
+with every START of the query: the k² of a segment in the middle.
+
+Differs from the paper, whose cost analysis (section 4.2) has snapshots only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from cepbench.arguments import kind_of
+from cepbench.errors import PlanError, StatisticsError
+from cepbench.patterns.model import Pattern
+from cepbench.plans.segments import SequenceItems, table_key
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.given import statistics_from
+from cepbench.statistics.model import Statistics
+from cepbench.workloads.model import Workload
+
+#: Query → after how many items it is chopped; other queries are not.
+Cuts = Mapping[str, tuple[int, ...]]
+
+#: A total over all matches: COUNT, SUM, MIN or MAX, of a variable, of an attribute.
+Counter = tuple[str, str | None, str | None]
+
+_MATCHES: Counter = ("COUNT", None, None)
+
+#: Times in units of an update: of a counter of a snapshot, a product, a counter that a trigger sums,
+#: an event of a column.
+SNAPSHOT, PRODUCT, SUM, EVENT = 1.0, 2.0, 0.5, 40.0
+
+
+@dataclass(frozen=True)
+class SharingCost:
+    """What a plan of a workload does per second.
+
+    Attributes
+    ----------
+    updates : float
+        Additions of a counter to the next one, for one START each.
+    snapshots : float
+        Counters written to snapshots.
+    products : float
+        Products of counters with those of snapshots.
+    sums : float
+        Counters that triggers of uncut queries add up.
+    events : float
+        Events that change a column, once for each.
+    """
+
+    updates: float = 0.0
+    snapshots: float = 0.0
+    products: float = 0.0
+    sums: float = 0.0
+    events: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """In units of an update."""
+        return (
+            self.updates + SNAPSHOT * self.snapshots + PRODUCT * self.products
+            + SUM * self.sums + EVENT * self.events
+        )  # fmt: skip
+
+
+class _Column(NamedTuple):
+    """A column of a segment: the events of its item per second, and what each of them adds to."""
+
+    key: int
+    rate: float
+    additions: int
+    counters: frozenset[Hashable]
+
+
+class _Piece(NamedTuple):
+    """A segment of a query; ``keys`` are those of its table without and with shared prefixes."""
+
+    keys: tuple[int, int]
+    window: float
+    columns: tuple[_Column, ...]
+
+
+class SharingProblem:
+    """A workload and its statistics as numbers, from which plans are costed.
+
+    Parameters
+    ----------
+    workload : Workload
+    statistics : mapping of str to Statistics
+        Of every query, as :func:`cepbench.measure_statistics` gives them.
+
+    Attributes
+    ----------
+    items : dict of str to SequenceItems
+        Of the queries that are counted by segments; the cost of others depends on no plan.
+
+    Raises
+    ------
+    StatisticsError
+        If the statistics of a query are missing or insufficient.
+    """
+
+    def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
+        if not isinstance(workload, Workload):
+            raise PlanError(
+                f"workload must be a cep.Workload, not {kind_of(workload)}; cep.plan plans a pattern"
+            )
+        if not isinstance(statistics, Mapping):
+            raise StatisticsError(
+                f"the statistics of a workload are a mapping of its queries, not "
+                f"{kind_of(statistics)}; give cep.measure_statistics(workload, stream)"
+            )
+        self.workload = workload
+        self.items: dict[str, SequenceItems] = {}
+        self._rates: dict[str, list[float]] = {}
+        self._counters: dict[str, set[Counter]] = {}
+        self._share: dict[str, float] = {}
+        for query, pattern in workload.patterns.items():
+            if query not in statistics:
+                raise StatisticsError(
+                    f"there are no statistics of query {query!r}; give "
+                    "cep.measure_statistics(workload, stream)"
+                )
+            try:
+                its = SequenceItems(query, pattern)
+                its.segment(0, 0, len(its.names))
+            except PlanError:
+                continue
+            self.items[query] = its
+            self._measure(query, pattern, statistics_from(statistics[query]))
+        self._numbers: dict[Hashable, int] = {}
+        self._pieces: dict[tuple[str, int, int], _Piece | None] = {}
+
+    def _measure(self, query: str, pattern: Pattern, statistics: Statistics) -> None:
+        names, seconds = self.items[query].names, pattern.window.seconds
+        self._rates[query] = [
+            statistics.cardinality(name, seconds) / seconds * statistics.selectivity(name, name)
+            if seconds
+            else 0.0
+            for name in names
+        ]
+        self._counters[query] = counters_of(pattern)
+        self._share[query] = 1.0
+        if self.items[query].pattern.equivalences:
+            # Other conditions on the two items make this less.
+            pairs = [statistics.selectivity(a, b) for a, b in pairwise(names)]
+            self._share[query] = max(pairs, default=1.0)
+
+    def allows(self, query: str, cuts: Sequence[int]) -> bool:
+        """Whether the conditions of a query allow it to be chopped so."""
+        ends = (0, *cuts, len(self.items[query].names))
+        return all(self._piece(query, *span) is not None for span in pairwise(ends))
+
+    def signature(self, query: str, begin: int, end: int) -> Hashable | None:
+        """That of the segment of some items, see :class:`Segment`; None if they cannot be one."""
+        if self._piece(query, begin, end) is None:
+            return None
+        return self._number(self.items[query].segment(begin, begin, end).signature)
+
+    def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
+        """The cost of a plan with these cuts, which have to be allowed.
+
+        Parameters
+        ----------
+        cuts : mapping of str to tuple of int
+        shares_prefixes : bool
+        """
+        chains: dict[str, list[_Piece]] = {}
+        windows: dict[int, float] = {}
+        columns: dict[tuple[int, int], tuple[_Column, set[Hashable], str]] = {}
+        for query, items in self.items.items():
+            chain = chains[query] = []
+            for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
+                piece = self._piece(query, begin, end)
+                assert piece is not None
+                chain.append(piece)
+                table = piece.keys[shares_prefixes]
+                # Rows stay for the longest window.
+                windows[table] = max(windows.get(table, 0.0), piece.window)
+                for column in piece.columns:
+                    known = columns.setdefault((table, column.key), (column, set(), query))
+                    known[1].update(column.counters)
+        updates = events = 0.0
+        rows = {}
+        for (table, _), (column, counters, query) in columns.items():
+            # The first column of a table comes first.
+            if table not in rows:
+                rows[table] = column.rate * windows[table] * self._share[query]
+            changes = column.rate * len(counters)
+            updates += changes * column.additions * rows[table]
+            events += changes
+        snapshots = products = sums = 0.0
+        links: dict[tuple[int, ...], int] = {}
+        for query, chain in chains.items():
+            counters_of_query = len(self._counters[query])
+            starts, link = rows[chain[0].keys[shares_prefixes]], -1
+            for number, (left, right) in enumerate(pairwise(chain)):
+                table = left.keys[shares_prefixes]
+                key = (link, table, left.columns[-1].key, right.keys[shares_prefixes])
+                if key not in links:
+                    connected = right.columns[0].rate * counters_of_query * starts
+                    snapshots += connected
+                    # On average half of the STARTs in a snapshot have not expired.
+                    products += connected * rows[table] / 2 if number else 0.0
+                link = links.setdefault(key, len(links))
+            triggers = chain[-1].columns[-1].rate * counters_of_query
+            last = triggers * chain[-1].columns[0].rate * chain[-1].window * self._share[query]
+            sums, products = (sums + last, products) if link < 0 else (sums, products + last)
+        return SharingCost(updates, snapshots, products, sums, events)
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _piece(self, query: str, begin: int, end: int) -> _Piece | None:
+        at = (query, begin, end)
+        if at not in self._pieces:
+            self._pieces[at] = self._made(*at)
+        return self._pieces[at]
+
+    def _made(self, query: str, begin: int, end: int) -> _Piece | None:
+        items = self.items[query]
+        try:
+            segment = items.segment(begin, begin, end)
+        except PlanError:
+            return None
+        columns = []
+        for place, prefix in enumerate(segment.prefixes()):
+            # The matches that end with the events of a last item are counted apart.
+            is_total = begin + place + 1 == len(items.names)
+            columns.append(
+                _Column(
+                    self._number((segment.start, prefix, is_total)),
+                    self._rates[query][begin + place],
+                    (place > 0) + prefix[-1].is_set,
+                    frozenset(_local(c, segment.names) for c in self._counters[query]),
+                )
+            )
+        keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
+        return _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
+
+
+def counters_of(pattern: Pattern) -> set[Counter]:
+    """What is counted for the aggregates of a query, the matches among it.
+
+    SUM and AVG are of the sum and the number of values.
+    """
+    plain = {variable.name for variable in pattern.positive if not variable.is_set}
+    found: set[Counter] = {_MATCHES}
+    for its in pattern.aggregates:
+        function, variable, attribute = its.function, its.variable, its.attribute
+        if function in ("COUNT", "SUM", "AVG") and (attribute or variable not in (None, *plain)):
+            found.add(("COUNT", variable, attribute))
+        if function != "COUNT":
+            found.add(("SUM" if function == "AVG" else function, variable, attribute))
+    return found
+
+
+def _local(counter: Counter, names: Sequence[str]) -> Hashable:
+    """A counter in a segment: with a place for the variable, or the number of its matches."""
+    kind, variable, attribute = counter
+    if variable in names:
+        return kind, names.index(variable), attribute
+    return ("MAX", None, None) if kind in ("MIN", "MAX") else _MATCHES
+
+
+def sharing_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> SharingCost:
+    """The cost of a plan.
+
+    Parameters
+    ----------
+    plan : WorkloadPlan
+    statistics : mapping of str to Statistics
+        Of every query.
+
+    Raises
+    ------
+    StatisticsError
+        If the statistics of a query are missing or insufficient.
+    """
+    problem = SharingProblem(plan.workload, statistics)
+    cuts = {query: tuple(its) for query, its in plan.cuts.items()}
+    return problem.cost(cuts, shares_prefixes=plan.shares_prefixes)

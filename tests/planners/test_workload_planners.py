@@ -1,0 +1,219 @@
+"""Planners of workloads: against each other, and against all plans."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.costs.sharing import sharing_cost
+from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.planners.sharing.independent_set import heaviest_independent_set
+from tests.workload_cases import Planned, planned, planned_workloads
+
+HEURISTICS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
+
+
+def all_plans(its: Planned) -> dict[str, cep.WorkloadPlan]:
+    return {name: cep.plan_workload(*its, planner=name) for name in cep.WORKLOAD_PLANNERS}
+
+
+@given(planned_workloads())
+def test_sharon_is_between_the_others_and_the_optimum(its: Planned) -> None:
+    plans = all_plans(its)
+    assert [*plans] == [*HEURISTICS, "EXHAUSTIVE"]
+    for name, plan in plans.items():
+        assert plan.planner == name and plan.workload == its[0]
+        assert plan.cost == pytest.approx(sharing_cost(plan, its[1]).total)
+    least = plans["EXHAUSTIVE"].cost * (1 - 1e-9)
+    assert least <= plans["SHARON"].cost
+    for name in HEURISTICS:
+        assert plans["SHARON"].cost * (1 - 1e-9) <= plans[name].cost
+
+
+def test_sharon_is_nearly_optimal() -> None:
+    """What is not optimal misses cuts in several queries at once."""
+    rng = np.random.default_rng(8)
+    ratios = []
+    for _ in range(50):
+        common = [*rng.choice([*"ABCDE"], 3)]
+        queries = {}
+        for k in range(rng.integers(2, 4)):
+            own = [*rng.choice([*"ABCDE"], rng.integers(1, 5))]
+            at = rng.integers(0, len(own) + 1)
+            queries[f"Q{k}"] = [*own[:at], *common, *own[at:]][:4]
+        rates = {type: float(10 ** rng.uniform(-1, 2)) for type in "ABCDE"}
+        windows = {query: int(rng.choice([1, 5])) for query in queries}
+        its = planned(queries, rates, windows=windows)
+        costs = [cep.plan_workload(*its, planner=name).cost for name in ("SHARON", "EXHAUSTIVE")]
+        ratios.append(costs[0] / costs[1])
+    assert np.quantile(ratios, 0.95) < 1.03
+    assert np.mean(np.array(ratios) < 1 + 1e-9) > 0.9
+
+
+#: Queries of 8 items, 300 START events of each in a window.
+RATES = dict.fromkeys([*"ABCDEFGHIJKLMNOPQRSTUVWXYZ"], 300.0)
+
+
+def test_a_common_prefix_needs_no_cuts() -> None:
+    plans = {
+        name: cep.plan_workload(*planned({"P": "ABCDEFGH", "Q": "ABCDEFIJ"}, RATES), planner=name)
+        for name in HEURISTICS
+    }
+    for name in ("PRETREE", "SHARON"):
+        assert plans[name].shares_prefixes and not any(plans[name].cuts.values())
+        assert plans[name].cost < 0.67 * plans["NONE"].cost
+
+
+def test_a_common_end_is_chopped_off() -> None:
+    its = planned({"P": "GHABCDEF", "Q": "IJABCDEF", "R": "KLABCDEF"}, RATES)
+    for name in ("CHOP-CONNECT", "SHARON"):
+        plan = cep.plan_workload(*its, planner=name)
+        assert plan.cuts == {"P": (2,), "Q": (2,), "R": (2,)}
+        assert [len(table.segments) for table in plan.tables] == [1, 3, 1, 1]
+
+
+def test_a_common_middle_is_not_chopped_out() -> None:
+    """Its snapshots would be 300² products."""
+    its = planned({"P": "GHABCDEI", "Q": "JKABCDEL", "R": "MNABCDEO"}, RATES)
+    assert not any(cep.plan_workload(*its, planner="CHOP-CONNECT").cuts.values())
+    # Chopped in front only, the queries share a prefix behind the cut.
+    plan = cep.plan_workload(*its, planner="SHARON")
+    assert plan.cuts == {"P": (2,), "Q": (2,), "R": (2,)} and plan.shares_prefixes
+    rare = planned({"P": "GHABCDEI", "Q": "JKABCDEL", "R": "MNABCDEO"}, dict.fromkeys(RATES, 1.0))
+    assert any(cep.plan_workload(*rare, planner="CHOP-CONNECT").cuts.values())
+
+
+def test_nothing_in_common() -> None:
+    its = planned({"P": "ABCDEFGH", "Q": "IJKLMNOP", "R": "QRSTUVWX"}, RATES)
+    for name in HEURISTICS[1:]:
+        assert not any(cep.plan_workload(*its, planner=name).cuts.values())
+    plan = cep.plan_workload(*its)
+    assert plan.planner == "SHARON" and not plan.shares_prefixes
+    assert plan.cost == cep.plan_workload(*its, planner="none").cost
+
+
+def test_a_query_is_chopped_at_a_rare_event() -> None:
+    """Then the items behind it change the counters of few START events."""
+    its = planned({"P": "ABCDEFGH"}, RATES | {"D": 1.0})
+    plan = cep.plan_workload(*its)
+    assert plan.cuts == {"P": (3,)}
+    assert plan.cost < 0.5 * cep.plan_workload(*its, planner="NONE").cost
+
+
+def test_the_end_of_example_6_joins_the_tree_if_events_are_rare() -> None:
+    text = """
+    Q1 = SEQ(VKindle, BKindle, VCase, BCase)
+    Q2 = SEQ(VKindle, BKindle, VKindleFire)
+    Q3 = SEQ(VKindle, BKindle, VCase, BCase, VeBook, BeBook)
+    Q4 = SEQ(VKindle, BKindle, VCase, BCase, VLight, BLight)
+    Q5 = SEQ(ViPad, VKindleFire, VKindle, BKindle)
+    """
+    workload = cep.Workload.parse(text, aggregate="COUNT", within="1 hour", dialect="a-seq")
+    for rate, cuts in ((0.001, (2,)), (0.1, ())):
+        statistics = {
+            query: cep.Statistics(rates=dict.fromkeys(pattern.names, rate))
+            for query, pattern in workload.patterns.items()
+        }
+        plan = cep.plan_workload(workload, statistics)
+        assert plan.shares_prefixes and plan.cuts == {
+            **dict.fromkeys(workload.patterns, ()),
+            "Q5": cuts,
+        }
+    assert plan.describe().startswith("workload plan by SHARON, estimated cost 578 changes")
+
+
+def test_conditions_of_two_items_forbid_cuts() -> None:
+    texts = {
+        name: f"PATTERN SEQ({type} a, B b, C c, D d) WHERE a.x < {last}.x AGG COUNT WITHIN 1 s"
+        for name, type, last in (("P", "A", "d"), ("Q", "E", "d"), ("R", "F", "b"))
+    }
+    workload = cep.Workload(texts)
+    names = dict.fromkeys("abcd", 100.0)
+    statistics = {query: cep.Statistics(rates=names | {"a": 1e4}) for query in texts}
+    for planner in cep.WORKLOAD_PLANNERS:
+        cuts = cep.plan_workload(workload, statistics, planner).cuts
+        assert cuts["P"] == cuts["Q"] == () and 1 not in cuts["R"]
+    assert cuts["R"]
+
+
+def test_what_is_not_counted_by_segments_is_left_alone() -> None:
+    workload = cep.Workload(
+        {
+            "P": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
+            "Q": "PATTERN SEQ(A a, B b) STRATEGY next AGG COUNT WITHIN 1 s",
+            "R": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 1 s",
+        }
+    )
+    statistics = dict.fromkeys("PQR", cep.Statistics(rates={"a": 3, "b": 3}))
+    plan = cep.plan_workload(workload, statistics)
+    assert plan.shares_prefixes and plan.segments("Q") == () and plan.cuts["Q"] == ()
+
+
+def test_errors() -> None:
+    its = planned({"P": "ABCDEFGH", "Q": "ABCDEFGH", "R": "ABCDEFGH"}, RATES)
+    with pytest.raises(
+        PlanningRefusedError, match=r"100,000 plans, .* has 4,194,304; choose SHARON"
+    ):
+        cep.plan_workload(*its, planner="EXHAUSTIVE")
+    with pytest.raises(PlanGeneratorError, match=r"no planner of workloads 'SHARN'.* 'SHARON'"):
+        cep.plan_workload(*its, planner="SHARN")
+    with pytest.raises(PlanGeneratorError, match="seed"):
+        cep.plan_workload(*its, seed=-1)
+    with pytest.raises(StatisticsError, match=r"measure_statistics\(workload, stream\)"):
+        cep.plan_workload(its[0], {})
+    with pytest.raises(PlanError, match=r"cep\.Workload"):
+        cep.plan_workload("PATTERN SEQ(A a) WITHIN 1 s", {})
+
+
+def test_the_registry() -> None:
+    for name, entry in cep.WORKLOAD_PLANNERS.items():
+        assert entry.name == name and entry.shares == "aggregates" and entry.is_builtin
+    assert "poppe2018" in cep.WORKLOAD_PLANNERS["SHARON"].source
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[float], list[set[int]]]:
+    size = draw(st.integers(0, 8))
+    weights = draw(st.lists(st.integers(0, 20).map(float), min_size=size, max_size=size))
+    conflicts: list[set[int]] = [set() for _ in range(size)]
+    for one, other in combinations(range(size), 2):
+        if draw(st.booleans()):
+            conflicts[one].add(other)
+            conflicts[other].add(one)
+    return weights, conflicts
+
+
+@given(graphs())
+def test_the_heaviest_independent_set(graph: tuple[list[float], list[set[int]]]) -> None:
+    weights, conflicts = graph
+    independent = [
+        its
+        for number in range(len(weights) + 1)
+        for its in combinations(range(len(weights)), number)
+        if all(other not in conflicts[one] for one, other in combinations(its, 2))
+    ]
+    found = heaviest_independent_set(weights, conflicts)
+    assert found in independent
+    assert sum(weights[v] for v in found) == max(sum(weights[v] for v in s) for s in independent)
+    # Ended early it is at least the greedy choice's bound.
+    ended = heaviest_independent_set(weights, conflicts, most_sets=1)
+    assert ended in independent
+    positive = {v for v, weight in enumerate(weights) if weight}
+    bound = sum(weights[v] / (1 + len(conflicts[v] & positive)) for v in positive)
+    assert sum(weights[v] for v in ended) >= bound - 1e-9
+
+
+def test_a_set_of_greatest_score() -> None:
+    """The score need not be the sum of the weights."""
+    apart: list[set[int]] = [{1}, {0}, set()]
+    near = [{1, 2}, {0, 2}, {0, 1}]
+    scores = {(0,): 3.0, (1,): 2.0, (2,): 2.0, (0, 2): 1.0, (1, 2): 4.0}
+    found = heaviest_independent_set(
+        [3, 3, 3], apart, near=near, score=lambda its: scores.get(tuple(its), 0.0)
+    )
+    assert found == (1, 2)
