@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from cepbench.aggregators.event_graphs import CountedGraph, GraphWindow
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
@@ -21,6 +22,7 @@ from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.sase import tables as automata
 from cepbench.kernels.sequence_counts import tables
+from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -118,7 +120,7 @@ class CountingRun:
         #: Groups with values after the last event that are gone with the next one.
         self._passing: set[Key] = set()
         self._position = 0
-        self._updates = self._peak_counters = self._peak_bytes = 0
+        self._updates = self._peak_objects = self._peak_counters = self._peak_bytes = 0
 
     def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
         """The tables of the pattern."""
@@ -154,7 +156,6 @@ class CountingRun:
                 known = [g for g in map(self._groups.__getitem__, touched) if self._has_changed(g)]
                 known.sort(key=lambda group: group.number)
             rows += (Row(first + row, time, g.key, self._values(g)) for g in known)
-        self._measure()
         return rows
 
     def _changes(self, batch: EventStream) -> dict[int, list[tuple[_Partition, list[Any]]]]:
@@ -172,6 +173,9 @@ class CountingRun:
             samples = self._advance(partition, rows, events, weights, until)
             for row, *totals in samples:
                 found.setdefault(row, []).append((partition, totals))
+        self._measure()
+        for key in own:
+            partition = self._partitions[key]
             is_empty = not len(partition.starts) and not len(partition.held[0])
             if is_empty and partition.windows[0].prevented < until - window:
                 del self._partitions[key]
@@ -198,7 +202,7 @@ class CountingRun:
         until: int,
     ) -> Iterator[tuple[Any, ...]]:
         """Process events of a partition; yields rows with the totals after them."""
-        sequence, plan = self._sequence, self._sequence.layout.sequence
+        sequence, plan = self._sequence, self._sequence.layout.items
         is_window = self._task.scope == "window"
         begun = events.times[own[(events.flags[own] & plan.begins[0]) != 0]]
         starts = np.unique(np.append(partition.starts, begun))
@@ -234,7 +238,7 @@ class CountingRun:
                 values=np.ascontiguousarray(values),
                 spans=np.array([0, len(times)]),
                 until=until,
-                weights=None if total.variable is None else each,
+                weights=each[:0] if total.variable is None else each,
                 samples=samples,
             )
             listed, updates = window.push(given, len(sampled))
@@ -395,7 +399,7 @@ class CountingRun:
                 values=np.concatenate((values, np.zeros((len(values), 1))), axis=1),
                 spans=np.array([0, len(times) + 1]),
                 until=time,
-                weights=None if total.variable is None else np.append(its, its[:0].sum()),
+                weights=its[:0] if total.variable is None else np.append(its, its[:0].sum()),
                 samples=np.append(np.full(len(times), -1), 0),
             )
             found += window.copy().push(asked, 1)[0]
@@ -403,8 +407,9 @@ class CountingRun:
 
     def _measure(self) -> None:
         windows = [its for partition in self._partitions.values() for its in partition.windows]
-        counters = sum(window.counters for window in windows)
-        self._peak_counters = max(self._peak_counters, counters)
+        rows, counters = np.sum([its.peaks() for its in windows], axis=0) if windows else (0, 0)
+        self._peak_objects = max(self._peak_objects, int(rows))
+        self._peak_counters = max(self._peak_counters, int(counters))
         self._peak_bytes = max(self._peak_bytes, sum(window.bytes for window in windows))
 
     def metrics(self) -> AggregateMetrics:
@@ -412,7 +417,7 @@ class CountingRun:
         return AggregateMetrics(
             updates=self._updates,
             peak_counters=self._peak_counters,
-            peak_objects=self._peak_counters,
+            peak_objects=self._peak_objects,
             peak_bytes=self._peak_bytes,
         )
 
@@ -428,7 +433,13 @@ class CountingRun:
                     [g.key, g.number, [*g.parts.items()], g.reported] for g in self._groups.values()
                 ],
                 "passing": [*self._passing],
-                "numbers": [self._position, self._updates, self._peak_counters, self._peak_bytes],
+                "numbers": [
+                    self._position,
+                    self._updates,
+                    self._peak_objects,
+                    self._peak_counters,
+                    self._peak_bytes,
+                ],
             }
         )
         arrays = {"state": np.frombuffer(state.encode(), np.uint8)}
@@ -452,7 +463,10 @@ class CountingRun:
             for text in known["texts"]:
                 self._reader.code(text)
             self._floats = known["floats"]
-            self._position, self._updates, self._peak_counters, self._peak_bytes = known["numbers"]
+            (
+                self._position, self._updates, self._peak_objects, self._peak_counters,
+                self._peak_bytes,
+            ) = known["numbers"]  # fmt: skip
             for key, number, parts, reported in known["groups"]:
                 group = self._group(tuple(key))
                 group.number = number
@@ -470,3 +484,15 @@ class CountingRun:
                     window.restore(arrays_under(f"{place} window {k} ", state))
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+
+
+def warm_up() -> None:
+    """Compile the kernels of all totals, or load them from the disk cache.
+
+    Those of integers are also compiled by :mod:`cepbench.evaluators.sase.counting`.
+    """
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "k": 1, "x": 0.5})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE [k] AGG SUM(a.x), MAX(a.x) WITHIN 9 units")
+    run = CountingRun(AggregationTask(pattern, "change", "window"), "a-seq", by_start=True)
+    run.push(stream)

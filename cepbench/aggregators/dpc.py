@@ -31,14 +31,13 @@ _NEVER = 2**62
 class _Prefixes(CountedSequence):
     """The sequence behind an item without events, with which all histories begin."""
 
-    def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
-        """See :meth:`CountedSequence.tables`."""
-        its, width = super().tables(total, is_float=is_float)
+    def items(self) -> tuple[tables.Items, int, int]:
+        """See :meth:`CountedSequence.items`."""
+        its, width, final = super().items()
         names = ("begins", "takes", "prevents", "sources", "columns")
         behind: dict[str, Any] = {name: np.append(0, getattr(its, name)) for name in names}
         behind |= {"loops": np.append(-1, its.loops), "spans": np.append([0, 0], its.spans)}
-        weighted = its.weighted + (its.weighted >= 0)
-        return its._replace(**behind, by_start=True, weighted=weighted, window=_NEVER), width
+        return its._replace(**behind, by_start=True, window=_NEVER), width, final
 
     def window(self, total: Total, *, is_float: bool) -> CountingWindow:
         """See :meth:`CountedSequence.window`."""
@@ -92,9 +91,9 @@ class PrefixCountingRun(CountingRun):
 
     def _first_of(self, batch: EventStream) -> tuple[int, int] | None:
         """The first event that begins a match, or prevents that one begins."""
-        sequence = self._sequence.layout.sequence
+        items = self._sequence.layout.items
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        rows = np.flatnonzero(events.flags & (sequence.begins[0] | sequence.prevents[0]))
+        rows = np.flatnonzero(events.flags & (items.begins[0] | items.prevents[0]))
         keys = [values_of(batch.column(k), rows) for k in self._sequence.pattern.equivalences]
         for row, *key in zip(rows.tolist(), *keys, strict=True):
             if None not in key:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.aggregators.semirings import Total
-from cepbench.aggregators.windows import integers
+from cepbench.aggregators.windows import integers, working_sums
 from cepbench.automata.compilation import automaton
 from cepbench.automata.model import Automaton
 from cepbench.evaluators.plan_runs.engine import BranchTask
@@ -94,7 +94,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
         return None
     compiled = automaton(given.pattern)
     assert isinstance(compiled, Automaton)
-    plan, its = layout.of_events.plan, layout.sequence
+    plan, its = layout.of_events.plan, layout.items
     proceeds = np.where(
         layout.edges[:, 1] < 0, -1, layout.edges[:, 1] + automata.PROCEED - automata.TAKE
     )
@@ -188,11 +188,14 @@ class GraphWindow:
             )
         )
 
-    @property
-    def counters(self) -> int:
-        """The number of its counters."""
-        low, high, _, first, last = self._state.bounds.tolist()
-        return int((high - low) * (last - first + 1) * self._plan.parts)
+    def peaks(self) -> tuple[int, int]:
+        """The maximum number of nodes, and of counters, since this was asked last."""
+        bounds = self._state.bounds
+        nodes, counters = bounds[[tables.PEAK_NODES, tables.PEAK_COUNTERS]].tolist()
+        low, high, _, first, last, *_ = bounds.tolist()
+        bounds[tables.PEAK_NODES] = last - first
+        bounds[tables.PEAK_COUNTERS] = ((last - first) * self._plan.parts + 1) * (high - low)
+        return nodes, counters
 
     @property
     def prevented(self) -> int:
@@ -215,9 +218,8 @@ class GraphWindow:
         """
         progress = self._state.progress
         progress[:] = 0
-        if events.weights is None:
-            events = events._replace(weights=np.zeros(0, self._state.cells.dtype))
-        self._set_out(np.zeros((1, samples, *self._state.found.shape[2:]), self._state.found.dtype))
+        out = self._state.out
+        self._set_out(np.zeros((samples, out.shape[1]), out.dtype))
         at, rows = 0, events.rows
         while at < len(rows):
             # Piece by piece, for the table has a cell for each pair of events.
@@ -228,8 +230,8 @@ class GraphWindow:
             while not count_paths(self._plan, self._state, piece):
                 self._widen()
             at = behind
-        out, updates = self._state.out[0], int(progress[tables.UPDATES])
-        return (integers(out) if self._is_exact else out.tolist()), updates
+        out, updates = self._state.out, int(progress[tables.UPDATES])
+        return (integers(out) if self._is_exact else out[:, 0].tolist()), updates
 
     def copy(self) -> GraphWindow:
         """One that changes apart from this."""
@@ -255,7 +257,7 @@ class GraphWindow:
         state = self._state
         state.progress[tables.IS_LARGE] = 0
         self._state = self._with_working_space(state._replace(cells=numbers.widened(state.cells)))
-        digits = self._state.found.shape[2]
+        digits = self._state.out.shape[1]
         self._set_out(numbers.with_digits(state.out, digits))
         self._state.found[:] = numbers.with_digits(state.found, digits)
 
@@ -263,18 +265,15 @@ class GraphWindow:
         self._state = self._state._replace(out=out)
 
     def _with_working_space(self, state: tables.State) -> tables.State:
-        digits = (numbers.found_digits(state.cells),) if self._is_exact else ()
-        found = np.full((2, 1, *digits), 0 if digits else self._plan.zero, state.cells.dtype)
         return state._replace(
             fits=np.zeros(len(state.starts), np.int64),
-            found=found,
-            out=np.zeros((1, 0, *digits), found.dtype),
+            **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
         )
 
     def _make_room(self, flags: np.ndarray) -> None:
         """Move what is in the window to the front, if there is no room for events of such flags."""
         state, plan = self._state, self._plan
-        low, high, _, first, last = state.bounds.tolist()
+        low, high, _, first, last, *_ = state.bounds.tolist()
         starts = int(((flags & plan.begins[0]) != 0).sum())
         nodes = int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
         if high + starts <= len(state.starts) and last + nodes <= len(state.times):
@@ -293,7 +292,7 @@ class GraphWindow:
         vectors = np.zeros((columns.capacity + 1, state.vectors.shape[1]))
         vectors[: last - first] = state.vectors[first:last]
         self._state = state._replace(
-            bounds=state.bounds - [low, low, low, first, first],
+            bounds=state.bounds - [low, low, low, first, first, 0, 0],
             starts=rows.of(state.starts),
             marks=rows.of(state.marks),
             values=np.ascontiguousarray(rows.of(state.values.T).T),

@@ -42,11 +42,12 @@ class CountingWindow:
                 cells=cells,
                 back=back,
                 suffix=back,
-                spans=np.array([[0, 0, 0, _BEFORE_ALL]]),
+                spans=np.array([[0, 0, 0, _BEFORE_ALL, 0]]),
                 fits=np.zeros(0, np.int64),
                 found=cells,
                 progress=np.zeros(tables.PROGRESS, np.int64),
-                weights=None if sequence.weighted < 0 else np.zeros(0, dtype),
+                weights=np.zeros(0, dtype),
+                out=cells,
             )
         )
 
@@ -58,15 +59,18 @@ class CountingWindow:
         state.cells[:, 0] = self._plan.zero
         state.cells[0, 0] = self._plan.one
         state.spans[0, : tables.PREVENTED] = 0, 1, 1
+        state.spans[0, tables.PEAK] = 1
 
-    @property
-    def counters(self) -> int:
-        """The number of its counters."""
+    def peaks(self) -> tuple[int, int]:
+        """The maximum number of rows, and of counters, since this was asked last."""
         columns, span = len(self._state.cells), self._state.spans[0]
+        rows = int(span[tables.PEAK])
         if self._plan.by_start:
-            return int(columns * (span[tables.HIGH] - span[tables.LOW]))
-        # A row in front of the middle has one for each column.
-        return int(columns * (columns + max(0, span[tables.MIDDLE] - span[tables.LOW])))
+            span[tables.PEAK] = span[tables.HIGH] - span[tables.LOW]
+            return rows, columns * rows
+        # A row in front of the middle has a counter for each column, as each row of the back has.
+        span[tables.PEAK] = max(0, span[tables.MIDDLE] - span[tables.LOW])
+        return rows + columns, columns * (columns + rows)
 
     @property
     def prevented(self) -> int:
@@ -91,7 +95,7 @@ class CountingWindow:
         progress = self._state.progress
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
-        self._set_out(np.zeros((1, samples, *self._state.found.shape[2:]), self._state.found.dtype))
+        self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
         ended = False
         while not ended:
             ended = count_matches(self._plan, self._state, events)
@@ -99,8 +103,8 @@ class CountingWindow:
                 self.widen()
         out = self._state.out
         if not self._is_exact:
-            return out[0].tolist(), int(progress[tables.UPDATES])
-        return integers(out[0]), int(progress[tables.UPDATES])
+            return out[:, 0].tolist(), int(progress[tables.UPDATES])
+        return integers(out), int(progress[tables.UPDATES])
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
@@ -118,14 +122,13 @@ class CountingWindow:
         out, found = state.out, state.found
         state = state._replace(cells=numbers.widened(state.cells), back=numbers.widened(state.back))
         self._state = self._with_working_space(state)
-        digits = self._state.found.shape[2]
-        self._set_out(numbers.with_digits(out, digits))
-        self._state.found[:] = numbers.with_digits(found, digits)
+        self._set_out(numbers.with_digits(out, self._digits))
+        self._state.found[:] = numbers.with_digits(found, self._digits)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The state between pushes."""
         state = self._state._asdict()
-        return {name: state[name] for name in _KEPT if state[name] is not None}
+        return {name: state[name] for name in _KEPT}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`arrays` gave."""
@@ -136,16 +139,15 @@ class CountingWindow:
         self._state = self._state._replace(out=out)
 
     def _with_working_space(self, state: tables.State) -> tables.State:
-        digits = (numbers.found_digits(state.cells),) if self._is_exact else ()
-        found = np.zeros((2, 1, *digits), state.cells.dtype)
-        if not self._is_exact:
-            found[:] = self._plan.zero
         return state._replace(
             suffix=np.zeros_like(state.back),
             fits=np.zeros(len(state.times), np.int64),
-            found=found,
-            out=np.zeros((1, 0, *digits), found.dtype),
+            **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
         )
+
+    @property
+    def _digits(self) -> int:
+        return self._state.out.shape[1]
 
     def _make_room(self, more: int) -> None:
         """Move the rows in the window, if there is no room for more."""
@@ -170,10 +172,29 @@ class CountingWindow:
             marks=moved(state.marks, 0),
             values=moved(state.values, 1),
             cells=moved(state.cells, 1),
-            weights=None if state.weights is None else moved(state.weights, 0),
+            weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
             fits=np.zeros(capacity, np.int64),
             spans=spans,
         )
+
+
+def working_sums(cells: np.ndarray, zero: float, *, is_exact: bool) -> dict[str, np.ndarray]:
+    """``found`` and ``out`` for the numbers of a table.
+
+    Parameters
+    ----------
+    cells : ndarray
+    zero : float
+        Of the semiring.
+    is_exact : bool
+        Whether sums may have more digits.
+    """
+    digits = numbers.found_digits(cells) if is_exact else 1
+    is_float = cells.dtype == np.float64
+    found = np.zeros((2, 1) if is_float else (2, 1, digits), cells.dtype)
+    if not is_exact:
+        found[:] = zero
+    return {"found": found, "out": np.zeros((0, digits), cells.dtype)}
 
 
 def integers(digits: np.ndarray) -> list[int]:

@@ -37,7 +37,7 @@ class CountLayout:
     ----------
     of_events : AutomatonLayout
         With the events that are forbidden.
-    sequence : cepbench.kernels.sequence_counts.tables.Sequence
+    items : cepbench.kernels.sequence_counts.tables.Items
     width : int
         Columns of counts.
     edges : ndarray of int64, shape (items, 2)
@@ -45,7 +45,7 @@ class CountLayout:
     """
 
     of_events: AutomatonLayout
-    sequence: tables.Sequence
+    items: tables.Items
     width: int
     edges: np.ndarray
 
@@ -85,7 +85,7 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
     is_apart = is_set & (prevents[1:] > 0)
     ends = np.cumsum(is_kept * (1 + is_apart))
     columns = np.where(is_kept, ends - is_apart, -1)
-    sequence = tables.Sequence(
+    items = tables.Items(
         len(rules[1]) > 0,
         begins,
         takes,
@@ -98,7 +98,7 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
         window=plan.window,
     )
     of_events = replace(layout, passing=(*layout.passing, *(its for _, its in forbidden)))
-    return CountLayout(of_events, sequence, int(ends[-1]) + 1, edges)
+    return CountLayout(of_events, items, int(ends[-1]) + 1, edges)
 
 
 def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -177,7 +177,7 @@ class CountingEngine(AutomatonEngine):
         layout = layout or count_layout(task)
         assert layout is not None
         super().__init__(task, by_start=True, layout=layout.of_events)
-        self._sequence = layout.sequence
+        self._sequence = tables.sequence_of(layout.items)
         self.tallies = np.zeros(automata.TALLIES, np.int64)
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
@@ -194,6 +194,8 @@ class CountingEngine(AutomatonEngine):
             fits=np.zeros(0, np.int64),
             found=np.zeros((2, 1, numbers.found_digits(cells)), np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
+            weights=np.zeros(0, np.int64),
+            out=np.zeros((0, 0), np.int64),
         )
         #: The events of the last timestamp, which may go on.
         self._held = automata.Events(
@@ -245,6 +247,8 @@ class CountingEngine(AutomatonEngine):
             values=events.values,
             spans=spans,
             until=until,
+            weights=np.zeros(0, np.int64),
+            samples=np.zeros(0, np.int64),
         )
         progress = self._state.progress
         progress[:] = 0

@@ -22,7 +22,8 @@ from cepbench.kernels.event_graph.tables import (
     LOW,
     MATCHES,
     MIDDLE,
-    PEAK,
+    PEAK_COUNTERS,
+    PEAK_NODES,
     UPDATES,
 )
 from cepbench.kernels.jit import njit, njit_in_place
@@ -133,8 +134,10 @@ def _select(plan, state, events, item, row):
         state.previous[node], state.heads[item] = state.heads[item], node
         state.ends[node] = bounds[HIGH]
         bounds[LAST] = node + 1
-    live = (bounds[LAST] - bounds[FIRST] + 1) * (bounds[HIGH] - bounds[LOW])
-    state.progress[PEAK] = max(state.progress[PEAK], live)
+    nodes = bounds[LAST] - bounds[FIRST]
+    counters = (nodes * plan.parts + 1) * (bounds[HIGH] - bounds[LOW])
+    bounds[PEAK_NODES] = max(bounds[PEAK_NODES], nodes)
+    bounds[PEAK_COUNTERS] = max(bounds[PEAK_COUNTERS], counters)
     if item == last and leaves and _complete(plan, state, column + plan.parts - 1):
         return _LARGE
     return _DONE
@@ -178,8 +181,6 @@ def _extend(plan, state, events, item, edge, column, row, weight):
     some = plan.spans[2 * item + edge] < plan.spans[2 * item + edge + 1]
     if some:
         fit(plan, state, events, 2 * item + edge, row, low, high)
-    else:
-        state.fits[: high - low] = -1
     barrier = _barrier(state, item, now)
     is_weighted = item == plan.weighted
     # Histories; with two parts those times a weight, and those times the event's weight.
@@ -197,7 +198,7 @@ def _extend(plan, state, events, item, edge, column, row, weight):
                 factor = weight if is_weighted and term == terms - 1 else plan.one
                 target = column + (term > 0)
                 if add(
-                    cells, target, source + (term == 1), low, end, state.fits, factor,
+                    cells, target, source + (term == 1), low, end, state.fits, some, factor,
                     plan.is_maximum,
                 ):  # fmt: skip
                     return True
@@ -209,29 +210,33 @@ def _extend(plan, state, events, item, edge, column, row, weight):
 @njit_in_place
 def _complete(plan, state, column):
     """Count histories as matches; whether a number is large."""
-    bounds, cells = state.bounds, state.cells
+    low, middle = state.bounds[LOW], state.bounds[MIDDLE]
     if plan.counts_window:
-        state.fits[: bounds[MIDDLE] - bounds[LOW]] = -1
         return add(
-            cells, MATCHES, column, bounds[LOW], bounds[MIDDLE], state.fits, plan.one,
+            state.cells, MATCHES, column, low, middle, state.fits, False, plan.one,
             plan.is_maximum,
         )  # fmt: skip
-    add_total(state.found, cells, column, bounds[LOW], bounds[MIDDLE], None, plan.is_maximum)
-    add_part(state.found, None, plan.one, plan.zero, plan.is_maximum)
+    _count(plan, state, column, middle)
     return False
+
+
+@njit_in_place
+def _count(plan, state, column, last):
+    """Add the numbers of a column to ``found``."""
+    low, is_maximum = state.bounds[LOW], plan.is_maximum
+    add_total(state.found, state.cells, column, low, last, state.fits, False, is_maximum)
+    add_part(state.found, plan.one, plan.zero, is_maximum)
 
 
 @njit_in_place
 def _sample(plan, state, sample):
     """Write the value after an event."""
-    bounds, found = state.bounds, state.found
     if sample >= 0:
         if plan.counts_window:
-            add_total(found, state.cells, MATCHES, bounds[LOW], bounds[HIGH], None, plan.is_maximum)
-            add_part(found, None, plan.one, plan.zero, plan.is_maximum)
-        if found.ndim == 2:
-            state.out[0, sample] = found[0, 0]
+            _count(plan, state, MATCHES, state.bounds[HIGH])
+        if state.found.ndim == 2:
+            state.out[sample, 0] = state.found[0, 0]
         else:
-            for digit in range(found.shape[2]):
-                state.out[0, sample, digit] = found[0, 0, digit]
-    assign(found, 0, 0, 1, plan.zero)
+            for digit in range(state.found.shape[2]):
+                state.out[sample, digit] = state.found[0, 0, digit]
+    assign(state.found, 0, 0, 1, plan.zero)

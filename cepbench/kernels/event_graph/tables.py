@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cepbench.kernels.sase.tables import Plan
 
 # BOUNDS[...]: starts without the last one, the first one that a leading NOT prevents, nodes without
-# the last one.
-LOW, HIGH, MIDDLE, FIRST, LAST, BOUNDS = range(6)
+# the last one; the maximum number of nodes, and of counters.
+LOW, HIGH, MIDDLE, FIRST, LAST, PEAK_NODES, PEAK_COUNTERS, BOUNDS = range(8)
 
 # PROGRESS[...].
-AT, ITEM, IS_LARGE, UPDATES, PEAK, PROGRESS = range(6)
+AT, ITEM, IS_LARGE, UPDATES, PROGRESS = range(5)
 
 #: Column of the matches by start, before those of the last event alone, and of the nodes.
 MATCHES = 0
@@ -65,5 +65,5 @@ class State(NamedTuple):
     fits: np.ndarray  #: int64 (rows,): working space
     stack: np.ndarray  #: float64 (STACK,): working space
     found: np.ndarray  #: see :func:`~cepbench.kernels.sequence_counts.numbers.add_total`
-    out: Any  #: array (1, samples[, digits]): values after events
+    out: np.ndarray  #: array (samples, digits): values after events
     progress: np.ndarray  #: int64 (PROGRESS,)
