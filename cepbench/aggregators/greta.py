@@ -1,6 +1,6 @@
 """GRETA: counts by event, for conditions between neighbouring events of a match.
 
-Source: [poppe2017]_, sections 4 and 5. See :mod:`cepbench.kernels.event_graph.advance`.
+Source: [poppe2017]_, sections 4 to 6. See :mod:`cepbench.kernels.event_graph.advance`.
 
 Each event of the window is a node with the number of histories that end in it, for each active first
 event (START): for n events and k STARTs an event takes O(n k) at most, and the window O(n k) space,
@@ -30,4 +30,4 @@ class GraphRun(CountingRun):
         return CountedGraph(pattern, layout, graph, self._task.scope)
 
 
-GRETA = AggregationMethod("greta", GraphRun, source="[poppe2017]_, sections 4 and 5")
+GRETA = AggregationMethod("greta", GraphRun, source="[poppe2017]_, sections 4 to 6")

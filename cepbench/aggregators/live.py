@@ -91,7 +91,7 @@ class Aggregator:
         With AGG, or its text.
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
-        ``a-seq`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+        ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
     emit : {"trigger", "change"}
         After which events a row is reported: those of the last positive item that satisfy the
         conditions that mention it alone, for their own group; or all after which a group's value

@@ -170,12 +170,13 @@ def counted_layout(
             for clause in pattern.conditions
             if layout(replace(pattern, conditions=(clause,))) is None
         )
-        raise _refusal(name, f"the condition {clause}")
+        others = "two-step" if name == "greta" else "greta or two-step"
+        raise _refusal(name, f"the condition {clause}", others)
     return found
 
 
-def _refusal(name: str, construct: str) -> UnsupportedPatternError:
-    return UnsupportedPatternError(f"{name} cannot aggregate {construct}; use the method two-step")
+def _refusal(name: str, construct: str, others: str = "two-step") -> UnsupportedPatternError:
+    return UnsupportedPatternError(f"{name} cannot aggregate {construct}; use the method {others}")
 
 
 def sequence_of(

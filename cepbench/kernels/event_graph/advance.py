@@ -4,7 +4,7 @@ The events in the window are the nodes of a graph, whose edges lead from an even
 come next in a match. A node has the number of histories that end in it, by start: the sum of those of
 the nodes before it. No edge is stored: an event looks for the nodes before it when it comes.
 
-Source: GRETA [poppe2017]_, sections 4 and 5.
+Source: GRETA [poppe2017]_, sections 4 to 6.
 
 Differs from the paper: counts by start instead of by window, so that a history leaves the sum when its
 first event expires; nodes before an event are found by a scan instead of a tree.
@@ -33,6 +33,7 @@ from cepbench.kernels.sequence_counts.numbers import (
     add_part,
     add_total,
     assign,
+    copy_total,
     is_too_large,
 )
 from cepbench.kernels.sequence_counts.starts import fit
@@ -234,9 +235,5 @@ def _sample(plan, state, sample):
     if sample >= 0:
         if plan.counts_window:
             _count(plan, state, MATCHES, state.bounds[HIGH])
-        if state.found.ndim == 2:
-            state.out[sample, 0] = state.found[0, 0]
-        else:
-            for digit in range(state.found.shape[2]):
-                state.out[sample, digit] = state.found[0, 0, digit]
+        copy_total(state.out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)
