@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cepbench.aggregators.live import Aggregator, check_no_trigger, ticks_of
+from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
+from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,24 +105,49 @@ class AggregateResult:
         return f"<p>{self.describe()}</p>{table}"
 
 
+@overload
 def aggregate(
     pattern: Pattern | str,
     stream: EventStream,
     method: str | None = None,
     *,
+    sharing: WorkloadPlan | str | None = None,
     emit: str = "trigger",
     scope: str = "window",
     at: Iterable[Any] | None = None,
     evaluator: str | None = None,
-) -> AggregateResult:
+) -> AggregateResult: ...
+@overload
+def aggregate(
+    pattern: Workload,
+    stream: EventStream,
+    method: str | None = None,
+    *,
+    sharing: WorkloadPlan | str | None = None,
+    emit: str = "trigger",
+    scope: str = "window",
+    at: Iterable[Any] | None = None,
+    evaluator: str | None = None,
+) -> WorkloadResult: ...
+def aggregate(
+    pattern: Pattern | Workload | str,
+    stream: EventStream,
+    method: str | None = None,
+    *,
+    sharing: WorkloadPlan | str | None = None,
+    emit: str = "trigger",
+    scope: str = "window",
+    at: Iterable[Any] | None = None,
+    evaluator: str | None = None,
+) -> AggregateResult | WorkloadResult:
     """Compute the aggregates that a pattern asks for by AGG.
 
     Parameters
     ----------
-    pattern : Pattern or str
-        With AGG, or its text.
+    pattern : Pattern, str or Workload
+        With AGG, or its text; or several queries with AGG.
     stream : EventStream
-    method, emit, scope, evaluator
+    method, sharing, emit, scope, evaluator
         See :class:`Aggregator`.
     at : list of int or datetime, optional
         Times at which to give the value of each group seen so far, instead of after events; in any
@@ -127,7 +155,7 @@ def aggregate(
 
     Returns
     -------
-    AggregateResult
+    AggregateResult or WorkloadResult
 
     Raises
     ------
@@ -150,7 +178,9 @@ def aggregate(
     1         3     4      3
     """
     stream = stream_from(stream)
-    live = Aggregator(pattern, method, emit=emit, scope=scope, evaluator=evaluator)
+    live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
+    if isinstance(live, WorkloadAggregator):
+        return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)
     check_fit(live.pattern.without_aggregate(), stream)
     check_types(live.pattern, stream)
     if at is None:
@@ -169,7 +199,7 @@ def aggregate(
 
 def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> list[Row]:
     """The values at some times, in the order of the times."""
-    ticks = np.array([ticks_of(time, live.pattern) for time in times], np.int64)
+    ticks = np.array([ticks_of(time, live.window) for time in times], np.int64)
     found: dict[int, list[Row]] = {}
     done = 0
     for place in np.argsort(ticks, kind="stable").tolist():

@@ -2,82 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import time as clock
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from cepbench.aggregators.protocol import (
-    EMITS,
-    SCOPES,
-    AggregateMetrics,
-    AggregationMethod,
-    AggregationRun,
-    AggregationTask,
-    Row,
-)
-from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.aggregators.tables import check_names, check_values, floats_of, frame_of
-from cepbench.arguments import choice, shown
+from cepbench.aggregators.opening import opened, task_of
+from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
+from cepbench.aggregators.slack import LateEvents
+from cepbench.aggregators.tables import check_values, floats_of, frame_of
+from cepbench.aggregators.workload_run import WorkloadRun, naming, plan_of
+from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
+from cepbench.arguments import shown
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     PatternError,
     SnapshotError,
-    StreamError,
-    UnsupportedPatternError,
 )
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
-from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.durations import window_of
+from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
-_RUN = "run "
+_RUN, _LATE = "run ", "late "
 
-
-def aggregation(
-    pattern: Pattern | str, method: str | None, emit: str, scope: str, evaluator: str | None
-) -> tuple[AggregationMethod, AggregationTask, AggregationRun]:
-    """Check the arguments of :class:`Aggregator`, and open a run.
-
-    Raises
-    ------
-    PatternError, EvaluationError
-        If one is invalid.
-    UnsupportedPatternError
-        If the method cannot run the pattern.
-    """
-    pattern = pattern_from(pattern, aggregates=True)
-    if not pattern.aggregates:
-        raise PatternError(
-            "the pattern has no AGG; write AGG COUNT before WITHIN, or use cep.evaluate for its "
-            "matches"
-        )
-    check_names(pattern)
-    task = AggregationTask(
-        pattern,
-        choice(emit, "emit", EMITS, EvaluationError),
-        choice(scope, "scope", SCOPES, EvaluationError),
-        evaluator,
-    )
-    if method is not None:
-        chosen = AGGREGATORS.find(method)
-        if evaluator is not None and not chosen.lists_matches:
-            raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
-        return chosen, task, chosen.open(task)
-    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
-        if entry.lists_matches:  # which runs all patterns
-            return entry, task, entry.open(task)
-        if evaluator is None:
-            with suppress(UnsupportedPatternError):
-                return entry, task, entry.open(task)
-    raise AssertionError(pattern)  # pragma: no cover
+#: The rows of values of each query.
+Rows = Mapping[str, Sequence[Row]]
 
 
 class Aggregator:
@@ -87,11 +46,15 @@ class Aggregator:
 
     Parameters
     ----------
-    pattern : Pattern or str
-        With AGG, or its text.
+    pattern : Pattern, str or Workload
+        With AGG, or its text; or several queries with AGG.
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
         ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+    sharing : WorkloadPlan or str, optional
+        Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,
+        section 4), for the method ``a-seq``; or ``"CONSTRUCTION"``: ``two-step`` finds the matches of
+        a common part once. By default each query is aggregated by itself.
     emit : {"trigger", "change"}
         After which events a row is reported: those of the last positive item that satisfy the
         conditions that mention it alone, for their own group; or all after which a group's value
@@ -101,6 +64,10 @@ class Aggregator:
         completes; or all so far.
     evaluator : str, optional
         How ``two-step`` finds matches, a name in ``cep.EVALUATORS``; by default ``stack-nfa``.
+    slack : float, str or Window
+        By how much an event may be late: seconds (or ticks), or a text such as ``"5 seconds"``. An
+        event is processed when another one is later by the slack, or by :meth:`flush`; values and
+        positions are those of the events in order. Events of a batch are in order.
 
     Attributes
     ----------
@@ -114,23 +81,45 @@ class Aggregator:
         If the method, or the evaluator, cannot run the pattern.
     """
 
+    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
+        """An aggregator for a pattern or, of a class of its own, for a workload."""
+        if not isinstance(pattern, Workload):
+            return object.__new__(cls)
+        made: Any = object.__new__(WorkloadAggregator)
+        return made
+
     def __init__(
         self,
-        pattern: Pattern | str,
+        pattern: Pattern | Workload | str,
         method: str | None = None,
         *,
+        sharing: WorkloadPlan | str | None = None,
         emit: str = "trigger",
         scope: str = "window",
         evaluator: str | None = None,
+        slack: float | str | Window = 0,
     ) -> None:
-        chosen, self._task, self._run = aggregation(pattern, method, emit, scope, evaluator)
+        assert not isinstance(pattern, Workload)
+        if sharing is not None:
+            raise EvaluationError(
+                "a single pattern shares nothing; leave out sharing, or give a cep.Workload"
+            )
+        self._task = task_of(pattern, emit, scope, evaluator)
+        chosen, self._run = opened(self._task, method)
         self.pattern = self._task.pattern
         self.method = chosen.name
+        self._begin([self.pattern], slack)
+
+    def _begin(self, patterns: Sequence[Pattern], slack: float | str | Window) -> None:
+        """The state before the first event, for patterns with windows of the same kind."""
+        self.window = patterns[0].window
+        attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
+        self._late = LateEvents(_slack_of(slack, self.window), attributes)
         self._seconds = 0.0
         self._events = 0
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
-        self._floats = [False] * len(self.pattern.aggregates)
+        self._floats = [False for pattern in patterns for _ in pattern.aggregates]
         self._ended = False
 
     def push(self, batch: EventStream) -> pd.DataFrame:
@@ -139,7 +128,8 @@ class Aggregator:
         Parameters
         ----------
         batch : EventStream
-            The next events; timestamps must not decrease.
+            The next events; timestamps must not decrease, between batches by no more than the
+            slack.
 
         Returns
         -------
@@ -149,7 +139,7 @@ class Aggregator:
         Raises
         ------
         StreamError
-            If the batch does not fit the pattern or starts before the last one ended.
+            If the batch does not fit the pattern, or is later than the slack.
         """
         return self._frame(self.take(batch))
 
@@ -158,31 +148,32 @@ class Aggregator:
         self._refuse_if_ended()
         batch = stream_from(batch, "the batch")
         began = clock.perf_counter()
-        check_values(self.pattern, batch)
-        self._floats = [
-            a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)
-        ]
+        self._check(batch)
         if not len(batch):
-            return []
-        if self._last is not None and batch.timestamps[0] < self._last:
-            raise StreamError(
-                f"row {self._events}: this batch starts at {batch.timestamps[0]}, before the last "
-                f"event pushed ({self._last}); push batches in the order of time",
-                row=self._events,
-            )
-        rows = self._run.push(batch)
-        self._last = int(batch.timestamps[-1])
+            return self._no_rows()
+        events, held = self._late.sorted(batch, self._events)
+        rows = self._processed(events)
+        self._late.hold(batch, held)
         self._events += len(batch)
         self._seconds += clock.perf_counter() - began
+        return rows
+
+    def _processed(self, events: EventStream) -> list[Row]:
+        if not len(events):
+            return self._no_rows()
+        rows = self._run.push(events)
+        self._last = int(events.timestamps[-1])
         return rows
 
     def value(self, time: Any = None) -> pd.DataFrame:
         """The value of each group seen so far, at a time; nothing changes by asking.
 
+        Events that the slack holds back do not count.
+
         Parameters
         ----------
         time : int or datetime, optional
-            Not before the last event, whose time is the default.
+            Not before the last event processed, whose time is the default.
 
         Returns
         -------
@@ -197,7 +188,7 @@ class Aggregator:
         """
         if time is None and self._last is None:
             raise EvaluationError("there was no event yet; give the time of the value")
-        ticks = self._last if time is None else ticks_of(time, self.pattern)
+        ticks = self._last if time is None else ticks_of(time, self.window)
         assert ticks is not None
         return self._frame(self.rows_at(ticks), at=True)
 
@@ -212,11 +203,22 @@ class Aggregator:
             )
         return self._run.value(ticks)
 
+    def groups(self) -> list[Key]:
+        """The groups of a pattern seen so far, in this order."""
+        return [] if self._last is None else [row.key for row in self._run.value(self._last)]
+
     def flush(self) -> pd.DataFrame:
-        """End the stream; there are no rows, since every value is known with its event."""
+        """End the stream; returns the rows of the events that the slack held back."""
+        return self._frame(self.flushed())
+
+    def flushed(self) -> list[Row]:
+        """As :meth:`flush`, but return the rows as they are."""
         self._refuse_if_ended()
+        began = clock.perf_counter()
+        rows = self._processed(self._late.held)
+        self._seconds += clock.perf_counter() - began
         self._ended = True
-        return self._frame([])
+        return rows
 
     @property
     def metrics(self) -> AggregateMetrics:
@@ -232,14 +234,14 @@ class Aggregator:
         """The whole state as plain arrays, with a digest by which :meth:`restore` detects damage."""
         self._refuse_if_ended()
         arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+        arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
         numbers = np.array(
             [self._events, self._last is not None, self._last or 0, *self._floats], np.int64
         )
-        texts = [str(self.pattern), self.method, self._task.emit, self._task.scope]
         arrays |= {
             "numbers": numbers,
             "seconds": np.array([self._seconds]),
-            "arguments": np.array([*texts, self._task.evaluator or ""]),
+            "arguments": np.array(self._arguments()),
         }
         return {**arrays, "digest": digest_of(arrays)}
 
@@ -259,9 +261,9 @@ class Aggregator:
             raise SnapshotError("this is no snapshot; give what Aggregator.snapshot() returned")
         arrays = verified(snapshot)
         try:
-            text, method, emit, scope, evaluator = arrays["arguments"].tolist()
+            made = cls._reopened(*arrays["arguments"].tolist())
             events, pushed, last, *floats = arrays["numbers"].tolist()
-            made = cls(reread(text), method, emit=emit, scope=scope, evaluator=evaluator or None)
+            made._late.restore(arrays_under(_LATE, arrays))
         except (CepbenchError, KeyError, ValueError) as error:
             raise SnapshotError(f"the snapshot makes no aggregator: {error}") from error
         made._events, made._last, made._floats = (
@@ -273,6 +275,35 @@ class Aggregator:
         made._run.restore(arrays_under(_RUN, arrays))
         return made
 
+    def _arguments(self) -> list[str]:
+        """What :meth:`_reopened` takes."""
+        task = self._task
+        return [str(self.pattern), self.method, task.emit, task.scope, task.evaluator or ""]
+
+    @classmethod
+    def _reopened(
+        cls, text: str, method: str, emit: str, scope: str, evaluator: str, sharing: str = ""
+    ) -> Self:
+        """An aggregator with such arguments; ``sharing`` only for one of a workload."""
+        given: Any = {"emit": emit, "scope": scope, "evaluator": evaluator or None}
+        if not sharing:
+            return cls(reread(text), method, **given)
+        its: Any = json.loads(sharing)
+        workload = Workload({name: reread(query) for name, query in json.loads(text).items()})
+        if isinstance(its, dict):
+            its = WorkloadPlan(workload, its["cuts"], its["shares_prefixes"])
+        return cls(workload, method or None, sharing=its, **given)
+
+    def _check(self, batch: EventStream) -> None:
+        """Check the values of a batch, and note their kinds."""
+        check_values(self.pattern, batch)
+        self._floats = [
+            a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)
+        ]
+
+    def _no_rows(self) -> list[Row]:
+        return []
+
     def _frame(self, rows: list[Row], *, at: bool = False) -> pd.DataFrame:
         return frame_of(
             self.pattern, rows, self._floats, is_datetime=self.pattern.window.is_datetime, at=at
@@ -281,6 +312,89 @@ class Aggregator:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError("this aggregator was flushed; make a new one for another stream")
+
+
+class WorkloadAggregator(Aggregator):
+    """Computes the values of all queries of a workload; see :class:`Aggregator`.
+
+    The tables have a first column ``query``, and rows in the order of positions, then of the queries.
+    """
+
+    def __init__(
+        self,
+        pattern: Workload,
+        method: str | None = None,
+        *,
+        sharing: WorkloadPlan | str | None = None,
+        emit: str = "trigger",
+        scope: str = "window",
+        evaluator: str | None = None,
+        slack: float | str | Window = 0,
+    ) -> None:
+        self.workload = pattern
+        self.sharing = sharing
+        tasks = {}
+        for name, query in pattern.patterns.items():
+            with naming(name):
+                tasks[name] = task_of(query, emit, scope, evaluator)
+        check_columns(pattern.patterns)
+        windows = [query.window for query in pattern.patterns.values()]
+        if len({window.is_datetime for window in windows}) > 1:
+            raise PatternError(
+                "the windows of a workload are all durations or all numbers of units, because they are "
+                "over the same stream"
+            )
+        self._task = next(iter(tasks.values()))
+        self._given = method
+        self._run: Any = WorkloadRun(tasks, plan_of(pattern, method, sharing), method)
+        self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
+        self._begin([*pattern.patterns.values()], slack)
+
+    @property
+    def floats_by_query(self) -> list[list[bool]]:
+        """Whether the values of each aggregate of each query are floats."""
+        rest = iter(self._floats)
+        return [[next(rest) for _ in q.aggregates] for q in self.workload.patterns.values()]
+
+    def _arguments(self) -> list[str]:
+        task, its = self._task, self.sharing
+        text = json.dumps({name: str(query) for name, query in self.workload.patterns.items()})
+        sharing = json.dumps(its.to_dict() if isinstance(its, WorkloadPlan) else its)
+        return [text, self._given or "", task.emit, task.scope, task.evaluator or "", sharing]
+
+    def _check(self, batch: EventStream) -> None:
+        floats = []
+        for name, query in self.workload.patterns.items():
+            with naming(name):
+                check_values(query, batch)
+            floats += floats_of(query, batch)
+        self._floats = [a or b for a, b in zip(self._floats, floats, strict=True)]
+
+    def _no_rows(self) -> Any:
+        return {name: [] for name in self.workload.patterns}
+
+    def _frame(self, rows: Any, *, at: bool = False) -> pd.DataFrame:
+        return frame_of_queries(self.rows_by_query(rows), at=at)
+
+    def rows_by_query(self, rows: Rows) -> dict[str, QueryRows]:
+        """The rows of each query, in the order of positions."""
+        queries = zip(self.workload.patterns.items(), self.floats_by_query, strict=True)
+        return {
+            name: QueryRows(query, rows[name], floats, [row.position for row in rows[name]])
+            for (name, query), floats in queries
+        }
+
+
+def _slack_of(given: float | str | Window, window: Window) -> int:
+    """The slack in ticks of timestamps."""
+    unit = "seconds" if window.is_datetime else "units"
+    slack = window_of(given, unit, "slack", EvaluationError)
+    if slack.is_datetime != window.is_datetime:
+        raise EvaluationError(
+            f"slack = {slack} is of another kind than the window WITHIN {window}; give a number of "
+            f"{unit}"
+        )
+    return slack.length
 
 
 def check_no_trigger(scope: str) -> None:
@@ -297,7 +411,7 @@ def check_no_trigger(scope: str) -> None:
         )
 
 
-def ticks_of(time: Any, pattern: Pattern) -> int:
+def ticks_of(time: Any, window: Window) -> int:
     """A time in ticks of the stream: an integer, or nanoseconds since 1970.
 
     Raises
@@ -305,7 +419,7 @@ def ticks_of(time: Any, pattern: Pattern) -> int:
     EvaluationError
         If it is not of the kind of the window.
     """
-    if not pattern.window.is_datetime:
+    if not window.is_datetime:
         is_whole = isinstance(time, int | np.integer) and not isinstance(time, bool)
         if is_whole and -(2**62) <= time <= 2**62:
             return int(time)
@@ -316,7 +430,7 @@ def ticks_of(time: Any, pattern: Pattern) -> int:
                 return int(moment.tz_localize(None).as_unit("ns").value)
         except (TypeError, ValueError, OverflowError):
             pass
-    due = "a datetime" if pattern.window.is_datetime else "an integer"
+    due = "a datetime" if window.is_datetime else "an integer"
     raise EvaluationError(
-        f"the time of a value is {due}, as the window WITHIN {pattern.window} is, not {shown(time)}"
+        f"the time of a value is {due}, as the window WITHIN {window} is, not {shown(time)}"
     )

@@ -29,11 +29,15 @@ def name_of(source: str | Path | pd.DataFrame, otherwise: str) -> str:
 def check_counts(
     first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], same_data: bool | None
 ) -> int:
-    """Number of patterns whose counts of matches differ; an error where the data is the same."""
+    """Number of patterns whose counts of matches, or values of AGG, differ; an error on the same data."""
     streams = "stream" in first and "stream" in second
     key = ["pattern_id", "pattern", *(["stream"] if streams else [])]
+    # A run of a method has no count but a digest.
     counts = [
-        table[table["status"] == OK].groupby(key, sort=False, dropna=False)["matches"].first()
+        table[table["status"] == OK]
+        .assign(found=lambda rows: rows["matches"].astype("string").fillna(rows["digest"]))
+        .groupby(key, sort=False, dropna=False)["found"]
+        .first()
         for table in (first, second)
     ]
     both = pd.concat(counts, axis=1, join="inner", keys=["first", "second"])
@@ -42,7 +46,7 @@ def check_counts(
         pattern_id, text, *_ = differing.index[0]
         one, other = differing.iloc[0]
         raise ExperimentError(
-            f"{len(differing)} of {len(both)} patterns have other numbers of matches in "
+            f"{len(differing)} of {len(both)} patterns have other numbers of matches or values in "
             f"{names[0]} and {names[1]}, which ran on the same data: pattern {pattern_id} has "
             f"{one} and {other}. One of the two engines is wrong, so nothing else "
             f"is compared. Pattern: {text}"

@@ -41,10 +41,11 @@ from cepbench.patterns.model import ANY, STRATEGIES
 from cepbench.patterns.parse import parse
 from cepbench.planners.fixed import fixed_plan
 from cepbench.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
-from cepbench.sweeps.cells import NO_SHARING
+from cepbench.sweeps.cells import CONSTRUCTION, NO_SHARING
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 from cepbench.workloads.model import Workload
@@ -220,6 +221,11 @@ def _method(value: Any, name: str) -> str:
     # Workers know no user-defined ones.
     builtin = [each.name for each in AGGREGATORS.values() if each.is_builtin]
     return choice(value, name, builtin, ExperimentError)
+
+
+def _sharing(value: Any, name: str) -> str:
+    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.shares == "aggregates"]
+    return choice(value, name, [NO_SHARING, CONSTRUCTION, *planners], ExperimentError)
 
 
 def _strategy(value: Any, name: str) -> str:
@@ -483,7 +489,7 @@ class SweepConfig:
     regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
     methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
     sharing: tuple[str, ...] = _field(
-        _list_of(_text, '["none", "PRETREE"]', least=1), (NO_SHARING,)
+        _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
     )
     user_workloads: tuple[tuple[str, str], ...] = _field(_workloads, ())
 

@@ -161,14 +161,14 @@ def time_pattern(
     plans = Plans(spec, stream, statistics, grid, cells)
     planning = time.process_time() - began
     runs: dict[tuple[str | None, ...], float] = {}
-    warm_up: dict[tuple[str | None, ...], float] = {}
+    warm_up: dict[tuple[Any, ...], float] = {}
     warmed = min(1.0, WARM_UP_EVENTS / max(1, len(stream)))
     running, limited = 0.0, 0
     for cell in cells:
         plan = plans.of(cell).plan
         if plans.of(cell).status != OK:
             continue
-        run = plan.text if plan else cell.generator
+        run = plan.text if plan and not grid.methods else cell.generator
         same = (cell.evaluator, cell.options, cell.strategy, cell.window, cell.output, run)
         is_first = same not in runs
         if is_first:
@@ -176,7 +176,8 @@ def time_pattern(
             limited += ended
         if is_first or not grid.share_equal_plans:
             running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
-        kernels = (cell.evaluator, cell.options, plan and plan.kind, cell.strategy, cell.output)
+        engine = cell.generator if grid.methods else (cell.evaluator, plan and plan.kind)
+        kernels = (engine, cell.options, cell.strategy, cell.output)
         warm_up.setdefault(kernels, runs[same] * warmed)
     return Timing(spec.pattern_id, reading, planning, running + sum(warm_up.values()), limited)
 

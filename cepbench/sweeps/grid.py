@@ -10,6 +10,7 @@ from typing import Any
 
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.workload_run import SHARED
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
@@ -75,7 +76,7 @@ class Grid:
         Aggregation methods, which run instead of plans.
     sharing : sequence of str
         How they share work between the queries of a workload: ``none``; ``CONSTRUCTION``, for
-        methods that list matches; names of workload planners, for the others.
+        methods that list matches; names of workload planners, for ``a-seq``.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -171,11 +172,12 @@ class Grid:
             )
             for method in methods
             for sharing in self.sharing
-            if sharing == NO_SHARING or (sharing == CONSTRUCTION) == method.lists_matches
+            if sharing == NO_SHARING
+            or (method.lists_matches if sharing == CONSTRUCTION else method.name == SHARED)
         }
         for sharing in self.sharing:
             if self.methods and sharing not in {each for _, each in found.values()}:
-                fitting = "two-step" if sharing == CONSTRUCTION else "a-seq"
+                fitting = "two-step" if sharing == CONSTRUCTION else SHARED
                 raise ExperimentError(
                     f"sharing {sharing!r}: none of the methods {', '.join(self.methods)} shares so; "
                     f"add {fitting!r}, or leave it out"

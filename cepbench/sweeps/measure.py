@@ -6,11 +6,11 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -27,16 +27,21 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
 from cepbench.planners.registry import PlanGenerator
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.sweeps.cells import (
+    CONSTRUCTION,
     ERROR,
     LATENCY,
     LIMIT,
     METRICS,
     NO_PLAN,
+    NO_SHARING,
     OK,
     REFUSED,
     RESULT_SCHEMA,
@@ -49,8 +54,9 @@ from cepbench.sweeps.profiler import expected_last
 from cepbench.sweeps.workload import PatternSpec
 from cepbench.workloads.model import Workload
 
-#: Events of the untimed run with which each evaluator is warmed up.
-WARM_UP_EVENTS = 5_000
+#: Events of the untimed run with which each evaluator is warmed up, and the most matches that a method
+#: lists in it.
+WARM_UP_EVENTS, WARM_UP_MATCHES = 5_000, 100_000
 
 #: Events of a batch whose matches are built and dropped.
 BATCH_EVENTS = 16_384
@@ -157,7 +163,9 @@ def measure_pattern(
             "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         if entry.status == OK:
-            if entry.plan is not None:
+            if isinstance(entry.plan, WorkloadPlan):
+                row |= {"plan": entry.plan.describe(), "plan_cost": entry.plan.cost}
+            elif entry.plan is not None:
                 row |= {
                     "plan": entry.plan.text,
                     "plan_cost": entry.plan.cost,
@@ -251,19 +259,31 @@ class Plans:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._found: dict[tuple[str, str, float, str], Planned] = {}
-        adaptive = grid.policy_kinds()
+        adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
             if cell.generator in adaptive:
                 kind = adaptive[cell.generator]
                 self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
             elif self._purpose(cell) not in self._found:
-                needs_none = cell.generator == NO_PLAN or grid.methods
-                spec = self.specs[cell.strategy, cell.window]
-                self._found[self._purpose(cell)] = _UNPLANNED if needs_none else _planned(
-                    generators[cell.generator], spec.pattern, _under(cell.window, statistics),
-                    seed=grid.seed, time_selectivity=grid.time_selectivity, alpha=cell.alpha,
-                    last=last.get(cell.window), cost=grid.cost,
-                )  # fmt: skip
+                sharing = methods[cell.generator][1] if methods else ""
+                if cell.generator == NO_PLAN or sharing in (NO_SHARING, CONSTRUCTION):
+                    found = _UNPLANNED
+                elif sharing:
+                    found = _planned(
+                        NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
+                    )
+                else:
+                    generator = generators[cell.generator]
+                    pattern = self.specs[cell.strategy, cell.window].pattern
+                    found = _planned(
+                        generator.kind,
+                        partial(
+                            timed_plan, generator, pattern, _under(cell.window, statistics),
+                            seed=grid.seed, time_selectivity=grid.time_selectivity,
+                            alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
+                        ),
+                    )  # fmt: skip
+                self._found[self._purpose(cell)] = found
 
     def of(self, cell: Cell) -> Planned:
         """The plan that a cell runs."""
@@ -283,16 +303,25 @@ def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> St
     return statistics if isinstance(statistics, Statistics) else statistics[window]
 
 
-def _planned(
-    generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
-) -> Planned:
+def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
     try:
-        plan, seconds = timed_plan(generator, pattern, statistics, **purpose)
+        plan, seconds = make()
     except PlanningRefusedError as error:
-        return Planned(generator.kind, None, None, REFUSED, _reason(error))
+        return Planned(kind, None, None, REFUSED, _reason(error))
     except Exception as error:  # one broken generator is a row; the sweep must go on
-        return Planned(generator.kind, None, None, ERROR, _reason(error))
-    return Planned(generator.kind, plan, seconds, OK, None)
+        return Planned(kind, None, None, ERROR, _reason(error))
+    return Planned(kind, plan, seconds, OK, None)
+
+
+def _shared_plan(
+    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
+) -> tuple[WorkloadPlan, float]:
+    """A plan of what the queries of a workload share, and the seconds of planning."""
+    assert isinstance(workload, Workload)
+    statistics = measure_statistics(workload, stream, seed=seed)
+    began = time.perf_counter()
+    found = plan_workload(workload, statistics, planner, seed=seed)
+    return found, time.perf_counter() - began
 
 
 def timed_plan(
@@ -324,6 +353,9 @@ def load_kernels(generator: PlanGenerator) -> None:
 
 def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
     seen = set()
+    grid = replace(grid, latency=False)
+    if grid.methods:
+        grid = replace(grid, partial_match_limit=WARM_UP_MATCHES)
     for cell in cells:
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
@@ -333,7 +365,7 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
-                _run(plans.query(cell), beginning, plan, cell, replace(grid, latency=False))
+                _run(plans.query(cell), beginning, plan, cell, grid)
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
@@ -355,8 +387,9 @@ def evaluated(
     the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
     """
     if grid.methods:
-        method, _ = grid.aggregations()[cell.generator]
-        return aggregated(query, stream, method, grid.partial_match_limit)
+        method, sharing = grid.aggregations()[cell.generator]
+        shared = CONSTRUCTION if sharing == CONSTRUCTION else plan
+        return aggregated(query, stream, method, grid.partial_match_limit, shared)
     assert isinstance(query, Pattern)
     how = run_arguments(cell, grid)
     policy = grid.policies.get(cell.generator)

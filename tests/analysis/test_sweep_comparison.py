@@ -277,6 +277,12 @@ def test_other_numbers_of_matches_are_an_error_on_the_same_data_only() -> None:
     second.loc[second["pattern_id"] == "sequence-4-1", "matches"] += 1
     with pytest.raises(ExperimentError, match=r"1 of 8 patterns have other .*sequence-4-1 has \d+"):
         compare_sweeps(first, second)
+    # Runs of methods have digests of their values instead.
+    methods = [made_up_sweep(number, matches=None, digest="5a8d") for number in (1, 2)]
+    assert compare_sweeps(*methods, resamples=50).counts_differ == 0
+    methods[1].loc[methods[1]["pattern_id"] == "sequence-4-1", "digest"] = "f73a"
+    with pytest.raises(ExperimentError, match=r"1 of 8 .*sequence-4-1 has 5a8d and f73a"):
+        compare_sweeps(*methods)
     elsewhere = made_up_sweep(2, configuration={"data_made_from": {"kind": "other"}})
     elsewhere["matches"] = second["matches"]
     found = compare_sweeps(first, elsewhere, resamples=50)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.aggregators.live import Aggregator
-from cepbench.errors import ExperimentError
+from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.streams.ticker_trades import TICKERS
 from cepbench.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.sweeps.cells import (
@@ -47,6 +47,10 @@ THREE = (
 )
 EITHER = "PATTERN OR(DELL a, IPIX b) AGG COUNT WITHIN 1 seconds"
 QUERIES = f"Q1 = {TWO}\nQ2 = {THREE}"
+SHARED = "\n".join(
+    f"Q{number} = PATTERN SEQ({first} x, DELL a, IPIX b, {last} y) AGG COUNT WITHIN < 1 seconds"
+    for number, (first, last) in enumerate([("QQQ", "MSFT"), ("QQQ", "INTC"), ("AMAT", "INTC")])
+)
 
 METHODS = ("window-product", "a-seq", "two-step")
 CONFIG = {"data": "x", "methods": ["a-seq", "two-step"], "user_patterns": {"two": TWO}}
@@ -108,6 +112,7 @@ def test_sharing_goes_with_methods_that_can() -> None:
         ({"methods": [], "user_patterns": {}, "user_workloads": {"w": QUERIES}}, "name them in m"),
         ({"methods": [], "user_patterns": {}, "sharing": ["PRETREE"]}, "sharing is about aggregat"),
         ({"sharing": ["PRETREE"]}, "between the queries of user_workloads"),
+        ({"sharing": ["PRETREES"]}, "sharing is one of none, .* did you mean 'PRETREE'"),
         ({"user_patterns": {"a": "PATTERN SEQ(A a) WITHIN 1 units"}}, "'a' of user_patterns has no AGG"),
         ({"user_workloads": {"w": "Q1 = PATTERN SEQ(A a) WITHIN 1 units"}}, "'w' of user_workl.* no A"),
         ({"user_workloads": {"w": TWO}}, "workload 'w': a workload's text begins with the name"),
@@ -158,6 +163,37 @@ def test_workloads_run_each_query(sample: cep.EventStream) -> None:
     assert set(rows["values"]) == {sum(len(each.values) for each in alone)}
     listed = [cep.aggregate(p, sample, "two-step").metrics for p in found.patterns.values()]
     assert rows.set_index("method")["updates"]["two-step"] == sum(each.updates for each in listed)
+
+
+def test_sharing_as_planned_changes_no_value(
+    sample: cep.EventStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: dict[str, Any] = {
+        "user_patterns": {}, "user_workloads": {"w": SHARED}, "methods": ["a-seq", "two-step"],
+        "sharing": ["none", "PRETREE", "CHOP-CONNECT"],
+    }  # fmt: skip
+    rows = rows_of(sample, **changes)
+    assert (rows["status"] == OK).all(), rows["reason"].dropna().unique()
+    assert len(rows) == 4 and rows["digest"].nunique() == 1
+    rows = rows.set_index("generator")
+    assert rows.loc["a-seq PRETREE", ["method", "sharing"]].tolist() == ["a-seq", "PRETREE"]
+    workload = Workload.parse(SHARED)
+    statistics = cep.measure_statistics(workload, sample)
+    for name in ("PRETREE", "CHOP-CONNECT"):
+        plan, row = cep.plan_workload(workload, statistics, name), rows.loc[f"a-seq {name}"]
+        assert row["plan"] == plan.describe() and row["plan_cost"] == plan.cost
+        assert row["plan_seconds"] > 0
+        shared = cep.aggregate(workload, sample, "a-seq", sharing=plan).metrics
+        assert row["updates"] == shared.updates != rows.loc["a-seq", "updates"]
+    assert rows.loc[["a-seq", "two-step"], "plan"].isna().all()
+
+    def refusing(*_: Any, **__: Any) -> None:
+        raise PlanningRefusedError("too many")
+
+    monkeypatch.setattr("cepbench.sweeps.measure.plan_workload", refusing)
+    refused = rows_of(sample, **changes).set_index("generator")
+    assert refused.loc["a-seq PRETREE", "status"] == REFUSED
+    assert refused.loc["a-seq", "status"] == OK
 
 
 def test_what_a_method_cannot_run_is_refused(sample: cep.EventStream) -> None:

@@ -87,7 +87,11 @@ def test_the_examples_with_methods(tmp_path: Path) -> None:
     assert len(sweep.cells()) == 2 * 3 * sweep.config("x").repetitions
     assert dict(sweep.config("x").user_patterns).keys() == {"length-3", "without-qqq"}
     path.write_text(BLOCKS[4], encoding="utf-8")
-    assert dict(read_sweep(path).config("x").user_workloads).keys() == {"prefix-2"}
+    sweep = read_sweep(path)
+    assert dict(sweep.config("x").user_workloads).keys() == {"prefix-2"}
+    assert {cell.generator for cell in sweep.cells()} == {
+        "a-seq", "two-step", "a-seq PRETREE", "a-seq CHOP-CONNECT", "a-seq SHARON",
+    }  # fmt: skip
 
 
 def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:

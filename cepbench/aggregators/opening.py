@@ -1,0 +1,68 @@
+"""The arguments of aggregations as tasks, and the method that runs one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from cepbench.aggregators.protocol import (
+    EMITS,
+    SCOPES,
+    AggregationMethod,
+    AggregationRun,
+    AggregationTask,
+)
+from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.tables import check_names
+from cepbench.arguments import choice
+from cepbench.errors import EvaluationError, PatternError, UnsupportedPatternError
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+
+
+def task_of(
+    pattern: Pattern | str, emit: str, scope: str, evaluator: str | None
+) -> AggregationTask:
+    """Check the arguments of :class:`Aggregator`.
+
+    Raises
+    ------
+    PatternError, EvaluationError
+        If one is invalid.
+    """
+    pattern = pattern_from(pattern, aggregates=True)
+    if not pattern.aggregates:
+        raise PatternError(
+            "the pattern has no AGG; write AGG COUNT before WITHIN, or use cep.evaluate for its "
+            "matches"
+        )
+    check_names(pattern)
+    return AggregationTask(
+        pattern,
+        choice(emit, "emit", EMITS, EvaluationError),
+        choice(scope, "scope", SCOPES, EvaluationError),
+        evaluator,
+    )
+
+
+def opened(task: AggregationTask, method: str | None) -> tuple[AggregationMethod, AggregationRun]:
+    """The method of a task, by default the first one that runs it, and a run.
+
+    Raises
+    ------
+    EvaluationError
+        If the method is unknown, or uses no evaluator.
+    UnsupportedPatternError
+        If the method cannot run the pattern.
+    """
+    if method is not None:
+        chosen = AGGREGATORS.find(method)
+        if task.evaluator is not None and not chosen.lists_matches:
+            raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
+        return chosen, chosen.open(task)
+    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
+        if entry.lists_matches:  # which runs all patterns
+            return entry, entry.open(task)
+        if task.evaluator is None:
+            with suppress(UnsupportedPatternError):
+                return entry, entry.open(task)
+    raise AssertionError(task)  # pragma: no cover

@@ -1,0 +1,464 @@
+"""Queries of a workload that are counted with counters in common [qi2014]_, section 4."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
+from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.shared_counters import SharedCounters
+from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
+from cepbench.errors import SnapshotError
+from cepbench.evaluators.sase.automaton_engine import events_of
+from cepbench.evaluators.snapshot import arrays_under
+from cepbench.kernels.shared_counts import tables
+from cepbench.patterns.arrays import clause_holds
+from cepbench.plans.segments import Segment
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+class _Part(NamedTuple):
+    """A partition, for a query."""
+
+    key: Key
+    group: Key
+
+
+class SharedQuery(CountingRun):
+    """Makes rows of values of one query from totals that are counted for several.
+
+    Parameters
+    ----------
+    task : AggregationTask
+    segments : tuple of Segment
+    """
+
+    def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
+        super().__init__(task, "a-seq", by_start=True)
+        self.query = CountedQuery(self._sequence, segments)
+        self._given: dict[int, list[tuple[Any, list[Any]]]] = {}
+        self._at: dict[Key, list[Any]] = {}
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether its counters can be those of other queries too."""
+        sequence = self._sequence.layout.sequence
+        return not len(sequence.rules) and not sequence.prevents[0]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those whose values all events of a match share."""
+        return self._sequence.pattern.equivalences
+
+    def totals(self, batch: EventStream) -> list[tuple[Total, bool]]:
+        """What is counted, and whether in floats."""
+        self._check_kinds(batch)
+        assert self._floats is not None
+        return [*zip(self._totals, self._floats, strict=True)]
+
+    def partitions_of(self, batch: EventStream, rows: np.ndarray) -> dict[Key, np.ndarray]:
+        """The events of each partition, without those that miss a value."""
+        return self._rows_by_partition(batch, rows)
+
+    def flags(self, batch: EventStream) -> tuple[np.ndarray, np.ndarray]:
+        """Which events begin a match, and which may complete one."""
+        events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
+        begins = self._sequence.layout.sequence.begins[0]
+        return (events.flags & begins) != 0, (events.flags & self._sequence.last_flags) != 0
+
+    def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What each event of a batch adds to a match, of those at some rows."""
+        return self._weights(total, batch, rows)
+
+    def rows(
+        self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]
+    ) -> list[Row]:
+        """The rows to report, from the totals of partitions after some events."""
+        self._given = given
+        return self.push(batch)
+
+    def rows_at(self, time: int, totals: dict[_Part, list[Any]]) -> list[Row]:
+        """The value of each group at a time."""
+        self._at = {part.key: its for part, its in totals.items()}
+        self._partitions = {part.key: part for part in totals}  # type: ignore[misc]
+        found = self.value(time)
+        self._partitions = {}
+        return found
+
+    def _changes(self, batch: EventStream) -> dict[int, list[tuple[Any, list[Any]]]]:
+        return self._given
+
+    def _totals_at(self, partition: Any, time: int) -> list[Any]:
+        return self._at[partition.key]
+
+    def _measure(self) -> None:
+        pass
+
+
+@dataclass(eq=False)
+class _Partition:
+    """The events that share all values of ``[attribute]``.
+
+    Attributes
+    ----------
+    counters : list of SharedCounters
+        Of each program.
+    starts : list of ndarray of int64
+        By query: times of first events whose expiry has not been seen.
+    held : list of tuple of ndarray
+        By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
+    """
+
+    counters: list[SharedCounters]
+    starts: list[np.ndarray]
+    held: list[tuple[np.ndarray, ...]]
+
+
+class SharedRun:
+    """Several queries over the same partitions.
+
+    Parameters
+    ----------
+    queries : mapping of str to SharedQuery
+    shares_prefixes : bool
+    scope : {"window", "trigger", "stream"}
+    """
+
+    def __init__(
+        self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
+    ) -> None:
+        self._queries = queries
+        self._shares_prefixes = shares_prefixes
+        self._scope = scope
+        self._first = next(iter(queries.values()))
+        self._reader = NumericReader()
+        self._programs: list[SharedProgram] = []
+        #: By query and total: its program, and its place among the demands of this.
+        self._demands: list[list[tuple[int, int]]] = []
+        self._kinds: list[list[bool]] = []
+        self._totals: dict[tuple[str, str], tuple[SharedQuery, Total]] = {}
+        self._partitions: dict[Key, _Partition] = {}
+        #: Updates of partitions that were dropped; most rows, counters and bytes.
+        self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
+
+    def push(self, batch: EventStream) -> dict[str, list[Row]]:
+        """Process the next events; returns the rows of each query."""
+        listed = [query.totals(batch) for query in self._queries.values()]
+        if not self._programs:
+            self._compile([[is_float for _, is_float in its] for its in listed])
+        given = self._changes(batch)
+        return {
+            name: query.rows(batch, its)
+            for (name, query), its in zip(self._queries.items(), given, strict=True)
+        }
+
+    def value(self, time: int) -> dict[str, list[Row]]:
+        """The values of each query at a time."""
+        found: list[dict[_Part, list[Any]]] = [{} for _ in self._queries]
+        for key, partition in self._partitions.items() if self._scope == "window" else ():
+            values = [counters.values_at(time) for counters in partition.counters]
+            for place, query in enumerate(self._queries.values()):
+                part = self._part(query, key)
+                found[place][part] = [values[p][k] for p, k in self._demands[place]]
+        return {
+            name: query.rows_at(time, its)
+            for (name, query), its in zip(self._queries.items(), found, strict=True)
+        }
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def _compile(self, kinds: list[list[bool]]) -> None:
+        """Make the programs, one for each semiring and kind of numbers."""
+        self._kinds = kinds
+        demands: dict[object, list[tuple[CountedQuery, Total]]] = {}
+        placed: list[list[tuple[object, int]]] = []
+        for query, its in zip(self._queries.values(), kinds, strict=True):
+            placed.append([])
+            for total, is_float in zip(query._totals, its, strict=True):
+                semiring = total.is_maximum, total.dtype(is_float=is_float)
+                listed = demands.setdefault(semiring, [])
+                placed[-1].append((semiring, len(listed)))
+                listed.append((query.query, total))
+                if total.attribute is not None:
+                    self._totals.setdefault((total.kind, total.attribute), (query, total))
+        order = {semiring: place for place, semiring in enumerate(demands)}
+        self._demands = [[(order[semiring], k) for semiring, k in its] for its in placed]
+        self._programs = [
+            SharedProgram(
+                listed, shares_prefixes=self._shares_prefixes, scope=self._scope,
+                is_float=semiring[1] is np.float64,  # type: ignore[index]
+            )
+            for semiring, listed in demands.items()
+        ]  # fmt: skip
+
+    def _changes(self, batch: EventStream) -> list[dict[int, list[tuple[_Part, list[Any]]]]]:
+        """By query: row → partitions, and their totals after it."""
+        entries = [_Entries(self, program, batch) for program in self._programs]
+        flags = [query.flags(batch) for query in self._queries.values()]
+        relevant = np.unique(np.concatenate([its.rows for its in entries]))
+        found: list[dict[int, list[tuple[_Part, list[Any]]]]] = [{} for _ in self._queries]
+        own = self._first.partitions_of(batch, relevant)
+        until = int(batch.timestamps[-1])
+        for key, partition in self._partitions.items():
+            if self._expires(partition, until):
+                own.setdefault(key, np.zeros(0, np.int64))
+        for key, rows in own.items():
+            partition = self._partition(key)
+            samples = [
+                self._samples(partition, place, query.query.window, rows, batch, flags[place])
+                for place, query in enumerate(self._queries.values())
+            ]
+            values = []
+            for number, its in enumerate(entries):
+                asked = [
+                    samples[place]
+                    for place, demands in enumerate(self._demands)
+                    for program, _ in demands
+                    if program == number
+                ]
+                values.append(self._advance(partition, number, its, rows, asked, batch))
+            for place, query in enumerate(self._queries.values()):
+                part = self._part(query, key)
+                totals = zip(*(values[p][k] for p, k in self._demands[place]), strict=True)
+                for row, known in zip(samples[place].tolist(), totals, strict=True):
+                    found[place].setdefault(row, []).append((part, [*known]))
+        self._measure()
+        for key in [*own]:
+            partition = self._partitions[key]
+            if not any(map(len, partition.starts)) and not any(len(h[0]) for h in partition.held):
+                self._drop(key)
+        return found
+
+    def _samples(
+        self, partition: _Partition, place: int, window: int, rows: np.ndarray,
+        batch: EventStream, flags: tuple[np.ndarray, np.ndarray],
+    ) -> np.ndarray:  # fmt: skip
+        """The events of a partition after which a query's totals may have changed."""
+        begins, completes = flags
+        times, until = batch.timestamps, int(batch.timestamps[-1])
+        starts = np.unique(np.append(partition.starts[place], times[rows[begins[rows]]]))
+        expired = starts < until - window
+        partition.starts[place] = starts[~expired]
+        sampled = rows[completes[rows]]
+        if self._scope == "window":
+            ends = np.searchsorted(times, starts[expired] + window, side="right")
+            sampled = np.union1d(sampled, ends)
+        return sampled
+
+    def _expires(self, partition: _Partition, until: int) -> bool:
+        windows = [query.query.window for query in self._queries.values()]
+        return any(
+            len(starts) and starts[0] + window < until
+            for starts, window in zip(partition.starts, windows, strict=True)
+        )
+
+    def _advance(
+        self, partition: _Partition, number: int, entries: _Entries, own: np.ndarray,
+        asked: list[np.ndarray], batch: EventStream,
+    ) -> list[list[Any]]:  # fmt: skip
+        """Process the events of a partition by a program; returns values by demand."""
+        until = int(batch.timestamps[-1])
+        rows = np.unique(np.concatenate((own, *asked)))
+        sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
+        symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
+        times, weights = batch.timestamps[rows], entries.weights[:, rows]
+        held_times, held_sizes, held_symbols, held_weights = partition.held[number]
+        counted = len(held_times)
+        now = times == until
+        behind = len(symbols) - int(sizes[now].sum())
+        is_same = counted > 0 and held_times[0] == until
+        kept = slice(None if is_same else counted, None)
+        partition.held[number] = (
+            np.append(held_times[kept], times[now]),
+            np.append(held_sizes[kept], sizes[now]),
+            np.append(held_symbols[: len(held_symbols) * is_same], symbols[behind:]),
+            np.concatenate((held_weights[:, kept], weights[:, now]), axis=1),
+        )
+        ask_rows = np.concatenate(asked)
+        demands = np.repeat(np.arange(len(asked)), [len(its) for its in asked])
+        order = np.argsort(ask_rows, kind="stable")
+        out = partition.counters[number].push(
+            tables.Events(
+                times=np.append(held_times, times),
+                spans=np.cumsum(np.concatenate(([0], held_sizes, sizes))),
+                symbols=np.append(held_symbols, symbols),
+                weights=np.concatenate((held_weights, weights), axis=1),
+                ask_spans=np.append(
+                    np.zeros(counted, np.int64),
+                    np.searchsorted(ask_rows[order], np.append(rows, len(batch))),
+                ),
+                asks=demands[order],
+                counted=counted,
+                until=until,
+            )
+        )
+        values = np.empty_like(out)
+        values[order] = out
+        return [its.tolist() for its in np.split(values, np.cumsum([len(a) for a in asked])[:-1])]
+
+    # -- partitions -----------------------------------------------------------------------------
+
+    def _part(self, query: SharedQuery, key: Key) -> _Part:
+        of = dict(zip(self._first.attributes, key, strict=True))
+        return _Part(key, tuple(of[each.attribute] for each in query._task.pattern.group_by))
+
+    def _partition(self, key: Key) -> _Partition:
+        partition = self._partitions.get(key)
+        if partition is None:
+            none = np.zeros(0, np.int64)
+            partition = _Partition(
+                [SharedCounters(program) for program in self._programs],
+                [none for _ in self._queries],
+                [
+                    (none, none, none, np.zeros((len(p.weights), 0), p.dtype))
+                    for p in self._programs
+                ],
+            )
+            self._partitions[key] = partition
+        return partition
+
+    def _drop(self, key: Key) -> None:
+        partition = self._partitions.pop(key)
+        self._updates += sum(int(c.progress[tables.UPDATES]) for c in partition.counters)
+
+    def _measure(self) -> None:
+        listed = [c for partition in self._partitions.values() for c in partition.counters]
+        for name, column in (
+            ("_peak_rows", tables.PEAK_ROWS),
+            ("_peak_counters", tables.PEAK_COUNTERS),
+        ):
+            peak = sum(int(counters.progress[column]) for counters in listed)
+            setattr(self, name, max(getattr(self, name), peak))
+        self._peak_bytes = max(self._peak_bytes, sum(counters.bytes for counters in listed))
+
+    def metrics(self) -> AggregateMetrics:
+        """Metrics so far."""
+        listed = [c for partition in self._partitions.values() for c in partition.counters]
+        return AggregateMetrics(
+            updates=self._updates + sum(int(c.progress[tables.UPDATES]) for c in listed),
+            peak_counters=self._peak_counters,
+            peak_objects=self._peak_rows,
+            peak_bytes=self._peak_bytes,
+        )
+
+    def holds(self, symbol: Symbol, batch: EventStream) -> np.ndarray:
+        """The events of a symbol."""
+        rows = batch.rows_of(symbol.type)
+        for clause in symbol.clauses:
+            if len(rows):
+                rows = rows[
+                    clause_holds(
+                        clause,
+                        lambda a, at=rows: self._reader.read(batch, a.name, at),  # type: ignore[misc]
+                        self._reader.code,
+                    )
+                ]
+        return rows
+
+    def weights(self, program: SharedProgram, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What events add to matches, by weight of a program."""
+        found: np.ndarray = np.zeros((len(program.weights), len(batch)), program.dtype)
+        for place, weight in enumerate(program.weights):
+            query, total = self._totals[weight]
+            found[place] = query.weights_of(total, batch, rows)
+        return found
+
+    # -- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The state, as arrays."""
+        state = json.dumps(
+            {
+                "texts": self._reader.texts,
+                "kinds": self._kinds,
+                "partitions": [*self._partitions],
+                "numbers": [self._updates, self._peak_rows, self._peak_counters, self._peak_bytes],
+            }
+        )
+        arrays = {"state": np.frombuffer(state.encode(), np.uint8).copy()}
+        for name, query in self._queries.items():
+            arrays |= {f"query {name} {k}": its for k, its in query.snapshot().items()}
+        for place, partition in enumerate(self._partitions.values()):
+            arrays |= {f"{place} starts {k}": its.copy() for k, its in enumerate(partition.starts)}
+            for number, (counters, held) in enumerate(
+                zip(partition.counters, partition.held, strict=True)
+            ):
+                arrays |= {f"{place} held {number} {k}": its.copy() for k, its in enumerate(held)}
+                its = counters.arrays() | {"progress": counters.progress}
+                arrays |= {f"{place} counters {number} {k}": a.copy() for k, a in its.items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            If the snapshot is damaged.
+        """
+        try:
+            known = json.loads(state["state"].tobytes())
+            for text in known["texts"]:
+                self._reader.code(text)
+            for name, query in self._queries.items():
+                query.restore(arrays_under(f"query {name} ", state))
+            self._updates, self._peak_rows, self._peak_counters, self._peak_bytes = known["numbers"]
+            if known["kinds"]:
+                self._compile(known["kinds"])
+            for place, key in enumerate(known["partitions"]):
+                partition = self._partition(tuple(key))
+                partition.starts = [state[f"{place} starts {k}"] for k in range(len(self._queries))]
+                for number, counters in enumerate(partition.counters):
+                    partition.held[number] = tuple(
+                        state[f"{place} held {number} {k}"] for k in range(4)
+                    )
+                    arrays = arrays_under(f"{place} counters {number} ", state)
+                    counters.progress[:] = arrays["progress"]
+                    counters.restore(arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+
+
+class _Entries:
+    """What the events of a batch are in a program.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+        Of events that concern it, ascending.
+    spans : ndarray of int64, shape (events + 1,)
+        Of ``symbols``, by event of the batch.
+    symbols : ndarray of int64
+    weights : ndarray, shape (weights, events)
+    """
+
+    def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
+        listed = [run.holds(symbol, batch) for symbol in program.symbols]
+        rows = np.concatenate(listed)
+        symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
+        order = np.argsort(rows, kind="stable")
+        self.symbols = symbols[order]
+        self.spans = np.searchsorted(rows[order], np.arange(len(batch) + 1))
+        self.rows = np.unique(rows)
+        self.weights = run.weights(program, batch, self.rows)
+
+
+def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers from each begin on, so many each."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:
+    """Queries that are over the same partitions."""
+    found: dict[frozenset[str], dict[str, SharedQuery]] = {}
+    for name, query in queries.items():
+        found.setdefault(frozenset(query.attributes), {})[name] = query
+    yield from found.values()

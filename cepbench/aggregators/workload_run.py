@@ -1,0 +1,175 @@
+"""The values of several queries: those that share counters together, and the others by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from cepbench.aggregators.opening import opened
+from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
+from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions
+from cepbench.arguments import kind_of
+from cepbench.errors import (
+    EvaluationError,
+    PatternError,
+    StreamError,
+    UnsupportedPatternError,
+)
+from cepbench.evaluators.snapshot import arrays_under
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
+
+#: The method whose counters can be shared.
+SHARED = "a-seq"
+
+
+class WorkloadRun:
+    """Runs the queries of a workload.
+
+    Parameters
+    ----------
+    tasks : mapping of str to AggregationTask
+    plan : WorkloadPlan or None
+        Which counters are shared; None for a run for each query.
+    method : str, optional
+        Of the queries that run by themselves.
+
+    Attributes
+    ----------
+    methods : mapping of str to str
+        By query.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If a method cannot run its query, or a query that is cut shares no counters.
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[str, AggregationTask],
+        plan: WorkloadPlan | None,
+        method: str | None,
+    ) -> None:
+        shared = {} if plan is None else shared_queries(tasks, plan)
+        self._names = [*tasks]
+        self._shared = [
+            SharedRun(its, shares_prefixes=plan.shares_prefixes, scope=tasks[self._names[0]].scope)
+            for its in by_partitions(shared)
+            if plan is not None
+        ]
+        self.methods = dict.fromkeys(tasks, SHARED)
+        self._alone: dict[str, AggregationRun] = {}
+        for name, task in tasks.items():
+            if name not in shared:
+                with naming(name):
+                    chosen, self._alone[name] = opened(task, method)
+                self.methods[name] = chosen.name
+
+    def push(self, batch: EventStream) -> dict[str, list[Row]]:
+        """Process the next events; returns the rows to report of each query."""
+        found = {name: run.push(batch) for name, run in self._alone.items()}
+        for shared in self._shared:
+            found |= shared.push(batch)
+        return {name: found[name] for name in self._names}
+
+    def value(self, time: int) -> dict[str, list[Row]]:
+        """The value of each query and group at a time; changes nothing."""
+        found = {name: run.value(time) for name, run in self._alone.items()}
+        for shared in self._shared:
+            found |= shared.value(time)
+        return {name: found[name] for name in self._names}
+
+    def metrics(self) -> AggregateMetrics:
+        """Metrics so far, summed over the queries; the maxima may be of different times."""
+        listed = [run.metrics() for run in self._runs().values()]
+        return AggregateMetrics(
+            updates=sum(its.updates for its in listed),
+            peak_counters=sum(its.peak_counters for its in listed),
+            peak_objects=sum(its.peak_objects for its in listed),
+            peak_bytes=sum(its.peak_bytes for its in listed),
+        )
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The state, as arrays."""
+        arrays: dict[str, np.ndarray] = {}
+        for prefix, run in self._runs().items():
+            arrays |= {f"{prefix}{name}": its for name, its in run.snapshot().items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot of the same workload."""
+        for prefix, run in self._runs().items():
+            run.restore(arrays_under(prefix, state))
+
+    def _runs(self) -> dict[str, AggregationRun | SharedRun]:
+        alone = {f"alone {name} ": run for name, run in self._alone.items()}
+        return {**alone, **{f"shared {k} ": run for k, run in enumerate(self._shared)}}
+
+
+@contextmanager
+def naming(query: str) -> Iterator[None]:
+    """Add the name of a query to errors about it."""
+    try:
+        yield
+    except (PatternError, EvaluationError, StreamError) as error:
+        raise type(error)(f"query {query!r}: {error}") from None
+
+
+def shared_queries(
+    tasks: Mapping[str, AggregationTask], plan: WorkloadPlan
+) -> dict[str, SharedQuery]:
+    """The queries whose matches are counted with counters in common.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If one that is cut is not among them.
+    """
+    found = {}
+    for name, task in tasks.items():
+        segments = plan.segments(name)
+        query = None
+        try:
+            if segments:
+                query = SharedQuery(task, segments)
+        except UnsupportedPatternError as error:
+            if plan.cuts[name]:
+                raise UnsupportedPatternError(f"query {name!r} is cut: {error}") from None
+        if query is not None and query.is_shareable:
+            found[name] = query
+        elif plan.cuts[name]:
+            raise UnsupportedPatternError(
+                f"query {name!r} is cut, but conditions on two items and a NOT before the first one "
+                "are not counted by segments; leave it out of cuts"
+            )
+    return found
+
+
+def plan_of(
+    workload: Workload, method: str | None, sharing: WorkloadPlan | str | None
+) -> WorkloadPlan | None:
+    """The plan of the counters that queries share; None for a run for each.
+
+    Raises
+    ------
+    EvaluationError
+        If ``sharing`` is no plan of the workload, or the method has no such counters.
+    """
+    if sharing is None:
+        return None
+    if not isinstance(sharing, WorkloadPlan):
+        raise EvaluationError(
+            f"sharing is a cep.WorkloadPlan, not {kind_of(sharing)}; cep.plan_workload makes one"
+        )
+    if sharing.workload != workload:
+        raise EvaluationError("the plan is of another workload; make one with this workload")
+    if method is not None and method.casefold() != SHARED:
+        raise EvaluationError(
+            f"the counters of a workload plan are those of the method {SHARED}, not {method}; leave out "
+            "method, or sharing"
+        )
+    return sharing
