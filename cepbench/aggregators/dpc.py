@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from cepbench.aggregators.counting import CountingRun
-from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Row
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.partitions import numbered
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.sequences import CountedSequence, sequence_of
-from cepbench.aggregators.triggers import values_of
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.sase.automaton_engine import events_of
@@ -39,12 +39,6 @@ class _Prefixes(CountedSequence):
         behind |= {"loops": np.append(-1, its.loops), "spans": np.append([0, 0], its.spans)}
         return its._replace(**behind, by_start=True, window=_NEVER), width, final
 
-    def window(self, total: Total, *, is_float: bool) -> CountingWindow:
-        """See :meth:`CountedSequence.window`."""
-        made = super().window(total, is_float=is_float)
-        made.begin()
-        return made
-
 
 class PrefixCountingRun(CountingRun):
     """A run of ``dpc``."""
@@ -60,7 +54,7 @@ class PrefixCountingRun(CountingRun):
         given = sequence_of(self._task, self._reader, name, by_start=by_start)
         return _Prefixes(given.pattern, given.layout, given.scope)
 
-    def push(self, batch: EventStream) -> list[Row]:
+    def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
 
         Raises
@@ -74,10 +68,10 @@ class PrefixCountingRun(CountingRun):
             end = self._oldest[1] + self._sequence.pattern.window.length
             row = int(np.searchsorted(batch.timestamps, end, side="right"))
             if row < len(batch):
-                self._refuse(f"row {self._position + row}")
+                self._refuse(f"row {self._valuation.position + row}")
         return super().push(batch)
 
-    def value(self, time: int) -> list[Row]:
+    def value(self, time: int) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.value`.
 
         Raises
@@ -94,10 +88,9 @@ class PrefixCountingRun(CountingRun):
         items = self._sequence.layout.items
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         rows = np.flatnonzero(events.flags & (items.begins[0] | items.prevents[0]))
-        keys = [values_of(batch.column(k), rows) for k in self._sequence.pattern.equivalences]
-        for row, *key in zip(rows.tolist(), *keys, strict=True):
-            if None not in key:
-                return self._position + row, int(batch.timestamps[row])
+        numbers, _ = numbered(batch, self._sequence.pattern.equivalences, rows)
+        for row in rows[numbers >= 0][:1].tolist():
+            return self._valuation.position + row, int(batch.timestamps[row])
         return None
 
     def _refuse(self, where: str) -> None:
@@ -106,6 +99,14 @@ class PrefixCountingRun(CountingRun):
             f"{where}: the event of row {self._oldest[0]} expires, which the counters of dpc cannot "
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
+
+    def _add(self, groups: list[Key]) -> None:
+        first = len(self._groups)
+        super()._add(groups)
+        for window in self._windows:
+            assert isinstance(window, CountingWindow)
+            for partition in range(first, len(self._groups)):
+                window.begin(partition)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""

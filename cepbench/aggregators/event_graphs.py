@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
 
 
 class GraphWindow:
-    """The events in the window with their counts, of one partition and total.
+    """The events in the window with their counts, by partition.
 
     Parameters
     ----------
@@ -162,11 +162,118 @@ class GraphWindow:
 
     def __init__(self, graph: tables.Graph, width: int, dtype: type) -> None:
         self._plan = graph
+        self._width, self._dtype = width, dtype
         self._is_exact = dtype is np.int64 and not graph.is_maximum
+        self._states: list[tables.State] = []
+
+    def add(self, number: int) -> None:
+        """Add so many partitions without events."""
+        self._states += [self._empty() for _ in range(number)]
+
+    def peaks(self) -> np.ndarray:
+        """The maximum number of nodes, and of counters, since this was asked last.
+
+        With several partitions these are the sums of their own.
+        """
+        found = np.zeros(2, np.int64)
+        for state in self._states:
+            low, high, _, first, last, *peaks = state.bounds.tolist()
+            found += peaks
+            state.bounds[tables.PEAK_NODES] = last - first
+            state.bounds[tables.PEAK_COUNTERS] = ((last - first) * self._plan.parts + 1) * (
+                high - low
+            )
+        return found
+
+    def are_active(self, earliest: int) -> np.ndarray:
+        """Whether each partition has events from some time on."""
+        return np.array([_is_active(state, earliest) for state in self._states], bool)
+
+    def keep(self, partitions: np.ndarray) -> None:
+        """Keep some partitions, numbered anew."""
+        self._states = [self._states[place] for place in partitions.tolist()]
+
+    @property
+    def bytes(self) -> int:
+        """The size of its state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
+        """Process some events; returns the totals after some of them, and the number of updates.
+
+        Parameters
+        ----------
+        events : cepbench.kernels.sequence_counts.tables.Events
+        samples : int
+            How many there are in ``events.samples``.
+
+        Returns
+        -------
+        totals : ndarray
+            int64, float64, or Python ints.
+        updates : int
+        """
+        parts, updates = [], 0
+        for place, (first, behind) in enumerate(pairwise(events.spans.tolist())):
+            if first < behind:
+                its = events._replace(
+                    rows=events.rows[first:behind], samples=events.samples[first:behind]
+                )
+                state = self._advanced(self._states[place], its)
+                totals = integers(state.out) if self._is_exact else state.out[:, 0]
+                parts.append((its.samples[its.samples >= 0], totals))
+                updates += int(state.progress[tables.UPDATES])
+                self._states[place] = state._replace(out=state.out[:0])
+        is_large = any(totals.dtype == object for _, totals in parts)
+        found: np.ndarray = np.zeros(samples, object if is_large else self._dtype)
+        for places, totals in parts:
+            found[places] = totals
+        return found, updates
+
+    def _advanced(self, state: tables.State, events: Events) -> tables.State:
+        """The state of a partition after its events, with a value for each sample in ``out``."""
+        are_sampled = events.samples >= 0
+        events = events._replace(samples=np.where(are_sampled, np.cumsum(are_sampled) - 1, -1))
+        out: np.ndarray = np.zeros((int(are_sampled.sum()), state.out.shape[1]), state.out.dtype)
+        state.progress[:] = 0
+        state = state._replace(out=out)
+        at, rows = 0, events.rows
+        while at < len(rows):
+            # Piece by piece, for the table has a cell for each pair of events.
+            nodes = state.bounds[tables.LAST] - state.bounds[tables.FIRST]
+            behind = at + max(_FEWEST, int(nodes))
+            state = self._with_room(state, events.flags[rows[at:behind]])
+            while not count_paths(self._plan, state, events._replace(rows=rows[:behind])):
+                state = self._widened(state)
+            at = behind
+        return state
+
+    def copy(self) -> GraphWindow:
+        """One that changes apart from this."""
+        other = GraphWindow(self._plan, self._width, self._dtype)
+        other.restore(self.arrays())
+        return other
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The state between pushes."""
+        found = {"partitions": np.array(len(self._states))}
+        for place, state in enumerate(self._states):
+            found |= {f"{place} {name}": getattr(state, name) for name in _KEPT}
+        return found
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`arrays` gave."""
+        self._states = []
+        for place in range(int(arrays["partitions"])):
+            copies = {name: arrays[f"{place} {name}"].copy() for name in _KEPT}
+            self._states.append(self._with_working_space(self._empty()._replace(**copies)))
+
+    def _empty(self) -> tables.State:
+        """The state of a partition without events."""
+        graph, none = self._plan, np.zeros(0, np.int64)
         items = len(graph.begins)
-        none = np.zeros(0, np.int64)
-        cells: np.ndarray = np.zeros((graph.parts + 1, 0), dtype)
-        self._state = self._with_working_space(
+        cells: np.ndarray = np.zeros((graph.parts + 1, 0), self._dtype)
+        return self._with_working_space(
             tables.State(
                 bounds=np.zeros(tables.BOUNDS, np.int64),
                 starts=none,
@@ -176,7 +283,7 @@ class GraphWindow:
                 previous=none,
                 ends=none,
                 leaves=np.zeros(0, bool),
-                vectors=np.zeros((1, width)),
+                vectors=np.zeros((1, self._width)),
                 heads=np.full(items, -1),
                 barriers=np.full((items, 2), _BEFORE_ALL),
                 cells=cells,
@@ -188,81 +295,13 @@ class GraphWindow:
             )
         )
 
-    def peaks(self) -> tuple[int, int]:
-        """The maximum number of nodes, and of counters, since this was asked last."""
-        bounds = self._state.bounds
-        nodes, counters = bounds[[tables.PEAK_NODES, tables.PEAK_COUNTERS]].tolist()
-        low, high, _, first, last, *_ = bounds.tolist()
-        bounds[tables.PEAK_NODES] = last - first
-        bounds[tables.PEAK_COUNTERS] = ((last - first) * self._plan.parts + 1) * (high - low)
-        return nodes, counters
-
-    @property
-    def prevented(self) -> int:
-        """Timestamp of the latest event that prevents later starts."""
-        return int(self._state.barriers[0, 0])
-
-    @property
-    def bytes(self) -> int:
-        """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
-
-    def push(self, events: Events, samples: int) -> tuple[list[Any], int]:
-        """Process some events; returns the totals after some of them, and the number of updates.
-
-        Parameters
-        ----------
-        events : cepbench.kernels.sequence_counts.tables.Events
-        samples : int
-            How many there are in ``events.samples``.
-        """
-        progress = self._state.progress
-        progress[:] = 0
-        out = self._state.out
-        self._set_out(np.zeros((samples, out.shape[1]), out.dtype))
-        at, rows = 0, events.rows
-        while at < len(rows):
-            # Piece by piece, for the table has a cell for each pair of events.
-            nodes = self._state.bounds[tables.LAST] - self._state.bounds[tables.FIRST]
-            behind = at + max(_FEWEST, int(nodes))
-            self._make_room(events.flags[rows[at:behind]])
-            piece = events._replace(rows=rows[:behind])
-            while not count_paths(self._plan, self._state, piece):
-                self._widen()
-            at = behind
-        out, updates = self._state.out, int(progress[tables.UPDATES])
-        return (integers(out) if self._is_exact else out[:, 0].tolist()), updates
-
-    def copy(self) -> GraphWindow:
-        """One that changes apart from this."""
-        other = GraphWindow.__new__(GraphWindow)
-        other._plan, other._is_exact = self._plan, self._is_exact
-        other._state = self._state
-        other.restore(self.arrays())
-        return other
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        state = self._state._asdict()
-        return {name: state[name] for name in _KEPT}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        copies = {name: array.copy() for name, array in arrays.items()}
-        progress = self._state.progress.copy()
-        self._state = self._with_working_space(self._state._replace(progress=progress, **copies))
-
-    def _widen(self) -> None:
-        """Give numbers more digits."""
-        state = self._state
+    def _widened(self, state: tables.State) -> tables.State:
+        """With more digits."""
         state.progress[tables.IS_LARGE] = 0
-        self._state = self._with_working_space(state._replace(cells=numbers.widened(state.cells)))
-        digits = self._state.out.shape[1]
-        self._set_out(numbers.with_digits(state.out, digits))
-        self._state.found[:] = numbers.with_digits(state.found, digits)
-
-    def _set_out(self, out: np.ndarray) -> None:
-        self._state = self._state._replace(out=out)
+        wide = self._with_working_space(state._replace(cells=numbers.widened(state.cells)))
+        digits = wide.out.shape[1]
+        wide.found[:] = numbers.with_digits(state.found, digits)
+        return wide._replace(out=numbers.with_digits(state.out, digits))
 
     def _with_working_space(self, state: tables.State) -> tables.State:
         return state._replace(
@@ -270,14 +309,14 @@ class GraphWindow:
             **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
         )
 
-    def _make_room(self, flags: np.ndarray) -> None:
-        """Move what is in the window to the front, if there is no room for events of such flags."""
-        state, plan = self._state, self._plan
+    def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:
+        """What is in the window at the front, unless there is room for events of such flags."""
+        plan = self._plan
         low, high, _, first, last, *_ = state.bounds.tolist()
         starts = int(((flags & plan.begins[0]) != 0).sum())
         nodes = int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
         if high + starts <= len(state.starts) and last + nodes <= len(state.times):
-            return
+            return state
         rows = _Move(low, high, 2 * (high - low + starts))
         columns = _Move(first, last, 2 * (last - first + nodes))
         parts = plan.parts
@@ -291,7 +330,7 @@ class GraphWindow:
         ]
         vectors = np.zeros((columns.capacity + 1, state.vectors.shape[1]))
         vectors[: last - first] = state.vectors[first:last]
-        self._state = state._replace(
+        return state._replace(
             bounds=state.bounds - [low, low, low, first, first, 0, 0],
             starts=rows.of(state.starts),
             marks=rows.of(state.marks),
@@ -305,6 +344,13 @@ class GraphWindow:
             cells=cells,
             fits=np.zeros(rows.capacity, np.int64),
         )
+
+
+def _is_active(state: tables.State, earliest: int) -> bool:
+    """Whether there are events from some time on."""
+    last, high = state.bounds[[tables.LAST, tables.HIGH]].tolist()
+    latest = [state.barriers[0, 0], *state.times[:last][-1:], *state.starts[:high][-1:]]
+    return bool(max(latest) >= earliest)
 
 
 @dataclass(frozen=True)

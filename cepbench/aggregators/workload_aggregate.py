@@ -119,6 +119,6 @@ def _rows_at(live: WorkloadAggregator, stream: EventStream, times: Any) -> dict[
             found[name] += ((place, row) for row in rows)
     listed = live.rows_by_query({name: [row for _, row in its] for name, its in found.items()})
     return {
-        name: its._replace(places=[place for place, _ in found[name]])
+        name: its._replace(places=np.array([place for place, _ in found[name]], np.int64))
         for name, its in listed.items()
     }
