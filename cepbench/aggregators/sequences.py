@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cepbench.aggregators.event_graphs import graph_layout
 from cepbench.aggregators.protocol import AggregationTask
 from cepbench.aggregators.semirings import Total
 from cepbench.aggregators.windows import CountingWindow
@@ -153,24 +154,23 @@ def counted_layout(
         If there are none; the error names the condition.
     """
 
-    def layout(pattern: Pattern) -> _L | None:
-        task = BranchTask(
+    def task_of(pattern: Pattern) -> BranchTask:
+        return BranchTask(
             [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
             reports=False, limit=0, timed=False, watched=False,
         )  # fmt: skip
-        return layout_of(task)
 
     try:
-        found = layout(pattern)
+        found = layout_of(task_of(pattern))
     except UnsupportedPatternError as error:
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if found is None:
-        clause = next(
-            clause
+        each = (
+            (clause, task_of(replace(pattern, conditions=(clause,))))
             for clause in pattern.conditions
-            if layout(replace(pattern, conditions=(clause,))) is None
         )
-        others = "two-step" if name == "greta" else "greta or two-step"
+        clause, its = next((clause, its) for clause, its in each if layout_of(its) is None)
+        others = "two-step" if graph_layout(its) is None else "greta or two-step"
         raise _refusal(name, f"the condition {clause}", others)
     return found
 
