@@ -344,13 +344,15 @@ class CountingRun:
                 ],
             }
         )  # fmt: skip
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "state": np.frombuffer(state.encode(), np.uint8),
             "groups": self._groups,
             "starts": self._starts,
         }
-        *held, weights = self._held
-        arrays |= {f"held {k}": its for k, its in enumerate((*held, *weights))}
+        held = self._held
+        # Their rows are all.
+        columns = [held.parts, held.times, held.flags, held.values, *held.weights]
+        arrays |= {f"held {k}": its for k, its in enumerate(columns)}
         for k, window in enumerate(self._windows):
             arrays |= {f"window {k} {name}": its for name, its in window.arrays().items()}
         return {name: array.copy() for name, array in arrays.items()}
@@ -374,9 +376,9 @@ class CountingRun:
             self._updates, self._peak_objects, self._peak_counters, self._peak_bytes = numbers
             self._parts = {tuple(key): k for k, key in enumerate(known["partitions"])}
             self._groups, self._starts = state["groups"], state["starts"]
-            *held, weights = self._held
-            columns = [state[f"held {k}"] for k in range(len(held) + len(weights))]
-            self._held = _Events(*columns[: len(held)], columns[len(held) :])
+            number = 4 + len(self._held.weights)
+            parts, times, flags, values, *weights = (state[f"held {k}"] for k in range(number))
+            self._held = _Events(np.arange(len(parts)), parts, times, flags, values, weights)
             for k, window in enumerate(self._windows):
                 window.restore(arrays_under(f"window {k} ", state))
         except (KeyError, TypeError, ValueError) as error:

@@ -133,7 +133,7 @@ def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
     if not missing.any():
         return numbers
     if numbers.dtype == object:
-        return np.where(missing, None, numbers)  # type: ignore[call-overload, no-any-return]
+        return np.where(missing, None, numbers)  # type: ignore[call-overload]
     return np.ma.MaskedArray(np.where(missing, 0, numbers), missing)
 
 

@@ -13,6 +13,7 @@ import pytest
 import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.rows import Rows
 from cepbench.errors import EvaluationError
 
 
@@ -27,7 +28,7 @@ def result_of(
         for n, (key, its) in enumerate(zip(keys, rows, strict=True))
     ]
     floats = [each.function == "AVG" for each in pattern.aggregates]
-    return AggregateResult(pattern, "two-step", AggregateMetrics(), made, floats, False)
+    return AggregateResult(pattern, "two-step", AggregateMetrics(), Rows.of(made, floats), False)
 
 
 def panels_of(result: AggregateResult) -> tuple[list[dict[str, Any]], list[pd.DataFrame], str]:
