@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,20 @@ class WorkloadResult:
     def arrow(self) -> pa.Table:
         """The same with null where missing; integers beyond 64 bits are texts."""
         return arrow_of_queries(self.rows, at=self.at)
+
+    def in_whole_stream(self, stream: EventStream) -> WorkloadResult:
+        """The result with positions in the whole stream of which ``stream`` is a part.
+
+        As :meth:`cepbench.aggregators.aggregate.AggregateResult.in_whole_stream`.
+        """
+        if self.at:
+            return self
+        places = stream.whole_positions()
+        moved = {
+            name: its._replace(rows=its.rows.at_positions(places))
+            for name, its in self.rows.items()
+        }
+        return replace(self, rows=moved)
 
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
