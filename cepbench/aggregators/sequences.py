@@ -16,6 +16,7 @@ from cepbench.automata.compilation import automaton
 from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.sase.counting import CountLayout, count_layout
+from cepbench.evaluators.sase.layout import MOST_FLAGS
 from cepbench.evaluators.tasks import constructs_of
 from cepbench.kernels.sequence_counts import tables
 from cepbench.patterns.model import Kind, Pattern
@@ -165,13 +166,12 @@ def counted_layout(
     except UnsupportedPatternError as error:
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if found is None:
-        each = (
-            (clause, task_of(replace(pattern, conditions=(clause,))))
-            for clause in pattern.conditions
-        )
-        clause, its = next((clause, its) for clause, its in each if layout_of(its) is None)
-        others = "two-step" if graph_layout(its) is None else "greta or two-step"
-        raise _refusal(name, f"the condition {clause}", others)
+        for clause in pattern.conditions:
+            its = task_of(replace(pattern, conditions=(clause,)))
+            if layout_of(its) is None:
+                others = "two-step" if graph_layout(its) is None else "greta or two-step"
+                raise _refusal(name, f"the condition {clause}", others)
+        raise _refusal(name, f"more than {MOST_FLAGS} kinds of events")
     return found
 
 
