@@ -73,12 +73,11 @@ class SharingCost:
 
 
 class _Column(NamedTuple):
-    """A column of a segment: the events of its item per second, and what each of them adds to."""
+    """A column of a segment: events of its item per second, and the additions of each, by counter."""
 
     key: int
     rate: float
-    additions: int
-    counters: frozenset[Hashable]
+    additions: Mapping[Hashable, int]
 
 
 class _Piece(NamedTuple):
@@ -167,7 +166,7 @@ class SharingProblem:
         """
         chains: dict[str, list[_Piece]] = {}
         windows: dict[int, float] = {}
-        columns: dict[tuple[int, int], tuple[_Column, set[Hashable], str]] = {}
+        columns: dict[tuple[int, int], tuple[float, dict[Hashable, int], str]] = {}
         for query, items in self.items.items():
             chain = chains[query] = []
             for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
@@ -177,17 +176,16 @@ class SharingProblem:
                 # Rows stay for the longest window.
                 windows[table] = max(windows.get(table, 0.0), piece.window)
                 for column in piece.columns:
-                    known = columns.setdefault((table, column.key), (column, set(), query))
-                    known[1].update(column.counters)
+                    known = columns.setdefault((table, column.key), (column.rate, {}, query))
+                    known[1].update(column.additions)
         updates = events = 0.0
         rows = {}
-        for (table, _), (column, counters, query) in columns.items():
+        for (table, _), (rate, additions, query) in columns.items():
             # The first column of a table comes first.
             if table not in rows:
-                rows[table] = column.rate * windows[table] * self._share[query]
-            changes = column.rate * len(counters)
-            updates += changes * column.additions * rows[table]
-            events += changes
+                rows[table] = rate * windows[table] * self._share[query]
+            updates += rate * sum(additions.values()) * rows[table]
+            events += rate * len(additions)
         snapshots = products = sums = 0.0
         numbers: dict[tuple[int, ...], int] = {}
         links: dict[int, tuple[float, float, set[Hashable]]] = {}
@@ -235,14 +233,14 @@ class SharingProblem:
         for place, prefix in enumerate(segment.prefixes()):
             # The matches that end with the events of a last item are counted apart.
             is_total = begin + place + 1 == len(items.names)
-            columns.append(
-                _Column(
-                    self._number((segment.start, prefix, is_total)),
-                    self._rates[query][begin + place],
-                    (place > 0) + prefix[-1].is_set,
-                    frozenset(_local(c, segment.names) for c in self._counters[query]),
-                )
-            )
+            own = {_local(c, segment.names[: place + 1]) for c in self._counters[query]}
+            additions = {
+                # An element of a set adds to what it continues, and its value to what that counts.
+                its: (place > 0) + prefix[-1].is_set * (1 + (its[1] == place))
+                for its in own
+            }
+            key = self._number((segment.start, prefix, is_total))
+            columns.append(_Column(key, self._rates[query][begin + place], additions))
         keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
         return _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
 
@@ -263,12 +261,12 @@ def counters_of(pattern: Pattern) -> set[Counter]:
     return found
 
 
-def _local(counter: Counter, names: Sequence[str]) -> Hashable:
-    """A counter in a segment: with a place for the variable, or the number of its matches."""
+def _local(counter: Counter, names: Sequence[str]) -> tuple[str, int | None, str | None]:
+    """A counter over some items: with a place for the variable, or the number of their matches."""
     kind, variable, attribute = counter
     if variable in names:
         return kind, names.index(variable), attribute
-    return ("MAX", None, None) if kind in ("MIN", "MAX") else _MATCHES
+    return "MAX" if kind in ("MIN", "MAX") else "COUNT", None, None
 
 
 def sharing_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> SharingCost:

@@ -87,8 +87,8 @@ def test_each_total_is_counted() -> None:
     plan = cep.WorkloadPlan(both[0], {"P": (2,)})
     one = cost(cep.WorkloadPlan(planned({"P": "ABC"}, RATES)[0], {"P": (2,)}), both)
     assert cost(plan, both).products == 4 * one.products  # COUNT, COUNT(b.x), SUM(b.x), MAX(b.x)
-    # In the last segment they are only whether and how often it is matched.
-    assert cost(plan, both).events == 4 * (10 + 20) + 2 * 30
+    # Without b, there are only how often and whether something is matched.
+    assert cost(plan, both).events == 2 * 10 + 4 * 20 + 2 * 30
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def naive_cost(plan: cep.WorkloadPlan, statistics: dict[str, cep.Statistics]) ->
                 rate = statistics[its.query].rates[its.names[depth]]
                 is_total = its.names[depth] == pattern.positive_names[-1]
                 for counter in counters_of(pattern):
-                    counter = (column, is_total, total_within(counter, its.names))
+                    counter = (column, is_total, total_within(counter, its.names[: depth + 1]))
                     if counter not in counted:
                         counted.add(counter)
                         events += rate
