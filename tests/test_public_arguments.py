@@ -177,7 +177,7 @@ CALLS: dict[str, Call] = {
     "Aggregator": Call(
         cep.Aggregator,
         {"pattern": COUNTED, "method": None, "emit": "trigger", "scope": "window",
-         "evaluator": None},
+         "evaluator": None, "slack": "2 units"},
     ),
     "Aggregator.push": Call(lambda batch: cep.Aggregator(COUNTED).push(batch), {"batch": STREAM}),
     "Aggregator.value": Call(lambda time: cep.Aggregator(COUNTED).value(time), {"time": 3}),

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cepbench.aggregators.opening import opened, task_of
-from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
+from cepbench.aggregators.slack import LateEvents
 from cepbench.aggregators.tables import check_values, floats_of, frame_of
 from cepbench.aggregators.workload_run import WorkloadRun, naming, plan_of
 from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
@@ -22,9 +23,9 @@ from cepbench.errors import (
     EvaluationError,
     PatternError,
     SnapshotError,
-    StreamError,
 )
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.patterns.durations import window_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.plans.workload import WorkloadPlan
@@ -32,7 +33,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
-_RUN = "run "
+_RUN, _LATE = "run ", "late "
 
 #: The rows of values of each query.
 Rows = Mapping[str, Sequence[Row]]
@@ -63,6 +64,10 @@ class Aggregator:
         completes; or all so far.
     evaluator : str, optional
         How ``two-step`` finds matches, a name in ``cep.EVALUATORS``; by default ``stack-nfa``.
+    slack : float, str or Window
+        By how much an event may be late: seconds (or ticks), or a text such as ``"5 seconds"``. An
+        event is processed when another one is later by the slack, or by :meth:`flush`; values and
+        positions are those of the events in order. Events of a batch are in order.
 
     Attributes
     ----------
@@ -92,6 +97,7 @@ class Aggregator:
         emit: str = "trigger",
         scope: str = "window",
         evaluator: str | None = None,
+        slack: float | str | Window = 0,
     ) -> None:
         assert not isinstance(pattern, Workload)
         if sharing is not None:
@@ -102,15 +108,18 @@ class Aggregator:
         chosen, self._run = opened(self._task, method)
         self.pattern = self._task.pattern
         self.method = chosen.name
-        self._begin(self.pattern.window, [False] * len(self.pattern.aggregates))
+        self._begin([self.pattern], slack)
 
-    def _begin(self, window: Window, floats: list[bool]) -> None:
-        self.window = window
+    def _begin(self, patterns: Sequence[Pattern], slack: float | str | Window) -> None:
+        """The state before the first event, for patterns with windows of the same kind."""
+        self.window = patterns[0].window
+        attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
+        self._late = LateEvents(_slack_of(slack, self.window), attributes)
         self._seconds = 0.0
         self._events = 0
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
-        self._floats = floats
+        self._floats = [False for pattern in patterns for _ in pattern.aggregates]
         self._ended = False
 
     def push(self, batch: EventStream) -> pd.DataFrame:
@@ -119,7 +128,8 @@ class Aggregator:
         Parameters
         ----------
         batch : EventStream
-            The next events; timestamps must not decrease.
+            The next events; timestamps must not decrease, between batches by no more than the
+            slack.
 
         Returns
         -------
@@ -129,7 +139,7 @@ class Aggregator:
         Raises
         ------
         StreamError
-            If the batch does not fit the pattern or starts before the last one ended.
+            If the batch does not fit the pattern, or is later than the slack.
         """
         return self._frame(self.take(batch))
 
@@ -141,25 +151,29 @@ class Aggregator:
         self._check(batch)
         if not len(batch):
             return self._no_rows()
-        if self._last is not None and batch.timestamps[0] < self._last:
-            raise StreamError(
-                f"row {self._events}: this batch starts at {batch.timestamps[0]}, before the last "
-                f"event pushed ({self._last}); push batches in the order of time",
-                row=self._events,
-            )
-        rows = self._run.push(batch)
-        self._last = int(batch.timestamps[-1])
+        events, held = self._late.sorted(batch, self._events)
+        rows = self._processed(events)
+        self._late.hold(batch, held)
         self._events += len(batch)
         self._seconds += clock.perf_counter() - began
+        return rows
+
+    def _processed(self, events: EventStream) -> list[Row]:
+        if not len(events):
+            return self._no_rows()
+        rows = self._run.push(events)
+        self._last = int(events.timestamps[-1])
         return rows
 
     def value(self, time: Any = None) -> pd.DataFrame:
         """The value of each group seen so far, at a time; nothing changes by asking.
 
+        Events that the slack holds back do not count.
+
         Parameters
         ----------
         time : int or datetime, optional
-            Not before the last event, whose time is the default.
+            Not before the last event processed, whose time is the default.
 
         Returns
         -------
@@ -189,11 +203,22 @@ class Aggregator:
             )
         return self._run.value(ticks)
 
+    def groups(self) -> list[Key]:
+        """The groups of a pattern seen so far, in this order."""
+        return [] if self._last is None else [row.key for row in self._run.value(self._last)]
+
     def flush(self) -> pd.DataFrame:
-        """End the stream; there are no rows, since every value is known with its event."""
+        """End the stream; returns the rows of the events that the slack held back."""
+        return self._frame(self.flushed())
+
+    def flushed(self) -> list[Row]:
+        """As :meth:`flush`, but return the rows as they are."""
         self._refuse_if_ended()
+        began = clock.perf_counter()
+        rows = self._processed(self._late.held)
+        self._seconds += clock.perf_counter() - began
         self._ended = True
-        return self._frame(self._no_rows())
+        return rows
 
     @property
     def metrics(self) -> AggregateMetrics:
@@ -209,6 +234,7 @@ class Aggregator:
         """The whole state as plain arrays, with a digest by which :meth:`restore` detects damage."""
         self._refuse_if_ended()
         arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+        arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
         numbers = np.array(
             [self._events, self._last is not None, self._last or 0, *self._floats], np.int64
         )
@@ -237,6 +263,7 @@ class Aggregator:
         try:
             made = cls._reopened(*arrays["arguments"].tolist())
             events, pushed, last, *floats = arrays["numbers"].tolist()
+            made._late.restore(arrays_under(_LATE, arrays))
         except (CepbenchError, KeyError, ValueError) as error:
             raise SnapshotError(f"the snapshot makes no aggregator: {error}") from error
         made._events, made._last, made._floats = (
@@ -302,6 +329,7 @@ class WorkloadAggregator(Aggregator):
         emit: str = "trigger",
         scope: str = "window",
         evaluator: str | None = None,
+        slack: float | str | Window = 0,
     ) -> None:
         self.workload = pattern
         self.sharing = sharing
@@ -320,9 +348,7 @@ class WorkloadAggregator(Aggregator):
         self._given = method
         self._run: Any = WorkloadRun(tasks, plan_of(pattern, method, sharing), method)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
-        self._begin(
-            windows[0], [False for query in pattern.patterns.values() for _ in query.aggregates]
-        )
+        self._begin([*pattern.patterns.values()], slack)
 
     @property
     def floats_by_query(self) -> list[list[bool]]:
@@ -357,6 +383,18 @@ class WorkloadAggregator(Aggregator):
             name: QueryRows(query, rows[name], floats, [row.position for row in rows[name]])
             for (name, query), floats in queries
         }
+
+
+def _slack_of(given: float | str | Window, window: Window) -> int:
+    """The slack in ticks of timestamps."""
+    unit = "seconds" if window.is_datetime else "units"
+    slack = window_of(given, unit, "slack", EvaluationError)
+    if slack.is_datetime != window.is_datetime:
+        raise EvaluationError(
+            f"slack = {slack} is of another kind than the window WITHIN {window}; give a number of "
+            f"{unit}"
+        )
+    return slack.length
 
 
 def check_no_trigger(scope: str) -> None:

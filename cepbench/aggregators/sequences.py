@@ -153,7 +153,7 @@ def _condition_on_first(pattern: Pattern) -> Any:
     return next(
         clause
         for clause in pattern.conditions
-        if len({a.variable for a in clause.attributes()}) > 1
+        if len({(a.variable, a.element) for a in clause.attributes()}) > 1
         and not any(
             v.kind is Kind.NEGATED and v.name in clause.variables for v in pattern.variables
         )

@@ -34,7 +34,7 @@ def complete_policies(incomplete: str) -> list[str]:
 
 def complete_aggregators(incomplete: str) -> list[str]:
     """Built-in aggregation methods."""
-    return _beginning(["window-product", "a-seq", "two-step"], incomplete)
+    return _beginning(["window-product", "a-seq", "two-step", "dpc"], incomplete)
 
 
 def complete_emits(incomplete: str) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cepbench.arguments import shown, texts
 from cepbench.errors import StreamError, did_you_mean
-from cepbench.exploration.durations import window_of
+from cepbench.patterns.durations import window_of
 from cepbench.patterns.model import Window
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from

@@ -13,8 +13,8 @@ from cepbench.arguments import kind_of, number, shown
 from cepbench.costs.branches import branch_problems, log_plan_cost
 from cepbench.costs.costed import CostedProblem
 from cepbench.errors import StatisticsError, did_you_mean
-from cepbench.exploration.durations import window_of
 from cepbench.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.patterns.durations import window_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planners.registry import PlanGenerator

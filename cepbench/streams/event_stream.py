@@ -70,7 +70,7 @@ class EventStream:
                 f"an EventStream takes slices such as stream[10:20], not {shown(rows)}"
             )
         kept = slice(first, max(first, last))
-        return self._with_rows(kept, None if self.positions is None else self.positions[kept])
+        return self.with_rows(kept, None if self.positions is None else self.positions[kept])
 
     def __repr__(self) -> str:
         return f"EventStream({self.describe()})"
@@ -91,7 +91,16 @@ class EventStream:
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
 
-    def _with_rows(self, rows: Any, positions: range | np.ndarray | None) -> EventStream:
+    def with_rows(self, rows: Any, positions: range | np.ndarray | None = None) -> EventStream:
+        """The events of some rows, unchecked.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int64
+            In the order of time.
+        positions : range or ndarray of int64, optional
+            Those of the selected events.
+        """
         return EventStream(
             self.type_codes[rows],
             self.type_names,
@@ -118,8 +127,8 @@ class EventStream:
             return self
         rows = np.flatnonzero(keep[self.type_codes])
         if isinstance(self.positions, range):  # without materializing it
-            return self._with_rows(rows, self.positions.start + rows)
-        return self._with_rows(rows, None if self.positions is None else self.positions[rows])
+            return self.with_rows(rows, self.positions.start + rows)
+        return self.with_rows(rows, None if self.positions is None else self.positions[rows])
 
     def rows_of(self, type: str | None) -> np.ndarray:
         """Ascending row numbers of the events of a type, none if it is unknown; None: of all."""

@@ -147,6 +147,7 @@ def test_conditions_on_the_first_event() -> None:
     ("method", "pattern", "words"),
     [
         ("window-product", "SEQ(A a, B b) WHERE a.w < b.w", "the condition a.w < b.w; use the method a-seq"),
+        ("window-product", "SEQ(KL(A a), B b) WHERE a.w <= a[1].w", "the condition a.w <= a[1].w; use the method a-seq"),
         ("window-product", "SEQ(NOT(N n), A a, B b)", "NOT before the first item"),
         ("a-seq", "SEQ(A a, B b, C c) WHERE a.w > 0 AND b.w < c.w", "the condition b.w < c.w"),
         ("a-seq", "SEQ(A a, KL(B b), C c) WHERE b[i].w < b[i-1].w", "the condition b[i].w < b[i-1].w"),

@@ -1,0 +1,109 @@
+"""Aggregates by Spark: the same as in one pass, however the work is divided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.aggregators.aggregate import AggregateResult
+from cepbench.aggregators.slices import SliceTask
+from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
+from cepbench.spark.aggregate import aggregate, slices_of
+from cepbench.spark.generate import generate_stream
+from cepbench.streams.nasdaq_style import NasdaqStyle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COUNTED = "PATTERN SEQ(MSFT a, NOT(ORCL n), INTC c) AGG COUNT, MAX(c.price) WITHIN 5 minutes"
+
+
+@pytest.fixture(scope="module")
+def data(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Days of two months."""
+    path = tmp_path_factory.mktemp("aggregate") / "data"
+    generate_stream(spark, path, NasdaqStyle(identifiers=12, days=23, seed=5))
+    return path
+
+
+@pytest.fixture(scope="module")
+def ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Integer times with many ties, in one row group, out of order."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("ABC"), 3000),
+            "ts": rng.integers(0, 900, 3000),
+            "venue": rng.choice(["x", "y", None], 3000),
+            "lot": rng.integers(1, 4, 3000),
+        }
+    )
+    path = tmp_path_factory.mktemp("aggregate") / "ticks.parquet"
+    frame.to_parquet(path)
+    return path
+
+
+def in_one_pass(path: Path, text: str, **options: Any) -> AggregateResult:
+    return cep.aggregate(text, cep.EventStream.from_parquet(path, sort=True), **options)
+
+
+@pytest.mark.parametrize("emit", ["trigger", "change"])
+def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit: str) -> None:
+    found = aggregate(spark, data, COUNTED, emit=emit, partitions=5, progress=False)
+    expected = in_one_pass(data, COUNTED, emit=emit)
+    assert found.rows == expected.rows
+    pd.testing.assert_frame_equal(found.values, expected.values)
+    assert (found.method, found.metrics.events) == (expected.method, expected.metrics.events)
+    # Only the events before slices are processed twice.
+    assert 1 <= found.metrics.updates / expected.metrics.updates < 1.05
+
+
+def test_slices_have_about_as_many_events_each(data: Path) -> None:
+    task = SliceTask(cep.parse(COUNTED), None, "trigger", "window", None)
+    slices = slices_of(data, task, 5)
+    times = cep.EventStream.from_parquet(data).timestamps
+    cuts = np.searchsorted(times, [its.start for its in slices[1:]])
+    counts = np.diff([0, *cuts, len(times)])
+    assert len(slices) == 5 and max(counts) < 1.3 * min(counts)
+    assert [its.end for its in slices] == [*(its.start for its in slices[1:]), None]
+    # No slice is shorter than its lead.
+    weeks = cep.parse(COUNTED.replace("5 minutes", "240 hours"))
+    assert len(slices_of(data, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "partitions"),
+    [
+        ("PATTERN SEQ(A a, B b) GROUP BY a.venue, b.lot AGG COUNT, SUM(a.lot) WITHIN < 3 units", 7),
+        # Of 900 ticks, two slices: further tasks divide the venues.
+        ("PATTERN SEQ(A a, KL(B b), C c) GROUP BY venue AGG COUNT, MIN(b.lot) WITHIN 450 units", 5),
+        ("PATTERN SEQ(NOT(C n), A a, B b) GROUP BY lot AGG AVG(a.lot) WITHIN 300 units", 4),
+    ],
+)
+def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, partitions: int) -> None:
+    found = aggregate(spark, ticks, text, partitions=partitions, progress=False)
+    assert found.rows == in_one_pass(ticks, text).rows
+    assert len(found.rows) > 600
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "words"),
+    [
+        (COUNTED, {"scope": "stream"}, EvaluationError, "add up the values of scope='trigger'"),
+        (COUNTED.replace("INTC", "ITNC"), {}, DatasetError, "did you mean 'INTC'"),
+        (COUNTED.replace("c.price", "c.prize"), {}, StreamError, "did you mean 'price'"),
+        (COUNTED.replace("5 minutes", "5 units"), {}, StreamError, "time is a datetime"),
+        (COUNTED, {"partitions": -1}, DatasetError, "partitions"),
+    ],
+)
+def test_mistakes_are_found_before_the_job(
+    spark: SparkSession, data: Path, text: str, options: dict[str, Any],
+    kind: type[CepbenchError], words: str,
+) -> None:  # fmt: skip
+    with pytest.raises(kind, match=words):
+        aggregate(spark, data, text, **options)
