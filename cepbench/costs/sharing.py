@@ -32,6 +32,9 @@ Cuts = Mapping[str, tuple[int, ...]]
 #: A total over all matches: COUNT, SUM, MIN or MAX, of a variable, of an attribute.
 Counter = tuple[str, str | None, str | None]
 
+#: The same over some items of a query, with a place for the variable.
+_Local = tuple[str, int | None, str | None]
+
 _MATCHES: Counter = ("COUNT", None, None)
 
 #: Times in units of an update: of a counter of a snapshot, a product, a counter that a trigger sums,
@@ -77,7 +80,7 @@ class _Column(NamedTuple):
 
     key: int
     rate: float
-    additions: Mapping[Hashable, int]
+    additions: Mapping[_Local, int]
 
 
 class _Piece(NamedTuple):
@@ -166,7 +169,7 @@ class SharingProblem:
         """
         chains: dict[str, list[_Piece]] = {}
         windows: dict[int, float] = {}
-        columns: dict[tuple[int, int], tuple[float, dict[Hashable, int], str]] = {}
+        columns: dict[tuple[int, int], tuple[float, dict[_Local, int], str]] = {}
         for query, items in self.items.items():
             chain = chains[query] = []
             for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
@@ -188,7 +191,7 @@ class SharingProblem:
             events += rate * len(additions)
         snapshots = products = sums = 0.0
         numbers: dict[tuple[int, ...], int] = {}
-        links: dict[int, tuple[float, float, set[Hashable]]] = {}
+        links: dict[int, tuple[float, float, set[_Local]]] = {}
         for query, chain in chains.items():
             names, end, link = self.items[query].names, 0, -1
             first = chain[0].keys[shares_prefixes]
@@ -261,7 +264,7 @@ def counters_of(pattern: Pattern) -> set[Counter]:
     return found
 
 
-def _local(counter: Counter, names: Sequence[str]) -> tuple[str, int | None, str | None]:
+def _local(counter: Counter, names: Sequence[str]) -> _Local:
     """A counter over some items: with a place for the variable, or the number of their matches."""
     kind, variable, attribute = counter
     if variable in names:
