@@ -39,7 +39,7 @@ _MATCHES: Counter = ("COUNT", None, None)
 
 #: Times in units of that of an update, which is about 0.3 ns, as measured for the kernels of shared
 #: counts with 10 to 300 active STARTs: only updates and sums are vectorized.
-SNAPSHOT, PRODUCT, INNER_PRODUCT, SUM, EVENT, CONNECTION = 8.0, 8.0, 4.0, 1.0, 200.0, 500.0
+SNAPSHOT, PRODUCT, INNER_PRODUCT, SUM, EVENT, CONNECTION = 12.0, 8.0, 4.0, 1.0, 200.0, 500.0
 
 
 @dataclass(frozen=True)
