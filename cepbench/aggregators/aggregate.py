@@ -13,12 +13,16 @@ import pyarrow as pa
 
 from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.given import stream_from
@@ -35,8 +39,6 @@ class AggregateResult:
     method : str
     metrics : AggregateMetrics
     rows : sequence of Row
-    floats : sequence of bool
-        Whether the values of each aggregate are floats, rather than integers.
     at : bool
         Whether the values are at given times.
     """
@@ -44,8 +46,7 @@ class AggregateResult:
     pattern: Pattern
     method: str
     metrics: AggregateMetrics
-    rows: Sequence[Row]
-    floats: Sequence[bool]
+    rows: Rows
     at: bool
 
     @cached_property
@@ -55,12 +56,12 @@ class AggregateResult:
         COUNT is int64; other integers are Int64 with NA where missing; beyond 64 bits they are
         Python ints. Floats are float64 with NaN where missing.
         """
-        return frame_of(self.pattern, self.rows, self.floats, **self._kind)
+        return frame_of(self.pattern, self.rows, **self._kind)
 
     @cached_property
     def arrow(self) -> pa.Table:
         """The same with null where missing; integers beyond 64 bits are texts."""
-        return arrow_of(self.pattern, self.rows, self.floats, **self._kind)
+        return arrow_of(self.pattern, self.rows, **self._kind)
 
     @property
     def _kind(self) -> dict[str, bool]:
@@ -81,10 +82,7 @@ class AggregateResult:
         """
         if self.at:
             return self
-        places = stream.whole_positions()
-        return replace(
-            self, rows=[row._replace(position=int(places[row.position])) for row in self.rows]
-        )
+        return replace(self, rows=self.rows.at_positions(stream.whole_positions()))
 
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
@@ -178,6 +176,9 @@ def aggregate(
     1         3     4      3
     """
     stream = stream_from(stream)
+    is_planner = isinstance(sharing, str) and sharing.upper() != CONSTRUCTION
+    if isinstance(pattern, Workload) and is_planner:
+        sharing = plan_workload(pattern, measure_statistics(pattern, stream), str(sharing))
     live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
     if isinstance(live, WorkloadAggregator):
         return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)
@@ -192,19 +193,18 @@ def aggregate(
             )
         check_no_trigger(scope)
         rows = _rows_at(live, stream, elements(at, "at", "[0, 60]", EvaluationError))
-    return AggregateResult(
-        live.pattern, live.method, live.metrics, rows, live.floats, at is not None
-    )
+    return AggregateResult(live.pattern, live.method, live.metrics, rows, at is not None)
 
 
-def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> list[Row]:
+def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> Rows:
     """The values at some times, in the order of the times."""
     ticks = np.array([ticks_of(time, live.window) for time in times], np.int64)
-    found: dict[int, list[Row]] = {}
+    found: dict[int, Sequence[Row]] = {}
     done = 0
     for place in np.argsort(ticks, kind="stable").tolist():
         end = int(np.searchsorted(stream.timestamps, ticks[place], side="right"))
         live.take(stream[done:end])
         done = end
         found[place] = live.rows_at(int(ticks[place]))
-    return [row for place in range(len(ticks)) for row in found[place]]
+    listed = [row for place in range(len(ticks)) for row in found[place]]
+    return Rows.of(listed, live.floats)
