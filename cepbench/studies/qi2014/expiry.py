@@ -149,16 +149,18 @@ def growth(runs: pd.DataFrame) -> str:
     runs : DataFrame
         As :func:`cepbench.studies.runs.figure_runs` returns it, of :func:`expiry_runs`.
     """
-    cells = runs.groupby(["generator", "size", "active"])["seconds"].median().unstack("active")
     text = []
     for method in METHODS:
-        its = cells.loc[method]
-        ratios = its.max(axis="columns") / its.iloc[:, 0]
-        most = its.apply(pd.Series.last_valid_index, axis="columns")
-        if most.max() > its.columns[0]:
-            length = ratios.idxmax()
+        own = runs[runs["generator"] == method]
+        found: list[tuple[float, int, int, str]] = []
+        for length, part in own.groupby("size"):
+            times = part.groupby("active")["seconds"].median()
+            few, most = int(times.index[0]), int(times.index[-1])
+            found.append((float(times.max() / times.iloc[0]), few, most, str(length)))
+        factor, few, most, length = max(found, default=(1.0, 0, 0, ""))
+        if most > few:
             text.append(
-                f"{method} takes at most {number(ratios[length])} times as long with up to "
-                f"{most[length]:,} active first events as with {its.columns[0]:,} (length {length})"
+                f"{method} takes at most {number(factor)} times as long with up to {most:,} active "
+                f"first events as with {few:,} (length {length})"
             )
     return f"An event of {'; one of '.join(text)}."

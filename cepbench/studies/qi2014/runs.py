@@ -113,7 +113,7 @@ def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFr
 
 def span(ratios: pd.DataFrame) -> str:
     """The least and the greatest of a table of :func:`factors`, with their setting and regime."""
-    ordered = ratios.stack().sort_values()
+    ordered = pd.Series(ratios.stack()).sort_values()
     ends = dict.fromkeys((0, len(ordered) - 1))
     return " to ".join(
         f"{number(ordered.iloc[at])} ({ordered.index[at][1]}, {ordered.index[at][0]})"
@@ -279,12 +279,9 @@ def gains_by_sharing(runs: pd.DataFrame, *sharing: str) -> pd.DataFrame:
         for name in sharing
         for words, metric in (("time", "seconds_per_slide"), ("updates", "updates"))
     }
-    return pd.concat(
-        [
-            table.rename(index=lambda regime, of=of: f"{of}, {regime}")
-            for of, table in tables.items()
-        ]
-    )
+    for of, table in tables.items():
+        table.index = pd.Index([f"{of}, {regime}" for regime in table.index])
+    return pd.concat([*tables.values()])
 
 
 def gain_of_workload(runs: pd.DataFrame, workload: str, sharing: str) -> str:
