@@ -33,6 +33,7 @@ TABLE = pa.Table.from_pandas(FRAME)
 STREAM = cep.EventStream.from_pandas(FRAME, type="kind", time="at")
 PATTERN = cep.parse(TEXT)
 COUNTED = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x) WITHIN 20 units")
+WORKLOAD = cep.Workload({"Q": COUNTED})
 PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
@@ -237,6 +238,9 @@ CALLS: dict[str, Call] = {
     "measure_statistics": Call(
         cep.measure_statistics, {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10}
     ),
+    "measure_statistics of a workload": Call(
+        cep.measure_statistics, {"pattern": WORKLOAD, "stream": STREAM, "seed": 0, "pairs": 10}
+    ),
     "sample_statistics": Call(
         sample_statistics,
         {"pattern": PATTERN, "stream": STREAM, "seed": 0, "pairs": 10, "stream_events": None},
@@ -271,6 +275,25 @@ CALLS: dict[str, Call] = {
     "OrderPlan": Call(cep.OrderPlan, {"names": ["a", "b"]}),
     "TreePlan": Call(cep.TreePlan, {"tree": ("a", "b")}),
     "UnionPlan": Call(cep.UnionPlan, {"plans": [PLAN]}),
+    "WorkloadPlan": Call(
+        cep.WorkloadPlan,
+        {"workload": WORKLOAD, "cuts": {"Q": [1]}, "shares_prefixes": True},
+    ),
+    "WorkloadPlan, the cuts of a query": Call(
+        lambda cuts: cep.WorkloadPlan(WORKLOAD, {"Q": cuts}), {"cuts": [1]}
+    ),
+    "WorkloadPlan, a cut": Call(lambda cut: cep.WorkloadPlan(WORKLOAD, {"Q": [cut]}), {"cut": 1}),
+    "WorkloadPlan.from_dict": Call(
+        cep.WorkloadPlan.from_dict, {"data": cep.WorkloadPlan(WORKLOAD).to_dict()}
+    ),
+    "plan_workload": Call(
+        cep.plan_workload,
+        {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "SHARON", "seed": 0},
+    ),
+    "plan_workload, the statistics of a query": Call(
+        lambda statistics: cep.plan_workload(WORKLOAD, {"Q": statistics}),
+        {"statistics": STATISTICS},
+    ),
     "Budget": Call(Budget, {"seconds": 1, "steps": 10}),
     "NasdaqStyle": Call(
         NasdaqStyle, {"identifiers": 3, "days": 1, "seed": 0, "first_day": date(2008, 1, 2)}

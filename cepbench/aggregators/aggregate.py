@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
@@ -35,8 +36,6 @@ class AggregateResult:
     method : str
     metrics : AggregateMetrics
     rows : sequence of Row
-    floats : sequence of bool
-        Whether the values of each aggregate are floats, rather than integers.
     at : bool
         Whether the values are at given times.
     """
@@ -44,8 +43,7 @@ class AggregateResult:
     pattern: Pattern
     method: str
     metrics: AggregateMetrics
-    rows: Sequence[Row]
-    floats: Sequence[bool]
+    rows: Rows
     at: bool
 
     @cached_property
@@ -55,12 +53,12 @@ class AggregateResult:
         COUNT is int64; other integers are Int64 with NA where missing; beyond 64 bits they are
         Python ints. Floats are float64 with NaN where missing.
         """
-        return frame_of(self.pattern, self.rows, self.floats, **self._kind)
+        return frame_of(self.pattern, self.rows, **self._kind)
 
     @cached_property
     def arrow(self) -> pa.Table:
         """The same with null where missing; integers beyond 64 bits are texts."""
-        return arrow_of(self.pattern, self.rows, self.floats, **self._kind)
+        return arrow_of(self.pattern, self.rows, **self._kind)
 
     @property
     def _kind(self) -> dict[str, bool]:
@@ -81,10 +79,7 @@ class AggregateResult:
         """
         if self.at:
             return self
-        places = stream.whole_positions()
-        return replace(
-            self, rows=[row._replace(position=int(places[row.position])) for row in self.rows]
-        )
+        return replace(self, rows=self.rows.at_positions(stream.whole_positions()))
 
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
@@ -192,19 +187,18 @@ def aggregate(
             )
         check_no_trigger(scope)
         rows = _rows_at(live, stream, elements(at, "at", "[0, 60]", EvaluationError))
-    return AggregateResult(
-        live.pattern, live.method, live.metrics, rows, live.floats, at is not None
-    )
+    return AggregateResult(live.pattern, live.method, live.metrics, rows, at is not None)
 
 
-def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> list[Row]:
+def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> Rows:
     """The values at some times, in the order of the times."""
     ticks = np.array([ticks_of(time, live.window) for time in times], np.int64)
-    found: dict[int, list[Row]] = {}
+    found: dict[int, Sequence[Row]] = {}
     done = 0
     for place in np.argsort(ticks, kind="stable").tolist():
         end = int(np.searchsorted(stream.timestamps, ticks[place], side="right"))
         live.take(stream[done:end])
         done = end
         found[place] = live.rows_at(int(ticks[place]))
-    return [row for place in range(len(ticks)) for row in found[place]]
+    listed = [row for place in range(len(ticks)) for row in found[place]]
+    return Rows.of(listed, live.floats)

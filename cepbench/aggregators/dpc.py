@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.aggregators.counting import CountingRun, Partition
-from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key, Row
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.partitions import numbered
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.sequences import CountedSequence
-from cepbench.aggregators.triggers import values_of
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.kernels.sequence_counts import tables
@@ -30,14 +30,13 @@ _NEVER = 2**62
 class _Prefixes(CountedSequence):
     """The sequence behind an item without events, with which all histories begin."""
 
-    def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
-        """See :meth:`CountedSequence.tables`."""
-        its, width = super().tables(total, is_float=is_float)
+    def items(self) -> tuple[tables.Items, int, int]:
+        """See :meth:`CountedSequence.items`."""
+        its, width, final = super().items()
         names = ("begins", "takes", "prevents", "sources", "columns")
         behind: dict[str, Any] = {name: np.append(0, getattr(its, name)) for name in names}
         behind |= {"loops": np.append(-1, its.loops), "spans": np.append([0, 0], its.spans)}
-        weighted = its.weighted + (its.weighted >= 0)
-        return its._replace(**behind, by_start=True, weighted=weighted, window=_NEVER), width
+        return its._replace(**behind, by_start=True, window=_NEVER), width, final
 
 
 class PrefixCountingRun(CountingRun):
@@ -52,7 +51,7 @@ class PrefixCountingRun(CountingRun):
         #: Position and time of the first event that expires.
         self._oldest: tuple[int, int] | None = None
 
-    def push(self, batch: EventStream) -> list[Row]:
+    def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
 
         Raises
@@ -66,10 +65,10 @@ class PrefixCountingRun(CountingRun):
             end = self._oldest[1] + self._sequence.pattern.window.length
             row = int(np.searchsorted(batch.timestamps, end, side="right"))
             if row < len(batch):
-                self._refuse(f"row {self._position + row}")
+                self._refuse(f"row {self._valuation.position + row}")
         return super().push(batch)
 
-    def value(self, time: int) -> list[Row]:
+    def value(self, time: int) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.value`.
 
         Raises
@@ -83,13 +82,12 @@ class PrefixCountingRun(CountingRun):
 
     def _first_of(self, batch: EventStream) -> tuple[int, int] | None:
         """The first event that begins a match, or prevents that one begins."""
-        sequence = self._sequence.layout.sequence
+        items = self._sequence.layout.items
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        rows = np.flatnonzero(events.flags & (sequence.begins[0] | sequence.prevents[0]))
-        keys = [values_of(batch.column(k), rows) for k in self._sequence.pattern.equivalences]
-        for row, *key in zip(rows.tolist(), *keys, strict=True):
-            if None not in key:
-                return self._position + row, int(batch.timestamps[row])
+        rows = np.flatnonzero(events.flags & (items.begins[0] | items.prevents[0]))
+        numbers, _ = numbered(batch, self._sequence.pattern.equivalences, rows)
+        for row in rows[numbers >= 0][:1].tolist():
+            return self._valuation.position + row, int(batch.timestamps[row])
         return None
 
     def _refuse(self, where: str) -> None:
@@ -99,12 +97,12 @@ class PrefixCountingRun(CountingRun):
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
 
-    def _partition(self, key: Key) -> Partition:
-        is_new = key not in self._partitions
-        partition = super()._partition(key)
-        for window in partition.windows if is_new else ():
-            window.begin()
-        return partition
+    def _add(self, groups: list[Key]) -> None:
+        first = len(self._groups)
+        super()._add(groups)
+        for window in self._windows:
+            for partition in range(first, len(self._groups)):
+                window.begin(partition)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""

@@ -13,6 +13,7 @@ import pandas as pd
 
 from cepbench.aggregators.opening import opened, task_of
 from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.slack import LateEvents
 from cepbench.aggregators.tables import check_values, floats_of, frame_of
 from cepbench.aggregators.workload_run import WorkloadRun, naming, plan_of
@@ -34,9 +35,6 @@ from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
 _RUN, _LATE = "run ", "late "
-
-#: The rows of values of each query.
-Rows = Mapping[str, Sequence[Row]]
 
 
 class Aggregator:
@@ -143,7 +141,7 @@ class Aggregator:
         """
         return self._frame(self.take(batch))
 
-    def take(self, batch: EventStream) -> list[Row]:
+    def take(self, batch: EventStream) -> Rows:
         """As :meth:`push`, but return the rows as they are."""
         self._refuse_if_ended()
         batch = stream_from(batch, "the batch")
@@ -158,10 +156,10 @@ class Aggregator:
         self._seconds += clock.perf_counter() - began
         return rows
 
-    def _processed(self, events: EventStream) -> list[Row]:
+    def _processed(self, events: EventStream) -> Rows:
         if not len(events):
             return self._no_rows()
-        rows = self._run.push(events)
+        rows = self._in_columns(self._run.push(events))
         self._last = int(events.timestamps[-1])
         return rows
 
@@ -192,7 +190,7 @@ class Aggregator:
         assert ticks is not None
         return self._frame(self.rows_at(ticks), at=True)
 
-    def rows_at(self, ticks: int) -> list[Row]:
+    def rows_at(self, ticks: int) -> Rows:
         """As :meth:`value`, but return the rows as they are."""
         self._refuse_if_ended()
         check_no_trigger(self._task.scope)
@@ -201,7 +199,7 @@ class Aggregator:
                 f"a value at {ticks} is asked for after the event at {self._last}; ask before later "
                 "events are pushed, or by cep.aggregate(…, at=[…])"
             )
-        return self._run.value(ticks)
+        return self._in_columns(self._run.value(ticks))
 
     def groups(self) -> list[Key]:
         """The groups of a pattern seen so far, in this order."""
@@ -211,7 +209,7 @@ class Aggregator:
         """End the stream; returns the rows of the events that the slack held back."""
         return self._frame(self.flushed())
 
-    def flushed(self) -> list[Row]:
+    def flushed(self) -> Rows:
         """As :meth:`flush`, but return the rows as they are."""
         self._refuse_if_ended()
         began = clock.perf_counter()
@@ -301,13 +299,14 @@ class Aggregator:
             a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)
         ]
 
-    def _no_rows(self) -> list[Row]:
-        return []
+    def _no_rows(self) -> Rows:
+        return Rows.of([], self._floats)
 
-    def _frame(self, rows: list[Row], *, at: bool = False) -> pd.DataFrame:
-        return frame_of(
-            self.pattern, rows, self._floats, is_datetime=self.pattern.window.is_datetime, at=at
-        )
+    def _in_columns(self, rows: Any) -> Rows:
+        return Rows.of(rows, self._floats)
+
+    def _frame(self, rows: Rows, *, at: bool = False) -> pd.DataFrame:
+        return frame_of(self.pattern, rows, is_datetime=self.pattern.window.is_datetime, at=at)
 
     def _refuse_if_ended(self) -> None:
         if self._ended:
@@ -371,17 +370,20 @@ class WorkloadAggregator(Aggregator):
         self._floats = [a or b for a, b in zip(self._floats, floats, strict=True)]
 
     def _no_rows(self) -> Any:
-        return {name: [] for name in self.workload.patterns}
+        return self._in_columns({name: [] for name in self.workload.patterns})
+
+    def _in_columns(self, rows: Any) -> Any:
+        queries = zip(self.workload.patterns, self.floats_by_query, strict=True)
+        return {name: Rows.of(rows[name], floats) for name, floats in queries}
 
     def _frame(self, rows: Any, *, at: bool = False) -> pd.DataFrame:
         return frame_of_queries(self.rows_by_query(rows), at=at)
 
-    def rows_by_query(self, rows: Rows) -> dict[str, QueryRows]:
+    def rows_by_query(self, rows: Mapping[str, Sequence[Row]]) -> dict[str, QueryRows]:
         """The rows of each query, in the order of positions."""
-        queries = zip(self.workload.patterns.items(), self.floats_by_query, strict=True)
         return {
-            name: QueryRows(query, rows[name], floats, [row.position for row in rows[name]])
-            for (name, query), floats in queries
+            name: QueryRows(self.workload.patterns[name], its, its.positions)
+            for name, its in self._in_columns(rows).items()
         }
 
 

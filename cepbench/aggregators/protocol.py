@@ -8,7 +8,7 @@ of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple, Protocol
@@ -105,11 +105,14 @@ class AggregateMetrics:
 class AggregationRun(Protocol):
     """The aggregation of one task."""
 
-    def push(self, batch: EventStream) -> list[Row]:
-        """Process the next events, at least one, and return the rows to report, by position."""
+    def push(self, batch: EventStream) -> Sequence[Row]:
+        """Process the next events, at least one, and return the rows to report, by position.
+
+        A list, or for speed :class:`~cepbench.aggregators.rows.Rows`, which are in columns.
+        """
         ...
 
-    def value(self, time: int) -> list[Row]:
+    def value(self, time: int) -> Sequence[Row]:
         """The value of each group at a time, not before the last event; changes nothing.
 
         A group is seen with its first match or, if an event of the last item alone determines the

@@ -12,11 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.rows import INT64, Column, column_of, masked
 from cepbench.kernels.sequence_counts import numbers
 from cepbench.patterns.model import MatchAggregate
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 
 _POSITIVE = np.iinfo(np.int64).max
+
+#: Integers up to here convert to floats exactly.
+_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,6 @@ class Total:
         values = ~column[rows] if self.kind == "MIN" else column[rows]
         return not (values <= numbers.NO_VALUE).any()
 
-    def combined(self, one: Any, other: Any) -> Any:
-        """The total over two disjoint sets of matches."""
-        return max(one, other) if self.is_maximum else one + other
-
-    def value(self, total: int, *, is_float: bool) -> Any:
-        """The smallest or largest value; None if there is none."""
-        if total <= numbers.NO_VALUE:
-            return None
-        bits = ~total if self.kind == "MIN" else total
-        return float(_ordered(np.array([bits])).view(np.float64)[0]) if is_float else bits
-
 
 def _ordered(bits: np.ndarray) -> np.ndarray:
     """Bits of floats as integers of the same order, and back."""
@@ -105,18 +98,51 @@ def totals_of(aggregate: MatchAggregate) -> list[Total]:
     return [Total(aggregate.function, name, attribute)]
 
 
-def value_of(aggregate: MatchAggregate, totals: list[Any], *, is_float: bool) -> Any:
-    """The value of an aggregate from its totals; None if missing."""
+def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: bool) -> Column:
+    """The values of an aggregate from its totals.
+
+    Parameters
+    ----------
+    aggregate : MatchAggregate
+    totals : list of ndarray
+        Of each of :func:`totals_of`: int64, float64 or Python ints.
+    is_float : bool
+        Whether the aggregated values are floats.
+    """
+    first, last = totals[0], totals[-1]
     if aggregate.function == "COUNT":
-        return totals[0]
+        return first
     if aggregate.function in ("MIN", "MAX"):
-        return totals_of(aggregate)[0].value(totals[0], is_float=is_float)
-    count, total = totals
-    if not count:
-        return None
+        missing = last <= numbers.NO_VALUE
+        bits = ~last if aggregate.function == "MIN" else last
+        return (
+            np.where(missing, np.nan, _ordered(bits).view(np.float64))
+            if is_float
+            else masked(bits, missing)
+        )
+    missing = np.asarray(first == 0, bool)
     if aggregate.function == "SUM":
-        return total
+        return np.where(missing, np.nan, last) if is_float else masked(last, missing)
+    if all(its.dtype != object and (is_float or _are_floats(its)) for its in totals):
+        with np.errstate(all="ignore"):
+            return np.where(missing, np.nan, last / first)
+    return column_of([*map(_quotient, last.tolist(), first.tolist())], is_float=True)
+
+
+def _are_floats(integers: np.ndarray) -> bool:
+    """Whether floats hold all of some integers."""
+    return bool((np.abs(integers) <= _EXACT).all())
+
+
+def _quotient(total: Any, count: int) -> float | None:
     try:
-        return total / count
+        return total / count if count else None
     except OverflowError:  # of floats, by more than 10^308 values
         return None
+
+
+def narrowed(integers: np.ndarray) -> np.ndarray:
+    """Python ints as integers of 64 bits, if all have no more; other arrays as they are."""
+    if integers.dtype == object and all(its in INT64 for its in integers):
+        return integers.astype(np.int64)
+    return integers

@@ -38,34 +38,38 @@ class CountedSequence:
     @property
     def last_flags(self) -> int:
         """Flags of the events that may complete a match."""
-        sequence = self.layout.sequence
-        return int(sequence.begins[-1] | sequence.takes[-1])
+        items = self.layout.items
+        return int(items.begins[-1] | items.takes[-1])
+
+    def items(self) -> tuple[tables.Items, int, int]:
+        """The items, the number of columns, and that of all matches in the window or -1."""
+        items, width = self.layout.items, self.layout.width
+        if self.scope != "window":
+            return items, width, -1
+        if items.prevents[0]:
+            # What the matches in the window go on from is not what they are.
+            return items, width + 1, width
+        if items.columns[-1] < 0:
+            items = items._replace(
+                columns=np.append(items.columns[:-1], width),
+                changes=items.changes | int(items.begins[-1]),
+            )
+            return items, width + 1, width
+        return items, width, int(items.columns[-1])
 
     def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
         """The tables of a total, and its number of columns."""
-        sequence, width = self.layout.sequence, self.layout.width
-        columns, final, changes = sequence.columns, -1, sequence.changes
-        if self.scope == "window":
-            looks_back = bool(sequence.prevents[0])
-            if columns[-1] < 0 and not looks_back:
-                columns = np.append(columns[:-1], width)
-                changes |= int(sequence.begins[-1])
-            final = int(columns[-1])
-            if looks_back:
-                # What the matches in the window go on from is not what they are.
-                final = width
-            width = max(width, final + 1)
+        items, width, final = self.items()
         weighted, picked = -1, 0
         if total.variable is not None:
-            weighted = self.pattern.positive_names.index(total.variable)
-            if self.pattern.positive[weighted].is_set and not total.is_maximum:
+            item = self.pattern.positive_names.index(total.variable)
+            # From behind, because another item may stand before all.
+            weighted = len(items.begins) - len(self.pattern.positive) + item
+            if self.pattern.positive[item].is_set and not total.is_maximum:
                 picked = width
-        zero, one = total.units(is_float=is_float)
-        its = sequence._replace(
-            columns=columns, changes=changes, final=final, weighted=weighted, picked=picked,
-            zero=zero, one=one, is_maximum=total.is_maximum,
-        )  # fmt: skip
-        return its, 2 * width if picked else width
+        units, is_maximum = total.units(is_float=is_float), total.is_maximum
+        sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
+        return sequence, 2 * width if picked else width
 
 
 def sequence_of(
@@ -118,18 +122,18 @@ def sequence_of(
         raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
     if layout is None:
         raise refuse(_condition(pattern, reader))
-    sequence = layout.sequence
-    if sequence.by_start and not by_start:
+    items = layout.items
+    if items.by_start and not by_start:
         raise UnsupportedPatternError(
             f"{name} keeps no first events, and cannot aggregate the condition "
             f"{_condition_on_first(pattern)}; use the method a-seq or two-step"
         )
-    if sequence.prevents[0] and task.scope == "window" and not by_start:
+    if items.prevents[0] and task.scope == "window" and not by_start:
         raise UnsupportedPatternError(
             f"{name} cannot tell when a NOT before the first item has been decided, in scope window; "
             "use the method a-seq or two-step"
         )
-    layout = replace(layout, sequence=sequence._replace(by_start=by_start))
+    layout = replace(layout, items=items._replace(by_start=by_start))
     return CountedSequence(pattern, layout, task.scope)
 
 

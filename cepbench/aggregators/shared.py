@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cepbench.aggregators.counting import CountingRun
-from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key, Row
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.partitions import numbered
+from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
+from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.semirings import Total, narrowed
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
+from cepbench.aggregators.valuation import Changes
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.evaluators.snapshot import arrays_under
@@ -22,6 +25,9 @@ from cepbench.patterns.arrays import clause_holds
 from cepbench.plans.segments import Segment
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+
+#: Partitions without events that are not dropped yet.
+_IDLE = 16
 
 
 class _Part(NamedTuple):
@@ -43,14 +49,12 @@ class SharedQuery(CountingRun):
     def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
         super().__init__(task, "a-seq", by_start=True)
         self.query = CountedQuery(self._sequence, segments)
-        self._given: dict[int, list[tuple[Any, list[Any]]]] = {}
-        self._at: dict[Key, list[Any]] = {}
 
     @property
     def is_shareable(self) -> bool:
         """Whether its counters can be those of other queries too."""
-        sequence = self._sequence.layout.sequence
-        return not len(sequence.rules) and not sequence.prevents[0]
+        items = self._sequence.layout.items
+        return not len(items.rules) and not items.prevents[0]
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -60,46 +64,62 @@ class SharedQuery(CountingRun):
     def totals(self, batch: EventStream) -> list[tuple[Total, bool]]:
         """What is counted, and whether in floats."""
         self._check_kinds(batch)
-        assert self._floats is not None
-        return [*zip(self._totals, self._floats, strict=True)]
+        return [*zip(self._valuation.totals, self._kinds, strict=True)]
 
     def partitions_of(self, batch: EventStream, rows: np.ndarray) -> dict[Key, np.ndarray]:
         """The events of each partition, without those that miss a value."""
-        return self._rows_by_partition(batch, rows)
+        numbers, keys = numbered(batch, self.attributes, rows)
+        return (
+            {key: rows[numbers == number] for number, key in enumerate(keys)} if len(rows) else {}
+        )
 
     def flags(self, batch: EventStream) -> tuple[np.ndarray, np.ndarray]:
         """Which events begin a match, and which may complete one."""
         events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        begins = self._sequence.layout.sequence.begins[0]
+        begins = self._sequence.layout.items.begins[0]
         return (events.flags & begins) != 0, (events.flags & self._sequence.last_flags) != 0
 
     def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What each event of a batch adds to a match, of those at some rows."""
         return self._weights(total, batch, rows)
 
-    def rows(
-        self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]
-    ) -> list[Row]:
+    def rows(self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]) -> Rows:
         """The rows to report, from the totals of partitions after some events."""
-        self._given = given
-        return self.push(batch)
+        listed = [(row, part, its) for row in sorted(given) for part, its in given[row]]
+        numbers = {part.key: self._parts.get(part.key) for _, part, _ in listed}
+        groups = {part.key: part.group for _, part, _ in listed if numbers[part.key] is None}
+        self._parts |= {key: len(self._groups) + place for place, key in enumerate(groups)}
+        self._groups = np.append(self._groups, self._valuation.groups([*groups.values()]))
+        changes = Changes(
+            np.array([row for row, *_ in listed], np.int64),
+            np.array([self._parts[part.key] for _, part, _ in listed], np.int64),
+            self._columns([its for *_, its in listed]),
+        )
+        return self._valuation.push(batch, changes, self._groups)
 
-    def rows_at(self, time: int, totals: dict[_Part, list[Any]]) -> list[Row]:
+    def rows_at(self, time: int, totals: dict[_Part, list[Any]]) -> Rows:
         """The value of each group at a time."""
-        self._at = {part.key: its for part, its in totals.items()}
-        self._partitions = {part.key: part for part in totals}  # type: ignore[misc]
-        found = self.value(time)
-        self._partitions = {}
-        return found
+        groups = self._valuation.groups([part.group for part in totals])
+        return self._valuation.at(time, self._columns([*totals.values()]), groups)
 
-    def _changes(self, batch: EventStream) -> dict[int, list[tuple[Any, list[Any]]]]:
-        return self._given
+    def drop(self, keys: Collection[Key]) -> None:
+        """Drop the numbers of all partitions but some, once they are many."""
+        if len(self._parts) > 2 * len(keys) + _IDLE:
+            kept = [part for key, part in self._parts.items() if key in keys]
+            self._valuation.keep(np.array(kept, np.int64))
+            self._groups = self._groups[np.array(kept, np.int64)]
+            names = [key for key in self._parts if key in keys]
+            self._parts = {key: number for number, key in enumerate(names)}
 
-    def _totals_at(self, partition: Any, time: int) -> list[Any]:
-        return self._at[partition.key]
-
-    def _measure(self) -> None:
-        pass
+    def _columns(self, totals: list[list[Any]]) -> list[np.ndarray]:
+        return [
+            np.array([its[place] for its in totals], np.float64)
+            if total.dtype(is_float=is_float) is np.float64
+            else narrowed(np.array([*(its[place] for its in totals), None], object)[:-1])
+            for place, (total, is_float) in enumerate(
+                zip(self._valuation.totals, self._kinds, strict=True)
+            )
+        ]
 
 
 @dataclass(eq=False)
@@ -148,18 +168,21 @@ class SharedRun:
         #: Updates of partitions that were dropped; most rows, counters and bytes.
         self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
 
-    def push(self, batch: EventStream) -> dict[str, list[Row]]:
+    def push(self, batch: EventStream) -> dict[str, Rows]:
         """Process the next events; returns the rows of each query."""
         listed = [query.totals(batch) for query in self._queries.values()]
         if not self._programs:
             self._compile([[is_float for _, is_float in its] for its in listed])
         given = self._changes(batch)
-        return {
+        found = {
             name: query.rows(batch, its)
             for (name, query), its in zip(self._queries.items(), given, strict=True)
         }
+        for query in self._queries.values():
+            query.drop(self._partitions)
+        return found
 
-    def value(self, time: int) -> dict[str, list[Row]]:
+    def value(self, time: int) -> dict[str, Rows]:
         """The values of each query at a time."""
         found: list[dict[_Part, list[Any]]] = [{} for _ in self._queries]
         for key, partition in self._partitions.items() if self._scope == "window" else ():
@@ -181,7 +204,7 @@ class SharedRun:
         placed: list[list[tuple[object, int]]] = []
         for query, its in zip(self._queries.values(), kinds, strict=True):
             placed.append([])
-            for total, is_float in zip(query._totals, its, strict=True):
+            for total, is_float in zip(query._valuation.totals, its, strict=True):
                 semiring = total.is_maximum, total.dtype(is_float=is_float)
                 listed = demands.setdefault(semiring, [])
                 placed[-1].append((semiring, len(listed)))

@@ -199,7 +199,7 @@ class SharedProgram:
 
     def _read_steps(self, query: CountedQuery, segment: Segment, place: int) -> None:
         """The symbols of a segment's steps: of begins, further elements, and forbidden events."""
-        sequence = query.sequence.layout.sequence
+        sequence = query.sequence.layout.items
         prevents = [*sequence.prevents.tolist(), 0]
         for item, step in enumerate(segment.steps, place):
             begins, takes, behind = (

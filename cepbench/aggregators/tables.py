@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.aggregators.protocol import Row
+from cepbench.aggregators.rows import Rows
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
 from cepbench.streams.columns import CodedStrings
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 _DIGITS = 15
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-_INT64 = range(-(2**63), 2**63)
 
 
 def check_names(pattern: Pattern) -> None:
@@ -83,17 +80,13 @@ def _is_float(aggregate: MatchAggregate, stream: EventStream) -> bool:
     return aggregate.function == "AVG" or stream.column(aggregate.attribute).dtype.kind == "f"  # type: ignore[union-attr]
 
 
-def frame_of(
-    pattern: Pattern, rows: Sequence[Row], floats: Sequence[bool], *, is_datetime: bool, at: bool
-) -> pd.DataFrame:
+def frame_of(pattern: Pattern, rows: Rows, *, is_datetime: bool, at: bool) -> pd.DataFrame:
     """One row per value.
 
     Parameters
     ----------
     pattern : Pattern
-    rows : sequence of Row
-    floats : sequence of bool
-        As :func:`floats_of` returns them.
+    rows : Rows
     is_datetime : bool
         Whether times are datetimes.
     at : bool
@@ -106,57 +99,47 @@ def frame_of(
         other integers are Int64 with NA where missing; beyond 64 bits they are Python ints. Floats
         are float64 with NaN where missing.
     """
-    times = np.array([row.time for row in rows], np.int64)
     table: dict[str, Any] = {}
     if not at:
-        table["position"] = np.array([row.position for row in rows], np.int64)
-    table["time"] = times.view("datetime64[ns]") if is_datetime else times
+        table["position"] = rows.positions
+    table["time"] = rows.times.view("datetime64[ns]") if is_datetime else rows.times
     for place, key in enumerate(pattern.group_by):
-        table[str(key)] = [row.key[place] for row in rows]
-    for place, aggregate in enumerate(pattern.aggregates):
-        values = [row.values[place] for row in rows]
-        table[str(aggregate)] = _array(values, aggregate, is_float=floats[place])
+        known = pd.Series([its[place] for its in rows.keys])
+        table[str(key)] = known.take(rows.groups).array
+    for aggregate, column in zip(pattern.aggregates, rows.columns, strict=True):
+        table[str(aggregate)] = _array(column, aggregate)
     return pd.DataFrame(table)
 
 
-def _array(values: list[Any], aggregate: MatchAggregate, *, is_float: bool) -> Any:
-    if is_float:
-        return np.array([np.nan if value is None else value for value in values], np.float64)
-    if not _fit(values):
+def _array(column: np.ndarray, aggregate: MatchAggregate) -> Any:
+    if column.dtype == object:
         # An inferred type would be that of floats, which may be too small.
-        return pd.Series([pd.NA if value is None else value for value in values], dtype=object)
-    if aggregate.function == "COUNT":
-        return np.array(values, np.int64)
-    return pd.array(values, dtype="Int64")
+        return pd.Series([pd.NA if value is None else value for value in column], dtype=object)
+    if column.dtype == np.float64 or aggregate.function == "COUNT":
+        return column
+    return pd.arrays.IntegerArray(np.asarray(column), np.ma.getmaskarray(column))
 
 
-def _fit(values: Sequence[int | None]) -> bool:
-    return all(value is None or value in _INT64 for value in values)
-
-
-def arrow_of(
-    pattern: Pattern, rows: Sequence[Row], floats: Sequence[bool], *, is_datetime: bool, at: bool
-) -> pa.Table:
+def arrow_of(pattern: Pattern, rows: Rows, *, is_datetime: bool, at: bool) -> pa.Table:
     """The table of :func:`frame_of` with null where missing; integers beyond 64 bits are texts."""
     import pyarrow as pa
 
-    times = pa.array([row.time for row in rows], pa.int64())
+    times = pa.array(rows.times, pa.int64())
     columns: dict[str, Any] = {}
     if not at:
-        columns["position"] = pa.array([row.position for row in rows], pa.int64())
+        columns["position"] = pa.array(rows.positions, pa.int64())
     columns["time"] = times.cast(pa.timestamp("ns")) if is_datetime else times
     for place, key in enumerate(pattern.group_by):
-        columns[str(key)] = pa.array([row.key[place] for row in rows])
-    for place, aggregate in enumerate(pattern.aggregates):
-        values = [row.values[place] for row in rows]
-        if floats[place]:
-            column = pa.array(values, pa.float64())
-        elif _fit(values):
-            column = pa.array(values, pa.int64())
-        else:
+        known = pa.array([its[place] for its in rows.keys])
+        columns[str(key)] = known.take(pa.array(rows.groups))
+    for aggregate, column in zip(pattern.aggregates, rows.columns, strict=True):
+        if column.dtype == object:
             # Python itself writes no more than 4300 digits.
-            column = pa.array([None if value is None else str(Decimal(value)) for value in values])
-        columns[str(aggregate)] = column
+            listed = [None if value is None else str(Decimal(value)) for value in column]
+            columns[str(aggregate)] = pa.array(listed)
+        else:
+            missing = np.isnan(column) if column.dtype == np.float64 else np.ma.getmaskarray(column)
+            columns[str(aggregate)] = pa.array(np.asarray(column), mask=missing)
     return pa.table(columns)
 
 

@@ -39,6 +39,19 @@ class Triggers:
             found.append(_Last(last, tuple(c for c in clauses if c.is_elementwise)))
         self._lasts = tuple(dict.fromkeys(found))
 
+    @property
+    def known(self) -> list[bool]:
+        """Whether each key of GROUP BY is known from every trigger."""
+        return [
+            all(key.variable in (None, last.variable.name) for last in self._lasts)
+            for key in self._group_by
+        ]
+
+    def rows(self, batch: EventStream) -> np.ndarray:
+        """The rows of the triggers."""
+        found = [self._rows(last, batch) for last in self._lasts]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
     def of(self, batch: EventStream) -> dict[int, list[Key]]:
         """Row → what its event determines of its groups: keys with ``...`` for what is not known.
 
@@ -46,10 +59,7 @@ class Triggers:
         """
         found: dict[int, list[Key]] = {}
         for last in self._lasts:
-            rows = batch.rows_of(last.variable.type)
-            for clause in last.clauses:
-                if len(rows):
-                    rows = rows[self._holds(clause, batch, rows)]
+            rows = self._rows(last, batch)
             columns = [
                 values_of(batch.column(key.attribute), rows)
                 if key.variable in (None, last.variable.name)
@@ -62,6 +72,13 @@ class Triggers:
                 if None not in key and key not in own:
                     own.append(key)
         return found
+
+    def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
+        rows = batch.rows_of(last.variable.type)
+        for clause in last.clauses:
+            if len(rows):
+                rows = rows[self._holds(clause, batch, rows)]
+        return rows
 
     def _holds(self, clause: Clause, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         return clause_holds(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.semirings import narrowed
 from cepbench.kernels.sequence_counts import numbers, tables
 from cepbench.kernels.sequence_counts.advance import count_matches
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
 
+_TWO_DIGITS = 2 * numbers.DIGIT_BITS
+
+#: Rows that a partition at least has room for.
+_SPARE = 8
+
 #: Arrays of the state that a snapshot has.
 _KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
 
 
 class CountingWindow:
-    """Histories of a sequence in the window.
+    """Histories of a sequence in the window, by partition.
 
     Parameters
     ----------
@@ -32,53 +37,92 @@ class CountingWindow:
         self._plan = sequence
         self._is_exact = dtype is np.int64 and not sequence.is_maximum
         cells: np.ndarray = np.zeros((columns, 0), dtype)
-        back: np.ndarray = np.full((columns, columns), sequence.zero, dtype)
-        np.fill_diagonal(back, sequence.one)
         self._state = self._with_working_space(
             tables.State(
                 times=np.zeros(0, np.int64),
                 marks=np.zeros(0, np.int64),
                 values=np.zeros((len(sequence.kept), 0)),
                 cells=cells,
-                back=back,
-                suffix=back,
-                spans=np.array([[0, 0, 0, _BEFORE_ALL]]),
+                back=cells,
+                suffix=cells,
+                spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
                 fits=np.zeros(0, np.int64),
                 found=cells,
                 progress=np.zeros(tables.PROGRESS, np.int64),
-                weights=None if sequence.weighted < 0 else np.zeros(0, dtype),
+                weights=np.zeros(0, dtype),
+                out=cells,
             )
         )
+        #: Behind the rows that each partition has room for.
+        self._ends = np.zeros(0, np.int64)
 
-    def begin(self) -> None:
-        """Add the history without events, as one that never expires."""
-        self._make_room(1)
+    def add(self, number: int) -> None:
+        """Add so many partitions without events."""
+        state, columns = self._state, len(self._state.cells)
+        back: np.ndarray = np.full((columns, columns), self._plan.zero, state.cells.dtype)
+        np.fill_diagonal(back, self._plan.one)
+        if state.cells.ndim == 3:
+            back = numbers.with_digits(back[..., None], state.cells.shape[2])
+        spans = np.zeros((number, tables.SPAN_COLUMNS), np.int64)
+        spans[:, tables.PREVENTED] = _BEFORE_ALL
+        self._ends = np.append(self._ends, np.zeros(number, np.int64))
+        self._state = state._replace(
+            back=np.concatenate([state.back, *[back] * number], axis=1),
+            spans=np.concatenate((state.spans, spans)),
+        )
+
+    def begin(self, partition: int) -> None:
+        """Add the history without events to a new partition, as one that never expires."""
+        more = np.zeros(len(self._ends), np.int64)
+        more[partition] = 1
+        self._make_room(more)
         state = self._state
-        state.times[0] = _NEVER
-        state.cells[:, 0] = self._plan.zero
-        state.cells[0, 0] = self._plan.one
-        state.spans[0, : tables.PREVENTED] = 0, 1, 1
+        row = state.spans[partition, tables.HIGH]
+        state.times[row] = _NEVER
+        state.cells[:, row] = self._plan.zero
+        state.cells[0, row] = self._plan.one
+        if state.cells.ndim == 3:
+            state.cells[0, row, 1:] = 0
+        state.spans[partition, [tables.HIGH, tables.MIDDLE]] = row + 1
+        state.spans[partition, tables.PEAK] = 1
 
-    @property
-    def counters(self) -> int:
-        """The number of its counters."""
-        columns, span = len(self._state.cells), self._state.spans[0]
-        if self._plan.by_start:
-            return int(columns * (span[tables.HIGH] - span[tables.LOW]))
-        # A row in front of the middle has one for each column.
-        return int(columns * (columns + max(0, span[tables.MIDDLE] - span[tables.LOW])))
+    def peaks(self) -> np.ndarray:
+        """The maximum number of rows, and of counters, since this was asked last.
 
-    @property
-    def prevented(self) -> int:
-        """Timestamp of the latest event that prevents later starts."""
-        return int(self._state.spans[0, tables.PREVENTED])
+        With several partitions these are the sums of their own.
+        """
+        columns, spans = len(self._state.cells), self._state.spans
+        rows = int(spans[:, tables.PEAK].sum())
+        end = spans[:, tables.HIGH if self._plan.by_start else tables.MIDDLE]
+        spans[:, tables.PEAK] = np.maximum(0, end - spans[:, tables.LOW])
+        if not self._plan.by_start:
+            # A row in front of the middle has a counter for each column, as each row of the back has.
+            rows += columns * len(spans)
+        return np.array([rows, columns * rows])
+
+    def are_active(self, earliest: int) -> np.ndarray:
+        """Whether each partition has events from some time on."""
+        spans = self._state.spans
+        found = spans[:, tables.PREVENTED] >= earliest
+        some = np.flatnonzero(spans[:, tables.HIGH] > spans[:, tables.LOW])
+        found[some] |= self._state.times[spans[some, tables.HIGH] - 1] >= earliest
+        return found
+
+    def keep(self, partitions: np.ndarray) -> None:
+        """Keep some partitions, numbered anew."""
+        state, (columns, _, *digits) = self._state, self._state.back.shape
+        back = state.back.reshape(columns, -1, columns, *digits)[:, partitions]
+        self._ends = self._ends[partitions]
+        self._state = state._replace(
+            back=back.reshape(columns, -1, *digits), spans=state.spans[partitions]
+        )
 
     @property
     def bytes(self) -> int:
         """The size of its state."""
         return sum(array.nbytes for array in self.arrays().values())
 
-    def push(self, events: tables.Events, samples: int) -> tuple[list[Any], int]:
+    def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
 
         Parameters
@@ -86,28 +130,33 @@ class CountingWindow:
         events : cepbench.kernels.sequence_counts.tables.Events
         samples : int
             How many there are in ``events.samples``.
+
+        Returns
+        -------
+        totals : ndarray
+            int64, float64, or Python ints.
+        updates : int
         """
-        self._make_room(len(events.rows))
+        self._make_room(np.diff(events.spans))
         progress = self._state.progress
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
-        self._set_out(np.zeros((1, samples, *self._state.found.shape[2:]), self._state.found.dtype))
+        self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
         ended = False
         while not ended:
             ended = count_matches(self._plan, self._state, events)
             if progress[tables.IS_LARGE]:
                 self.widen()
         out = self._state.out
-        if not self._is_exact:
-            return out[0].tolist(), int(progress[tables.UPDATES])
-        return _integers(out[0]), int(progress[tables.UPDATES])
+        self._set_out(out[:0])
+        return _integers(out) if self._is_exact else out[:, 0], int(progress[tables.UPDATES])
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
         other = CountingWindow.__new__(CountingWindow)
-        other._plan, other._is_exact = self._plan, self._is_exact
+        other._plan, other._is_exact, other._ends = self._plan, self._is_exact, self._ends
         other._state = self._state._replace(
-            **{name: array.copy() for name, array in self.arrays().items()}
+            **{name: getattr(self._state, name).copy() for name in _KEPT}
         )
         return other
 
@@ -118,68 +167,89 @@ class CountingWindow:
         out, found = state.out, state.found
         state = state._replace(cells=numbers.widened(state.cells), back=numbers.widened(state.back))
         self._state = self._with_working_space(state)
-        digits = self._state.found.shape[2]
-        self._set_out(numbers.with_digits(out, digits))
-        self._state.found[:] = numbers.with_digits(found, digits)
+        self._set_out(numbers.with_digits(out, self._digits))
+        self._state.found[:] = numbers.with_digits(found, self._digits)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The state between pushes."""
         state = self._state._asdict()
-        return {name: state[name] for name in _KEPT if state[name] is not None}
+        return {"ends": self._ends, **{name: state[name] for name in _KEPT}}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`arrays` gave."""
         copies = {name: array.copy() for name, array in arrays.items()}
+        self._ends = copies.pop("ends")
         self._state = self._with_working_space(self._state._replace(**copies))
 
     def _set_out(self, out: np.ndarray) -> None:
         self._state = self._state._replace(out=out)
 
     def _with_working_space(self, state: tables.State) -> tables.State:
-        digits = (numbers.found_digits(state.cells),) if self._is_exact else ()
-        found = np.zeros((2, 1, *digits), state.cells.dtype)
-        if not self._is_exact:
+        is_float = state.cells.dtype == np.float64
+        digits = numbers.found_digits(state.cells) if self._is_exact else 1
+        found = np.zeros((2, 1) if is_float else (2, 1, digits), state.cells.dtype)
+        if self._plan.is_maximum:
             found[:] = self._plan.zero
         return state._replace(
-            suffix=np.zeros_like(state.back),
+            suffix=np.zeros(
+                (len(state.cells), len(state.cells), *state.cells.shape[2:]), found.dtype
+            ),
             fits=np.zeros(len(state.times), np.int64),
             found=found,
-            out=np.zeros((1, 0, *digits), found.dtype),
+            out=np.zeros((0, digits), found.dtype),
         )
 
-    def _make_room(self, more: int) -> None:
-        """Move the rows in the window, if there is no room for more."""
-        state = self._state
-        low, high = state.spans[0, tables.LOW], state.spans[0, tables.HIGH]
-        if high + more <= len(state.times):
+    @property
+    def _digits(self) -> int:
+        return self._state.out.shape[1]
+
+    def _make_room(self, more: np.ndarray) -> None:
+        """Let each partition have room for more rows; if one has not, all are moved.
+
+        Parameters
+        ----------
+        more : ndarray of int64
+            Rows by partition.
+        """
+        state, old = self._state, self._state.spans
+        if (old[:, tables.HIGH] + more <= self._ends).all():
             return
-        size = int(high - low)
-        # So that the time of copying is proportional to that for the events.
-        capacity = size + more + max(size, more)
+        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
+        # So that the time of moving is proportional to that for the events.
+        capacity = sizes + more + np.maximum(np.maximum(sizes, more), _SPARE)
+        self._ends = np.cumsum(capacity)
+        low, total = self._ends - capacity, int(capacity.sum())
+        spans = old.copy()
+        spans[:, : tables.PREVENTED] += (low - old[:, tables.LOW])[:, None]
+        steps = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = steps + np.repeat(old[:, tables.LOW], sizes)
+        new = steps + np.repeat(low, sizes)
 
         def moved(array: np.ndarray, axis: int) -> np.ndarray:
-            shape = (*array.shape[:axis], capacity, *array.shape[axis + 1 :])
-            room = np.zeros(shape, array.dtype)
-            np.moveaxis(room, axis, 0)[:size] = np.moveaxis(array, axis, 0)[low:high]
+            room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
+            np.moveaxis(room, axis, 0)[new] = np.moveaxis(array, axis, 0)[rows]
             return room
 
-        spans = state.spans.copy()
-        spans[0, : tables.PREVENTED] -= low
         self._state = state._replace(
             times=moved(state.times, 0),
             marks=moved(state.marks, 0),
             values=moved(state.values, 1),
             cells=moved(state.cells, 1),
-            weights=None if state.weights is None else moved(state.weights, 0),
-            fits=np.zeros(capacity, np.int64),
+            weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
+            fits=np.zeros(total, np.int64),
             spans=spans,
         )
 
 
-def _integers(digits: np.ndarray) -> list[int]:
-    """Rows of digits as integers."""
-    top = 1 << numbers.DIGIT_BITS
-    if not digits[:, 2:].any() and (digits[:, 1] < top).all():
-        low: list[int] = (digits[:, 0] + digits[:, 1] * top).tolist()
+def _integers(digits: np.ndarray) -> np.ndarray:
+    """Rows of digits as integers: int64, or Python ints."""
+    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS) + (digits[:, 2] << _TWO_DIGITS)
+    sign = low >> 63
+    rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
+    are_small = digits[:, -1] == sign
+    are_small &= (digits[:, 3:-1] == rest[:, None]).all(axis=1)
+    are_small &= digits[:, 2] >> 1 == rest >> 1
+    if are_small.all():
         return low
-    return [numbers.number_of(row) for row in digits]
+    listed = [numbers.number_of(row) for row in digits]
+    return narrowed(np.array([*listed, None], object)[:-1])

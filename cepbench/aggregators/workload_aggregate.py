@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,22 @@ class WorkloadResult:
         """The same with null where missing; integers beyond 64 bits are texts."""
         return arrow_of_queries(self.rows, at=self.at)
 
+    def in_whole_stream(self, stream: EventStream) -> WorkloadResult:
+        """The result with positions in the whole stream of which ``stream`` is a part.
+
+        As :meth:`cepbench.aggregators.aggregate.AggregateResult.in_whole_stream`.
+        """
+        if self.at:
+            return self
+        places = stream.whole_positions()
+
+        def moved(its: QueryRows) -> QueryRows:
+            return its._replace(
+                rows=[row._replace(position=int(places[row.position])) for row in its.rows]
+            )
+
+        return replace(self, rows={name: moved(its) for name, its in self.rows.items()})
+
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""
         number = sum(len(its.rows) for its in self.rows.values())
@@ -119,6 +135,6 @@ def _rows_at(live: WorkloadAggregator, stream: EventStream, times: Any) -> dict[
             found[name] += ((place, row) for row in rows)
     listed = live.rows_by_query({name: [row for _, row in its] for name, its in found.items()})
     return {
-        name: its._replace(places=[place for place, _ in found[name]])
+        name: its._replace(places=np.array([place for place, _ in found[name]], np.int64))
         for name, its in listed.items()
     }

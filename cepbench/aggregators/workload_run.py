@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -69,16 +69,20 @@ class WorkloadRun:
                     chosen, self._alone[name] = opened(task, method)
                 self.methods[name] = chosen.name
 
-    def push(self, batch: EventStream) -> dict[str, list[Row]]:
+    def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
         """Process the next events; returns the rows to report of each query."""
-        found = {name: run.push(batch) for name, run in self._alone.items()}
+        found: dict[str, Sequence[Row]] = {
+            name: run.push(batch) for name, run in self._alone.items()
+        }
         for shared in self._shared:
             found |= shared.push(batch)
         return {name: found[name] for name in self._names}
 
-    def value(self, time: int) -> dict[str, list[Row]]:
+    def value(self, time: int) -> dict[str, Sequence[Row]]:
         """The value of each query and group at a time; changes nothing."""
-        found = {name: run.value(time) for name, run in self._alone.items()}
+        found: dict[str, Sequence[Row]] = {
+            name: run.value(time) for name, run in self._alone.items()
+        }
         for shared in self._shared:
             found |= shared.value(time)
         return {name: found[name] for name in self._names}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cepbench.aggregators.protocol import Row
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.tables import arrow_of, frame_of
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
@@ -23,17 +23,14 @@ class QueryRows(NamedTuple):
     Attributes
     ----------
     pattern : Pattern
-    rows : sequence of Row
-    floats : sequence of bool
-        Whether the values of each aggregate are floats, rather than integers.
-    places : sequence of int
+    rows : Rows
+    places : ndarray of int64
         By which rows are ordered, those of one place by query.
     """
 
     pattern: Pattern
-    rows: Sequence[Row]
-    floats: Sequence[bool]
-    places: Sequence[int]
+    rows: Rows
+    places: np.ndarray
 
 
 def check_columns(patterns: Mapping[str, Pattern]) -> None:
@@ -72,11 +69,11 @@ def frame_of_queries(queries: Mapping[str, QueryRows], *, at: bool) -> pd.DataFr
         return pd.concat(parts, ignore_index=True)
 
     tables = [
-        frame_of(its.pattern, its.rows, its.floats, is_datetime=_is_datetime(queries), at=at)
+        frame_of(its.pattern, its.rows, is_datetime=_is_datetime(queries), at=at)
         for its in queries.values()
     ]
     columns = _columns(queries, tables, column)
-    order = np.argsort(np.concatenate([[*its.places] for its in queries.values()]), kind="stable")
+    order = np.argsort(np.concatenate([its.places for its in queries.values()]), kind="stable")
     return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
@@ -96,11 +93,11 @@ def arrow_of_queries(queries: Mapping[str, QueryRows], *, at: bool) -> pa.Table:
         )
 
     tables = [
-        arrow_of(its.pattern, its.rows, its.floats, is_datetime=_is_datetime(queries), at=at)
+        arrow_of(its.pattern, its.rows, is_datetime=_is_datetime(queries), at=at)
         for its in queries.values()
     ]
     columns = _columns(queries, tables, column)
-    order = np.argsort(np.concatenate([[*its.places] for its in queries.values()]), kind="stable")
+    order = np.argsort(np.concatenate([its.places for its in queries.values()]), kind="stable")
     return pa.table(columns).take(order)
 
 
@@ -117,7 +114,7 @@ def _columns(
     sizes = [len(its.rows) for its in queries.values()]
     keys = dict.fromkeys(str(key) for its in queries.values() for key in its.pattern.group_by)
     names = [str(each) for its in queries.values() for each in its.pattern.aggregates]
-    columns: dict[str, Any] = {"query": [name for name, its in queries.items() for _ in its.rows]}
+    columns: dict[str, Any] = {"query": np.repeat(np.array([*queries], object), sizes)}
     for name in ["position", "time"]:
         if name in _names(tables[0]):
             columns[name] = joined([table[name] for table in tables], sizes)

@@ -13,6 +13,7 @@ from cepbench.commands.completion import (
     complete_emits,
     complete_evaluators,
     complete_scopes,
+    complete_sharing,
 )
 from cepbench.commands.inputs import StreamInputs
 from cepbench.commands.match_files import check_ending, match_writer
@@ -20,8 +21,9 @@ from cepbench.commands.options import examples, with_shared
 from cepbench.commands.output import progress, write_json, write_line, write_table, write_text
 
 if TYPE_CHECKING:
-    from cepbench.aggregators.aggregate import AggregateResult
+    from cepbench.aggregators.protocol import AggregateMetrics
     from cepbench.patterns.model import Pattern
+    from cepbench.workloads.model import Workload
 
 EXAMPLES = examples(
     'cepbench aggregate "PATTERN SEQ(CSCO a, MSFT b) AGG COUNT, AVG(b.price)\n'
@@ -72,6 +74,15 @@ def aggregate(
             help="Give the values at this time, instead of after events; may be repeated.",
         ),
     ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLANNER",
+            autocompletion=complete_sharing,
+            help="What the queries of a workload compute together: the plan of a planner such as "
+            "SHARON, or CONSTRUCTION (two-step); without it nothing.",
+        ),
+    ] = None,
     evaluator: Annotated[
         str | None,
         typer.Option(
@@ -91,18 +102,23 @@ def aggregate(
         ),
     ] = None,
 ) -> None:
-    """Compute the values of the pattern's AGG.
+    """Compute the values of AGG, of a pattern or of a workload.
+
+    A workload is a text or file of several queries, each on lines that begin with its name: Q1 =
+    PATTERN ….
 
     Without --output the last values are shown. Positions are those in --data, from 0, whatever part
     is read.
     """
-    asked = inputs.read_pattern()
+    asked = inputs.read_queries()
 
     from cepbench.aggregators.aggregate import aggregate as aggregated
     from cepbench.sweeps.measure import WARM_UP_EVENTS
 
     stream = inputs.read_stream(asked, positions=True)
-    options: dict[str, Any] = {"emit": emit, "scope": scope, "evaluator": evaluator}
+    options: dict[str, Any] = {
+        "emit": emit, "scope": scope, "evaluator": evaluator, "sharing": sharing,
+    }  # fmt: skip
     if at:
         options["at"] = [_time(text, asked) for text in at]
     with progress("warming up"):
@@ -119,6 +135,7 @@ def aggregate(
             {
                 "pattern": str(asked),
                 "method": result.method,
+                "sharing": sharing,
                 "metrics": vars(result.metrics),
                 "values": table.num_rows,
                 "output": output,
@@ -126,7 +143,9 @@ def aggregate(
             }
         )
         return
-    _write_metrics(result)
+    write_text(f"values by {result.method}{f', sharing by {sharing}' if sharing else ''}")
+    write_line()
+    _write_metrics(result.metrics, table.num_rows)
     if output is not None:
         write_line(f"{table.num_rows:,} values are in {output}.")
     elif last:
@@ -136,27 +155,26 @@ def aggregate(
         write_table(last, table.schema.names)
 
 
-def _time(text: str, pattern: Pattern) -> Any:
+def _time(text: str, asked: Pattern | Workload) -> Any:
     """A time given to ``--at``: a datetime or an integer, by the window."""
     import pandas as pd
 
+    from cepbench.workloads.model import Workload
+
+    patterns = [*asked.patterns.values()] if isinstance(asked, Workload) else [asked]
+    is_datetime = patterns[0].window.is_datetime
     try:
-        return pd.Timestamp(text) if pattern.window.is_datetime else int(text)
+        return pd.Timestamp(text) if is_datetime else int(text)
     except ValueError:
-        due = (
-            "a datetime such as '2008-01-02 12:00'" if pattern.window.is_datetime else "an integer"
-        )
+        due = "a datetime such as '2008-01-02 12:00'" if is_datetime else "an integer"
         raise typer.BadParameter(f"{text!r} is not {due}", param_hint="'--at'") from None
 
 
-def _write_metrics(result: AggregateResult) -> None:
+def _write_metrics(metrics: AggregateMetrics, values: int) -> None:
     from cepbench.evaluators.result import shown_bytes
 
-    metrics = result.metrics
-    write_text(f"values by {result.method}")
-    write_line()
     lines = {
-        "values": f"{len(result.rows):,}",
+        "values": f"{values:,}",
         "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
         "updates": f"{metrics.updates:,}",
         "objects": f"{metrics.peak_objects:,} at peak",

@@ -13,7 +13,8 @@ _STUDIES = Path(__file__).parents[1] / "studies"
 
 def complete_generators(incomplete: str) -> list[str]:
     """Built-in plan generators, ignoring case."""
-    return _beginning(_named("planners/"), incomplete)
+    of_workloads = _named("planners/sharing/")
+    return _beginning([n for n in _named("planners/") if n not in of_workloads], incomplete)
 
 
 def complete_evaluators(incomplete: str) -> list[str]:
@@ -45,6 +46,11 @@ def complete_emits(incomplete: str) -> list[str]:
 def complete_scopes(incomplete: str) -> list[str]:
     """Which matches count."""
     return _beginning(["window", "trigger", "stream"], incomplete)
+
+
+def complete_sharing(incomplete: str) -> list[str]:
+    """Planners of workloads, and the other way of sharing."""
+    return _beginning([*_named("planners/sharing/"), "CONSTRUCTION"], incomplete)
 
 
 def complete_data(incomplete: str) -> list[str]:

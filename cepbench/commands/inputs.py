@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cepbench.plans.model import AnyPlan
     from cepbench.statistics.model import Statistics
     from cepbench.streams.event_stream import EventStream
+    from cepbench.workloads.model import Workload
 
 
 #: The first bytes of every Parquet file.
@@ -90,6 +91,23 @@ class StreamInputs:
         DatasetError
             If there is no such data set or path, or the pattern's name is unknown.
         """
+        from cepbench.patterns.parse import parse
+
+        given = self._given(needs_data=needs_data)
+        return parse(given) if isinstance(given, str) else given
+
+    def read_queries(self) -> Pattern | Workload:
+        """As :meth:`read_pattern`; of a text of ``Q1 = PATTERN …`` lines the workload."""
+        from cepbench.patterns.parse import parse
+        from cepbench.workloads.model import Workload
+
+        given = self._given(needs_data=True)
+        if not isinstance(given, str):
+            return given
+        return Workload.parse(given) if Workload.names_queries(given) else parse(given)
+
+    def _given(self, *, needs_data: bool) -> Pattern | str:
+        """The pattern of the library, or the text."""
         if self.data is None and needs_data:
             raise _no_data()
         dataset = self._dataset
@@ -99,7 +117,7 @@ class StreamInputs:
                 f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN"
             )
         if self.text is not None:
-            pattern = _parsed(self.text)
+            given: Pattern | str = _text_of(self.text)
         elif self.data is None:
             raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
         elif dataset is None:
@@ -108,9 +126,9 @@ class StreamInputs:
                 "name of a data set"
             )
         else:
-            pattern = dataset.patterns.entry(str(self.pattern_name)).pattern
+            given = dataset.patterns.entry(str(self.pattern_name)).pattern
         load_plugins(self.plugin)
-        return pattern
+        return given
 
     @cached_property
     def _dataset(self) -> Dataset | None:
@@ -131,12 +149,12 @@ class StreamInputs:
         with progress(f"opening {self.data}"):
             return open_dataset(self.data)
 
-    def read_stream(self, pattern: Pattern, *, positions: bool = False) -> EventStream:
+    def read_stream(self, pattern: Pattern | Workload, *, positions: bool = False) -> EventStream:
         """The events of ``--data`` that ``--days`` and ``--only-types`` select.
 
         Parameters
         ----------
-        pattern : Pattern
+        pattern : Pattern or Workload
         positions : bool
             Whether the stream needs the positions of its events in the whole source.
 
@@ -149,7 +167,7 @@ class StreamInputs:
 
         with progress(f"reading {self.data}"):
             if self._dataset is not None:
-                types = pattern if self.only_types else None
+                types = pattern.types if self.only_types else None
                 return self._dataset.stream(types, days=self.days, positions=positions)
             if self.days is not None:
                 raise typer.BadParameter(
@@ -289,23 +307,23 @@ def _check_parquet(path: Path) -> None:
             )
 
 
-def _parsed(text: str) -> Pattern:
-    """The pattern in a text, in a file of that name, or for ``-`` in standard input."""
-    from cepbench.patterns.parse import parse
-
-    if text == "-":
+def _text_of(given: str) -> str:
+    """A text with a pattern, that of the file of this name, or for ``-`` of standard input."""
+    if given == "-":
         try:
-            return parse(sys.stdin.read())
+            return sys.stdin.read()
         except UnicodeDecodeError as error:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
     # Unlike Path.is_file, os.path.isfile never raises.
-    if not os.path.isfile(text) and ("(" in text or text.lstrip().upper().startswith("PATTERN ")):
-        return parse(text)
+    if not os.path.isfile(given) and (
+        "(" in given or given.lstrip().upper().startswith("PATTERN ")
+    ):
+        return given
     try:
-        return parse(Path(text).read_text(encoding="utf-8"))
+        return Path(given).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise PatternError(
-            f"{text!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "
+            f"{given!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "
             "looks like: PATTERN SEQ(MSFT a, GOOG b) WHERE a.price < b.price WITHIN 20 minutes"
         ) from None
 

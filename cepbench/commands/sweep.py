@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cepbench.sweeps.configuration import SweepConfig
     from cepbench.sweeps.sweep_file import Sweep
 
-app = typer.Typer(help="Sweeps: measure plan generators over many patterns.", **GROUP)
+app = typer.Typer(help="Sweeps: many patterns, all generators or methods.", **GROUP)
 
 #: Measured bytes on disk and microseconds of one core per event of a generated stream.
 BYTES_PER_EVENT = 4.2

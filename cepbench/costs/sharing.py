@@ -20,7 +20,7 @@ from typing import NamedTuple
 from cepbench.arguments import kind_of
 from cepbench.errors import PlanError, StatisticsError
 from cepbench.patterns.model import Pattern
-from cepbench.plans.segments import SequenceItems, table_key
+from cepbench.plans.segments import Segment, SequenceItems, table_key
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
@@ -131,14 +131,12 @@ class SharingProblem:
                     "cep.measure_statistics(workload, stream)"
                 )
             try:
-                its = SequenceItems(query, pattern)
-                its.segment(0, 0, len(its.names))
+                self.items[query] = SequenceItems(query, pattern)
             except PlanError:
                 continue
-            self.items[query] = its
             self._measure(query, pattern, statistics_from(statistics[query]))
         self._numbers: dict[Hashable, int] = {}
-        self._pieces: dict[tuple[str, int, int], _Piece | None] = {}
+        self._pieces: dict[tuple[str, int, int], _Piece] = {}
 
     def _measure(self, query: str, pattern: Pattern, statistics: Statistics) -> None:
         names, seconds = self.items[query].names, pattern.window.seconds
@@ -155,19 +153,12 @@ class SharingProblem:
             pairs = [statistics.selectivity(a, b) for a, b in pairwise(names)]
             self._share[query] = max(pairs, default=1.0)
 
-    def allows(self, query: str, cuts: Sequence[int]) -> bool:
-        """Whether the conditions of a query allow it to be chopped so."""
-        ends = (0, *cuts, len(self.items[query].names))
-        return all(self._piece(query, *span) is not None for span in pairwise(ends))
-
-    def signature(self, query: str, begin: int, end: int) -> Hashable | None:
-        """That of the segment of some items, see :class:`Segment`; None if they cannot be one."""
-        if self._piece(query, begin, end) is None:
-            return None
-        return self._number(self.items[query].segment(begin, begin, end).signature)
+    def signature(self, query: str, begin: int, end: int) -> Hashable:
+        """That of a segment, see :class:`~cepbench.plans.segments.Segment`."""
+        return self._segment(query, begin, end).signature
 
     def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
-        """The cost of a plan with these cuts, which have to be allowed.
+        """The cost of a plan with these cuts.
 
         Parameters
         ----------
@@ -181,7 +172,6 @@ class SharingProblem:
             chain = chains[query] = []
             for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
                 piece = self._piece(query, begin, end)
-                assert piece is not None
                 chain.append(piece)
                 table = piece.keys[shares_prefixes]
                 # Rows stay for the longest window.
@@ -199,39 +189,48 @@ class SharingProblem:
             updates += changes * column.additions * rows[table]
             events += changes
         snapshots = products = sums = 0.0
-        links: dict[tuple[int, ...], int] = {}
+        numbers: dict[tuple[int, ...], int] = {}
+        links: dict[int, tuple[float, float, set[Hashable]]] = {}
         for query, chain in chains.items():
-            counters_of_query = len(self._counters[query])
-            starts, link = rows[chain[0].keys[shares_prefixes]], -1
-            for number, (left, right) in enumerate(pairwise(chain)):
-                table = left.keys[shares_prefixes]
+            names, end, link = self.items[query].names, 0, -1
+            first = chain[0].keys[shares_prefixes]
+            for left, right in pairwise(chain):
+                table, its_rate = left.keys[shares_prefixes], right.columns[0].rate
                 key = (link, table, left.columns[-1].key, right.keys[shares_prefixes])
-                if key not in links:
-                    connected = right.columns[0].rate * counters_of_query * starts
-                    snapshots += connected
-                    # On average half of the STARTs in a snapshot have not expired.
-                    products += connected * rows[table] / 2 if number else 0.0
-                link = links.setdefault(key, len(links))
-            triggers = chain[-1].columns[-1].rate * counters_of_query
-            last = triggers * chain[-1].columns[0].rate * chain[-1].window * self._share[query]
-            sums, products = (sums + last, products) if link < 0 else (sums, products + last)
+                multiplied = 0.0
+                if link >= 0:
+                    # Rows of some age, with the STARTs from before them that have not expired.
+                    whole, shorter = windows[first], min(windows[first], windows[table])
+                    share = shorter * (whole - shorter / 2) / (whole * windows[table])
+                    multiplied = its_rate * rows[table] * rows[first] * share
+                link = numbers.setdefault(key, len(numbers))
+                end += len(left.columns)
+                _, _, counted = links.setdefault(link, (its_rate * rows[first], multiplied, set()))
+                counted.update(_local(c, names[:end]) for c in self._counters[query])
+            asked = chain[-1].columns[-1].rate * len(self._counters[query])
+            asked *= chain[-1].columns[0].rate * chain[-1].window * self._share[query]
+            sums, products = (sums + asked, products) if link < 0 else (sums, products + asked)
+        for written, multiplied, counted in links.values():
+            snapshots += written * len(counted)
+            products += multiplied * len(counted)
         return SharingCost(updates, snapshots, products, sums, events)
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _piece(self, query: str, begin: int, end: int) -> _Piece | None:
+    def _segment(self, query: str, begin: int, end: int) -> Segment:
+        items = self.items[query]
+        cuts = [cut for cut in (begin, end) if 0 < cut < len(items.names)]
+        return items.segments(cuts)[begin > 0]
+
+    def _piece(self, query: str, begin: int, end: int) -> _Piece:
         at = (query, begin, end)
         if at not in self._pieces:
             self._pieces[at] = self._made(*at)
         return self._pieces[at]
 
-    def _made(self, query: str, begin: int, end: int) -> _Piece | None:
-        items = self.items[query]
-        try:
-            segment = items.segment(begin, begin, end)
-        except PlanError:
-            return None
+    def _made(self, query: str, begin: int, end: int) -> _Piece:
+        items, segment = self.items[query], self._segment(query, begin, end)
         columns = []
         for place, prefix in enumerate(segment.prefixes()):
             # The matches that end with the events of a last item are counted apart.

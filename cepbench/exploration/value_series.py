@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +12,19 @@ import pandas as pd
 
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.tables import power_of_ten, shown_number
+from cepbench.aggregators.workload_aggregate import WorkloadResult
 from cepbench.errors import EvaluationError
 from cepbench.exploration.open_time import OpenTime, without_pauses
+from cepbench.patterns.model import Pattern
 
 if TYPE_CHECKING:
     import altair as alt
 
 #: Points of a chart; altair refuses more than 5000.
 _MOST_POINTS = 4500
+
+#: Shorter times without any value, in nanoseconds, are no pauses of the stream.
+_PAUSE = 4 * 3600 * 10**9
 
 #: An axis of more decades is logarithmic.
 _DECADES = 4
@@ -27,12 +33,12 @@ _DECADES = 4
 _LABELS, _STEPS = 5, [step * 10**power for power in range(20) for step in (1, 2, 5)]
 
 
-def value_series(result: AggregateResult) -> alt.TopLevelMixin:
+def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     """Draw the values of AGG over time, one panel per aggregate and one step line per group.
 
     Parameters
     ----------
-    result : AggregateResult
+    result : AggregateResult or WorkloadResult
         As :func:`cepbench.aggregate` returns it.
 
     Returns
@@ -55,12 +61,13 @@ def value_series(result: AggregateResult) -> alt.TopLevelMixin:
     values = result.values
     if values.empty:
         raise EvaluationError("there is no value to draw: no event is a trigger")
-    keys = list(map(str, result.pattern.group_by))
-    names = list(map(str, result.pattern.aggregates))
+    keys, queries_of = _columns(result)
+    names = list(queries_of)
     labels = [
-        ", ".join(map(str, row)) for row in values[keys].itertuples(index=False, name=None)
-    ] or ""
-    data = pd.DataFrame({"time": values["time"]}).assign(group=labels)
+        ", ".join(str(value) for value in row if not pd.isna(value))
+        for row in values[keys].itertuples(index=False, name=None)
+    ]
+    data = pd.DataFrame({"time": values["time"]}).assign(group=labels or "")
     largest = set(data["group"].value_counts().index[: len(TYPE_COLOURS)])
     groups = [group for group in dict.fromkeys(data["group"]) if group in largest]
     remarks = ["pick groups in the legend"] if keys else []
@@ -69,7 +76,7 @@ def value_series(result: AggregateResult) -> alt.TopLevelMixin:
     hours = OpenTime(0, 0, ())
     if pd.api.types.is_datetime64_any_dtype(data["time"]):
         times = data["time"].to_numpy().astype("int64")
-        hours = without_pauses(np.unique(times), 0)
+        hours = without_pauses(np.unique(times), _PAUSE)
         data["place"] = hours.places(times)
     if hours.pauses:
         remarks.append("dashed: time without any value left out")
@@ -83,6 +90,8 @@ def value_series(result: AggregateResult) -> alt.TopLevelMixin:
     for name in names:
         heights, y = _heights(values[name], name)
         whole = data.assign(height=heights, value=[*map(shown_number, values[name])])
+        if "query" in keys:
+            whole = whole[values["query"].isin(queries_of[name])]
         drawn = pd.concat([_thinned(whole[whole["group"] == group], most) for group in groups])
         if len(drawn) < whole["group"].isin(groups).sum():
             remarks.append("of many values the least and the greatest")
@@ -100,6 +109,21 @@ def value_series(result: AggregateResult) -> alt.TopLevelMixin:
         "Values over time", subtitle="; ".join(dict.fromkeys(remarks)), anchor="start"
     )
     return offline(alt.vconcat(*panels, spacing=8, title=title))
+
+
+def _columns(result: AggregateResult | WorkloadResult) -> tuple[list[str], dict[str, list[str]]]:
+    """The columns that tell lines apart, and those of values with the queries that have them."""
+    queries: Mapping[str, Pattern]
+    if isinstance(result, WorkloadResult):
+        queries, keys = result.workload.patterns, {"query": None}
+    else:
+        queries, keys = {"": result.pattern}, {}
+    found: dict[str, list[str]] = {}
+    for query, pattern in queries.items():
+        keys |= dict.fromkeys(map(str, pattern.group_by))
+        for aggregate in pattern.aggregates:
+            found.setdefault(str(aggregate), []).append(query)
+    return [*keys], found
 
 
 def _heights(values: pd.Series, name: str) -> tuple[np.ndarray, alt.Y]:

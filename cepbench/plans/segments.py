@@ -8,7 +8,7 @@ as in the PreTree of section 4.1: the columns of a table form a tree.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,10 +22,9 @@ from cepbench.patterns.model import (
     Kind,
     Pattern,
     Variable,
-    Window,
 )
 
-#: A condition: its comparisons as texts, with places of items for names of variables.
+#: A condition on one event: its comparisons as texts, without the name of the variable.
 Condition = frozenset[str]
 
 #: A NOT: the type, and the conditions on the event.
@@ -44,7 +43,6 @@ class Step:
         None for an event of any type.
     kind : Kind
     conditions : frozenset
-        Those on this item alone, or on it and the first one.
     negations : frozenset
         Each NOT before the next item, which may be that of the next segment: ``(A, B)`` and
         ``(A, B, !C)`` are counted apart [qi2014]_, section 3.3.
@@ -79,8 +77,6 @@ class Segment:
         Its positive variables.
     equivalences : frozenset of str
         The attributes of ``[attr]`` and GROUP BY, over which the query is partitioned.
-    leading : frozenset
-        Each NOT before the first item of the query, with the window in which it looks back.
     steps : tuple of Step
         One for each variable.
     """
@@ -89,18 +85,17 @@ class Segment:
     number: int
     names: tuple[str, ...]
     equivalences: frozenset[str]
-    leading: frozenset[tuple[Negation, Window]]
     steps: tuple[Step, ...]
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for segments with equal counts, except for the window."""
-        return self.equivalences, self.leading, self.steps
+        return self.equivalences, self.steps
 
     @property
     def start(self) -> tuple[object, ...]:
         """Equal for segments with equal rows, those of the events that begin them."""
-        return self.equivalences, self.leading, replace(self.steps[0], negations=frozenset())
+        return self.equivalences, replace(self.steps[0], negations=frozenset())
 
     def prefixes(self) -> Iterator[tuple[Step, ...]]:
         """Its columns, each the steps from the first one on."""
@@ -148,8 +143,7 @@ class SequenceItems:
     Raises
     ------
     PlanError
-        If it is not a SEQ of plain, Kleene and negated items under any match, or a condition is on
-        more than an item and an earlier one, or on more than the event of a NOT.
+        If it is not a SEQ of plain, Kleene and negated items with conditions on single events.
     """
 
     def __init__(self, query: str, pattern: Pattern) -> None:
@@ -158,72 +152,26 @@ class SequenceItems:
             raise PlanError(f"query {query!r} has {construct}, and is not counted by segments")
         self.query, self.pattern = query, pattern.without_aggregate()
         self.names = self.pattern.positive_names
-        self._equivalences = frozenset(self.pattern.equivalences)
-        #: By item: the conditions of which it is the last one, and the places that they mention.
-        self._clauses: list[list[tuple[Clause, list[int]]]] = [[] for _ in self.names]
-        #: By the number of items before it.
-        self._negations: list[set[Negation]] = [set() for _ in range(len(self.names) + 1)]
-        places = {name: place for place, name in enumerate(self.names)}
-        for clause in self.pattern.conditions:
-            on = sorted(places[name] for name in clause.variables if name in places)
-            if on and len(on) == len(clause.variables) and self._is_counted(clause, on):
-                self._clauses[on[-1]].append((clause, on))
-            elif on or len(clause.variables) != 1:
-                raise self._refused(clause)
-        for variable in self.pattern.negated:
-            own = (c for c in self.pattern.conditions if c.variables == (variable.name,))
-            forbidden = frozenset(_canonical(clause, {variable.name: 0}) for clause in own)
-            self._negations[_place(variable, self.pattern)].add((variable.type, forbidden))
-
-    def _is_counted(self, clause: Clause, on: list[int]) -> bool:
-        """Whether a condition can be tested on an event alone, or with the event that began its row."""
-        if not all(isinstance(term, Attribute) for term in clause.terms()):
-            return False
-        elements = {attribute.element for attribute in clause.attributes()}
-        if len(on) == 1:
-            return len(elements) == 1 and elements <= {"each", "first", "rest"}
-        compared = [(c.left, c.right) for c in clause.comparisons]
-        return (
-            self.pattern.positive[on[0]].kind is Kind.PLAIN
-            and elements == {"each"}
-            and len(compared) == 1
-            and all(isinstance(side, Attribute) for side in compared[0])
+        negations: list[set[Negation]] = [set() for _ in range(len(self.names) + 1)]
+        for its in self.pattern.negated:
+            negations[_place(its, self.pattern)].add((its.type, self._conditions(its)))
+        self._steps = tuple(
+            Step(its.type, its.kind, self._conditions(its), frozenset(behind))
+            for its, behind in zip(self.pattern.positive, negations[1:], strict=True)
         )
 
-    def _refused(self, clause: Clause) -> PlanError:
-        return PlanError(
-            f"query {self.query!r}: the condition {clause} is neither on one item nor on the first "
-            "item of a segment and another one of it"
-        )
-
-    def segment(self, number: int, begin: int, end: int) -> Segment:
-        """The segment of the items from ``begin`` to before ``end``.
-
-        Raises
-        ------
-        PlanError
-            If a condition compares one of its items with one other than its first.
-        """
-        places = {name: place - begin for place, name in enumerate(self.names)}
-        steps = []
-        for place in range(begin, end):
-            for clause, on in self._clauses[place]:
-                if len(on) > 1 and on[0] != begin:
-                    raise self._refused(clause)
-            variable = self.pattern.positive[place]
-            conditions = frozenset(_canonical(clause, places) for clause, _ in self._clauses[place])
-            behind = frozenset(self._negations[place + 1])
-            steps.append(Step(variable.type, variable.kind, conditions, behind))
-        looks_back = self._negations[0] if begin == 0 else ()
-        leading = frozenset((each, self.pattern.window) for each in looks_back)
-        return Segment(
-            self.query, number, self.names[begin:end], self._equivalences, leading, tuple(steps)
-        )
+    def _conditions(self, variable: Variable) -> frozenset[Condition]:
+        clauses = (c for c in self.pattern.conditions if c.variables == (variable.name,))
+        return frozenset(map(_canonical, clauses))
 
     def segments(self, cuts: Sequence[int]) -> tuple[Segment, ...]:
         """The segments of the query if it is chopped after these numbers of items."""
+        shared = frozenset(self.pattern.equivalences)
         spans = enumerate(pairwise((0, *cuts, len(self.names))))
-        return tuple(self.segment(number, begin, end) for number, (begin, end) in spans)
+        return tuple(
+            Segment(self.query, number, self.names[begin:end], shared, self._steps[begin:end])
+            for number, (begin, end) in spans
+        )
 
 
 def tables_of(segments: Iterable[Segment], *, shares_prefixes: bool) -> tuple[SegmentTable, ...]:
@@ -264,8 +212,14 @@ def _obstacle(pattern: Pattern) -> str | None:
     if not all(pair in before for pair in pairwise(matches.positive_names)):
         return "AND"
     for variable in matches.negated:
-        if _place(variable, matches) == len(matches.positive):
-            return f"{variable}, at the end"
+        if _place(variable, matches) in (0, len(matches.positive)):
+            return f"{variable} at an end"
+    for clause in matches.conditions:
+        elements = {t.element if isinstance(t, Attribute) else "set" for t in clause.terms()}
+        if len(clause.variables) != 1 or not (
+            elements <= {"each", "rest"} or elements == {"first"}
+        ):
+            return f"the condition {clause}"
     grouped = {key.attribute for key in pattern.group_by}
     apart = grouped.difference(matches.equivalences)
     if apart:
@@ -281,15 +235,15 @@ def _place(variable: Variable, pattern: Pattern) -> int:
     return sum((name, variable.name) in before for name in pattern.positive_names)
 
 
-def _canonical(clause: Clause, places: Mapping[str, int]) -> Condition:
-    """A clause with places in the segment for names, each comparison with its lesser side first."""
+def _canonical(clause: Clause) -> Condition:
+    """A clause without the name of its variable, each comparison with its lesser side first."""
 
-    def placed(term: Expression) -> Expression:
+    def unnamed(term: Expression) -> Expression:
         assert isinstance(term, Attribute)
-        return replace(term, variable=f"_{places[term.variable]}")
+        return replace(term, variable="_")
 
     return frozenset(
-        str(min(c, _mirrored(c), key=str)) for c in clause.with_terms(placed).comparisons
+        str(min(c, _mirrored(c), key=str)) for c in clause.with_terms(unnamed).comparisons
     )
 
 

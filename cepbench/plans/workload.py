@@ -50,7 +50,7 @@ class WorkloadPlan:
     ------
     PlanError
         If a query is unknown, a cut is outside its pattern, or a query that is cut is not a SEQ of
-        plain, Kleene and negated items, or has a condition on items of two segments.
+        plain, Kleene and negated items with conditions on single events.
 
     Notes
     -----
@@ -143,7 +143,7 @@ class WorkloadPlan:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict, without planner and cost."""
         return {
-            "workload": str(self.workload),
+            "workload": {query: str(its) for query, its in self.workload.patterns.items()},
             "cuts": {query: list(cuts) for query, cuts in self.cuts.items()},
             "shares_prefixes": self.shares_prefixes,
         }
@@ -154,12 +154,12 @@ class WorkloadPlan:
 
         Raises
         ------
-        PlanError
+        PlanError, PatternError
             If ``data`` is not of this form.
         """
         try:
-            return cls(Workload.parse(data["workload"]), data["cuts"], data["shares_prefixes"])
-        except (KeyError, TypeError) as error:
+            return cls(Workload(data["workload"]), data["cuts"], data["shares_prefixes"])
+        except (LookupError, TypeError) as error:
             raise PlanError(f"not a result of WorkloadPlan.to_dict(): {error!r}") from error
 
     def __repr__(self) -> str:

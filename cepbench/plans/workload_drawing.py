@@ -35,7 +35,7 @@ def workload_svg(tables: Sequence[SegmentTable]) -> str:
     for number, table in enumerate(tables):
         levels.setdefault(max(its.number for its in table.segments), []).append(number)
     place: dict[_Node, tuple[float, float]] = {}
-    left, height = 8.0, 0.0
+    left, height = 20.0, 0.0
     letters = max(len(shortened(str(c[-1]), _LONGEST)) for t in tables for c in t.columns)
     wide = _LETTER * max(letters, 3) + 10
     for level in sorted(levels):
@@ -64,9 +64,20 @@ def workload_svg(tables: Sequence[SegmentTable]) -> str:
             if its.number:
                 edge = (ends[its.query, its.number - 1], (number, its.steps[:1]))
                 connected.setdefault(edge, []).append(its.query)
+    floor = height
     for (one, other), queries in connected.items():
-        lines.append(_connection(place[one], place[other], wide, queries))
-    return picture("workload plan", left, height + 8, *lines, *boxes)
+        (x1, y1), (x2, y2) = place[one], place[other]
+        begin, end = (x1 + wide, y1 + _HIGH / 2), (x2, y2 + _HIGH / 2)
+        if begin[0] < x2:
+            path = _path(begin, "C", (begin[0] + 30, begin[1]), (x2 - 30, end[1]), end)
+        else:  # back, below all items
+            floor += 14
+            out, back = begin[0] + 9, x2 - 12
+            path = _path(
+                begin, "L", (out, begin[1]), (out, floor), (back, floor), (back, end[1]), end
+            )
+        lines.append(_dashed(path, queries))
+    return picture("workload plan", left, floor + 8, *lines, *boxes)
 
 
 def _place(
@@ -106,14 +117,12 @@ def _line(one: tuple[float, float], other: tuple[float, float], wide: float) -> 
     )  # fmt: skip
 
 
-def _connection(
-    one: tuple[float, float], other: tuple[float, float], wide: float, queries: Sequence[str]
-) -> str:
-    (x1, y1), (x2, y2) = one, other
-    begin = f"M{x1 + wide:.1f},{y1 + _HIGH / 2:.1f}C{x1 + wide + 30:.1f},{y1 + _HIGH / 2:.1f}"
-    if x1 >= x2:  # below the items in between
-        begin = f"M{x1 + wide / 2:.1f},{y1 + _HIGH:.1f}C{x1 + wide / 2:.1f},{y1 + _ROW:.1f}"
-    path = f"{begin} {x2 - 30:.1f},{y2 + _HIGH / 2:.1f} {x2:.1f},{y2 + _HIGH / 2:.1f}"
+def _path(begin: tuple[float, float], command: str, *points: tuple[float, float]) -> str:
+    listed = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f"M{begin[0]:.1f},{begin[1]:.1f}{command}{listed}"
+
+
+def _dashed(path: str, queries: Sequence[str]) -> str:
     return element(
         "path", element("title", f"connected for {', '.join(queries)}"), d=path, fill="none",
         stroke="currentColor", stroke_dasharray="4 3", stroke_opacity="0.8",

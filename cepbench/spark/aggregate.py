@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.protocol import AggregateMetrics
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.slices import SliceTask, SliceValues
 from cepbench.arguments import MOST, whole
 from cepbench.errors import DatasetError, EvaluationError
@@ -120,6 +121,7 @@ def aggregate(
     for part, values in zip(slices, found, strict=True):
         of_keys.setdefault(part.keys[0], []).append(values)
     rows = [row for its in of_keys.values() for row in task.joined(its)]
+    floats = [any(its) for its in zip(*(values.floats for values in found), strict=True)]
     metrics = [values.metrics for values in found]
     return AggregateResult(
         task.pattern,
@@ -132,8 +134,7 @@ def aggregate(
             peak_objects=max(its.peak_objects for its in metrics),
             peak_bytes=max(its.peak_bytes for its in metrics),
         ),
-        sorted(rows, key=lambda row: row.position),
-        [any(its) for its in zip(*(values.floats for values in found), strict=True)],
+        Rows.of(sorted(rows, key=lambda row: row.position), floats),
         at=False,
     )
 

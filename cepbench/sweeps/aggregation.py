@@ -18,7 +18,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.workloads.model import Workload
 
 #: Events of the first batch of a method that lists matches, and of its largest.
-_FIRST, _MOST = 256, 16_384
+_FIRST, _MOST = 64, 16_384
 
 #: Matches that such a method should find in a batch, all of which are in memory at a time.
 _MATCHES = 1 << 18

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cepbench.aggregators import counting
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
 from cepbench.evaluators.plan_runs.engine import BranchTask
@@ -20,7 +21,7 @@ from cepbench.sweeps.measure import load_kernels
 
 
 def compile_kernels() -> None:
-    """Compile what evaluators and plan generators need, or load it from the disk cache.
+    """Compile what evaluators, aggregation methods and plan generators need, or load it from the disk cache.
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
@@ -28,6 +29,7 @@ def compile_kernels() -> None:
         engine.warm_up()
     for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
         automata.warm_up(of_automata)
+    counting.warm_up()
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)

@@ -59,6 +59,19 @@ class Workload:
                 patterns[name] = pattern_from(given, aggregates=True)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
+    @property
+    def types(self) -> tuple[str, ...] | None:
+        """The event types of all queries in order of appearance; None if an item is of any type."""
+        known = [pattern.types for pattern in self.patterns.values()]
+        if None in known:
+            return None
+        return tuple(dict.fromkeys(name for types in known for name in types or ()))
+
+    @staticmethod
+    def names_queries(text: str) -> bool:
+        """Whether a text begins with the name of a query, ``Q1 = PATTERN …``."""
+        return _QUERY.match(text.lstrip()) is not None
+
     @classmethod
     def parse(
         cls,

@@ -9,6 +9,7 @@ import pytest
 import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.rows import Rows
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -87,7 +88,7 @@ def test_integers_of_any_size() -> None:
 def test_more_digits_than_python_writes() -> None:
     pattern = cep.parse("PATTERN SEQ(A a) AGG COUNT WITHIN 9 units")
     rows = [Row(0, 0, (), (25 * 10**4998,)), Row(1, 0, (), (3,))]
-    result = AggregateResult(pattern, "two-step", AggregateMetrics(), rows, [False], False)
+    result = AggregateResult(pattern, "two-step", AggregateMetrics(), Rows.of(rows, [False]), False)
     assert result.values["COUNT"].tolist() == [25 * 10**4998, 3]
     assert result.arrow.column("COUNT").to_pylist() == ["25" + "0" * 4998, "3"]
     shown = result._repr_html_()

@@ -68,6 +68,24 @@ def test_values_at_times(told, run, stream, data) -> None:
     assert "is not a datetime" in run([*dated, "noon"], code=2).stderr
 
 
+def test_a_workload(told, run, stream, data, tmp_path) -> None:
+    queries = f"Q1 = {PATTERN}\nQ2 = PATTERN SEQ(B a, C c) AGG COUNT WITHIN 5 units"
+    (tmp_path / "queries.txt").write_text(queries)
+    expected = cep.aggregate(cep.Workload.parse(queries), stream)
+    words = ["aggregate", str(tmp_path / "queries.txt"), "--data", data]
+    for own in ([], ["--only-types"]):
+        document = told([*words, *own])
+        assert document["last_values"] == expected.arrow.to_pylist()[-5:]
+        assert document["values"] == len(expected.values)
+        assert document["pattern"] == queries
+    assert "query  position" in run(words).stdout
+    at = cep.aggregate(cep.Workload.parse(queries), stream, at=[50])
+    assert told([*words, "--at", "50"])["last_values"] == at.arrow.to_pylist()[-5:]
+    assert (
+        "query 'Q2'" in run([*words[:1], queries.replace("(B", "(BB"), *words[2:]], code=1).stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -92,3 +110,4 @@ def test_names_are_completed() -> None:
     assert set(completion.complete_aggregators("")) == builtin
     assert completion.complete_emits("") == list(EMITS)
     assert completion.complete_scopes("") == list(SCOPES)
+    assert set(completion.complete_sharing("")) == {*cep.WORKLOAD_PLANNERS, "CONSTRUCTION"}

@@ -148,7 +148,7 @@ def test_exact_at_any_size(size: int, condition: str) -> None:
 )
 def test_what_is_counted_without_runs(text: str, by_start: bool | None) -> None:
     layout = layout_of(parse(f"PATTERN {text} WITHIN 9 units"))
-    assert (None if layout is None else layout.sequence.by_start) == by_start
+    assert (None if layout is None else layout.items.by_start) == by_start
 
 
 def test_options_that_ask_for_runs() -> None:

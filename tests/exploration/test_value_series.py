@@ -13,6 +13,7 @@ import pytest
 import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.protocol import AggregateMetrics, Row
+from cepbench.aggregators.rows import Rows
 from cepbench.errors import EvaluationError
 
 
@@ -27,7 +28,7 @@ def result_of(
         for n, (key, its) in enumerate(zip(keys, rows, strict=True))
     ]
     floats = [each.function == "AVG" for each in pattern.aggregates]
-    return AggregateResult(pattern, "two-step", AggregateMetrics(), made, floats, False)
+    return AggregateResult(pattern, "two-step", AggregateMetrics(), Rows.of(made, floats), False)
 
 
 def panels_of(result: AggregateResult) -> tuple[list[dict[str, Any]], list[pd.DataFrame], str]:
@@ -96,6 +97,21 @@ def test_many_groups_show_those_with_most_values() -> None:
     )
     assert data["group"].nunique() == 8 and "most" in set(data["group"])
     assert "the 8 of 21 groups with most values" in subtitle
+
+
+def test_a_line_for_each_query_of_a_workload() -> None:
+    frame = pd.DataFrame({"type": list("ABBAB"), "time": range(5), "x": [1, 2, 3, 4, 5]})
+    frame["v"] = list("uvwuv")
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    workload = cep.Workload.parse("""
+        Q1 = PATTERN SEQ(A a, B b) AGG COUNT WITHIN 9 units
+        Q2 = PATTERN SEQ(B a, B b) GROUP BY v AGG COUNT, SUM(b.x) WITHIN 9 units
+    """)
+    (counts, sums), data, _ = panels_of(cep.aggregate(workload, stream))
+    assert counts["encoding"]["color"]["title"] == "query, v"
+    assert data[0].loc[data[0]["group"] == "Q1", "height"].tolist() == [1, 2, 4]
+    assert set(data[1]["group"]) == {"Q2, v", "Q2, w"}
+    assert sums["encoding"]["y"]["title"] == "SUM(b.x)"
 
 
 def test_pauses_are_left_out() -> None:

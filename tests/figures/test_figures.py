@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from cepbench.figures.offline import VEGALITE_MIME, use_offline_charts
 from cepbench.figures.rows import ends_of, log_ticks
 from cepbench.figures.styles import series_labels, style_of
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.sweeps.cells import NO_PLAN
 
 OURS = {"TRIVIAL": "order", "DP-LD": "order", "ZSTREAM": "tree", "DP-B": "tree"}
 MINE = {"MY-IDEA": "order", "my <tree>": "tree"}
@@ -121,6 +123,16 @@ def test_static_bars_show_every_generator_with_its_values_and_colour(spread: flo
     assert figure.axes[0].get_ylabel() == "median events per second"
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels == list(SETS)
+
+
+def test_runs_without_plans_have_a_panel() -> None:
+    summary = summary_of({"a-seq": NO_PLAN, "two-step": NO_PLAN})
+    for draw in (static.bars_by_group, partial(static.lines_by_size, pattern_set=SETS[0])):
+        figure = draw(summary, "events_per_second")
+        assert set(drawn(figure)) == {"a-seq", "two-step"}
+        assert [axes.get_title(loc="left") for axes in figure.axes] == ["without plans"]
+    chart = interactive.bars_by_group(summary, "events_per_second").to_dict()
+    assert {row["generator"] for row in values_in(chart)} == {"a-seq", "two-step"}
 
 
 @pytest.mark.parametrize("pattern_set", SETS)

@@ -13,7 +13,7 @@ import cepbench as cep
 from cepbench.costs.sharing import sharing_cost
 from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.planners.sharing.independent_set import heaviest_independent_set
-from tests.workload_cases import Planned, planned, planned_workloads
+from tests.planned_workloads import Planned, planned, planned_workloads
 
 HEURISTICS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 
@@ -125,20 +125,6 @@ def test_the_end_of_example_6_joins_the_tree_if_events_are_rare() -> None:
             "Q5": cuts,
         }
     assert plan.describe().startswith("workload plan by SHARON, estimated cost 578 changes")
-
-
-def test_conditions_of_two_items_forbid_cuts() -> None:
-    texts = {
-        name: f"PATTERN SEQ({type} a, B b, C c, D d) WHERE a.x < {last}.x AGG COUNT WITHIN 1 s"
-        for name, type, last in (("P", "A", "d"), ("Q", "E", "d"), ("R", "F", "b"))
-    }
-    workload = cep.Workload(texts)
-    names = dict.fromkeys("abcd", 100.0)
-    statistics = {query: cep.Statistics(rates=names | {"a": 1e4}) for query in texts}
-    for planner in cep.WORKLOAD_PLANNERS:
-        cuts = cep.plan_workload(workload, statistics, planner).cuts
-        assert cuts["P"] == cuts["Q"] == () and 1 not in cuts["R"]
-    assert cuts["R"]
 
 
 def test_what_is_not_counted_by_segments_is_left_alone() -> None:

@@ -58,6 +58,8 @@ for n in (1, 2, 5, 9):
                             pass
 events = ten_symbols(2_000, 0)
 stream = cep.EventStream.from_pandas(events, type="symbol", time="ts")
+large = events[:900].assign(value=2**62, k=1)
+aggregated = cep.EventStream.from_pandas(large, type="symbol", time="ts")
 for text in (
     "SEQ(s3 a, NOT(s4 n), s6 b, s9 c) WHERE a.difference < b.difference",
     "AND(s3 a, s6 b, NOT(s2 n)) WHERE n.difference > a.difference",
@@ -77,6 +79,13 @@ for text in (
         detector = cep.Detector.restore(detector.snapshot())
         detector.push(stream[900:])
         detector.flush()
+for method in ("window-product", "a-seq", "two-step"):
+    for what in ("COUNT, SUM(b.difference)", "AVG(b.value), MAX(b.value)"):
+        for where in ("", "WHERE [k]"):
+            text = f"PATTERN SEQ(s3 a, KL(s6 b), NOT(s2 n), s9 c) {where} AGG {what} WITHIN 900 units"
+            for scope in ("window", "stream"):
+                cep.aggregate(text, aggregated, method, scope=scope)
+                cep.aggregate(text, aggregated, method, scope=scope, at=[99])
 print(*sorted(loaded() - before), sep=chr(10))
 """
 

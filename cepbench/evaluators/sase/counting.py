@@ -37,13 +37,13 @@ class CountLayout:
     ----------
     of_events : AutomatonLayout
         With the events that are forbidden.
-    sequence : cepbench.kernels.sequence_counts.tables.Sequence
+    items : cepbench.kernels.sequence_counts.tables.Items
     width : int
         Columns of counts.
     """
 
     of_events: AutomatonLayout
-    sequence: tables.Sequence
+    items: tables.Items
     width: int
 
 
@@ -80,7 +80,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     is_apart = is_set & (prevents[1:] > 0)
     ends = np.cumsum(is_kept * (1 + is_apart))
     columns = np.where(is_kept, ends - is_apart, -1)
-    sequence = tables.Sequence(
+    items = tables.Items(
         len(rules[1]) > 0,
         begins,
         takes,
@@ -93,7 +93,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
         window=plan.window,
     )
     of_events = replace(layout, passing=(*layout.passing, *(its for _, its in forbidden)))
-    return CountLayout(of_events, sequence, int(ends[-1]) + 1)
+    return CountLayout(of_events, items, int(ends[-1]) + 1)
 
 
 def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
@@ -166,7 +166,7 @@ class CountingEngine(AutomatonEngine):
         layout = layout or count_layout(task)
         assert layout is not None
         super().__init__(task, by_start=True, layout=layout.of_events)
-        self._sequence = layout.sequence
+        self._sequence = tables.sequence_of(layout.items)
         self.tallies = np.zeros(automata.TALLIES, np.int64)
         self.profile = empty_profile(self.layout.plan, watched=False)
         self._partitions = Partitions(self.layout.plan.keys)
@@ -183,6 +183,8 @@ class CountingEngine(AutomatonEngine):
             fits=np.zeros(0, np.int64),
             found=np.zeros((2, 1, numbers.found_digits(cells)), np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
+            weights=np.zeros(0, np.int64),
+            out=np.zeros((0, 0), np.int64),
         )
         #: The events of the last timestamp, which may go on.
         self._held = automata.Events(
@@ -234,6 +236,8 @@ class CountingEngine(AutomatonEngine):
             values=events.values,
             spans=spans,
             until=until,
+            weights=np.zeros(0, np.int64),
+            samples=np.zeros(0, np.int64),
         )
         progress = self._state.progress
         progress[:] = 0

@@ -21,12 +21,13 @@ from cepbench.kernels.sequence_counts.tables import (
     FIRST,
     HIGH,
     IS_LARGE,
+    IS_WEIGHTED,
     ITEM,
     LOW,
     PARTITION,
     PREVENTED,
+    SOURCE,
 )
-from cepbench.kernels.sequence_counts.window_product import weight_of
 
 
 @njit_in_place
@@ -62,13 +63,14 @@ def count_matches(plan, state, events):
             lowest = 0 if now < events.until else last_item
             while item >= lowest:
                 if at == first and item < last_item and present & plan.prevents[item + 1]:
-                    _prevent(plan, state, partition, plan.columns[item])
-                is_last = item == last_item and events.samples is not None
-                if is_last or present & (plan.begins[item] | plan.takes[item]):
+                    _prevent(plan, state, partition, plan.sources[item + 1])
+                is_sampled = item == last_item and len(events.samples) > 0
+                if is_sampled or present & (plan.begins[item] | plan.takes[item]):
                     while at < behind:
                         row = rows[at]
-                        weight = weight_of(events.weights, item, plan.weighted, row, plan.one)
+                        weight = plan.one
                         if item == plan.weighted:
+                            weight = events.weights[row]
                             progress[IS_LARGE] |= _is_too_large(
                                 plan, state, partition, item, weight
                             )
@@ -78,8 +80,8 @@ def count_matches(plan, state, events):
                             progress[IS_LARGE] |= _select(
                                 plan, state, events, partition, item, row, weight
                             )
-                        if item == last_item:
-                            _sample(plan, state, partition, events.samples, at)
+                        if is_sampled:
+                            _sample(plan, state, partition, events.samples[at])
                         at += 1
                 at = first
                 item -= 1
@@ -136,44 +138,45 @@ def _select(plan, state, events, partition, item, row, weight):
 def _is_too_large(plan, state, partition, item, weight):
     """Whether what an item continues needs more digits before it is multiplied by a weight."""
     columns = state.cells.shape[0]
-    low, high = state.spans[partition, LOW], state.spans[partition, HIGH]
-    for place in range(2):
-        source = plan.loops[item] if place else plan.sources[item]
-        if source < 0:
-            continue
-        if plan.by_start:
-            if is_too_large(state.cells, source, low, high, weight, plan.is_maximum):
-                return True
-        else:
-            first = partition * columns
-            last = first + columns
-            if is_too_large(state.back, source, first, last, weight, plan.is_maximum):
+    for step in range(plan.step_spans[2 * item], plan.step_spans[2 * item + 2]):
+        if plan.steps[step, IS_WEIGHTED]:
+            if plan.by_start:
+                cells, first, last = (
+                    state.cells,
+                    state.spans[partition, LOW],
+                    state.spans[partition, HIGH],
+                )
+            else:
+                cells, first = state.back, partition * columns
+                last = first + columns
+            if is_too_large(cells, plan.steps[step, SOURCE], first, last, weight, plan.is_maximum):
                 return True
     return False
 
 
 @njit_in_place
-def _sample(plan, state, partition, samples, at):
+def _sample(plan, state, partition, sample):
     """Write the value after an event."""
-    if samples is None:
+    if sample < 0:
+        assign(state.found, 0, 0, 1, plan.zero)
         return
-    if plan.final >= 0 and samples[at] >= 0:
+    edge = len(plan.count_spans) - 2
+    if plan.count_spans[edge] < plan.count_spans[edge + 1]:
         if plan.by_start:
-            starts.count_window(plan, state, partition)
+            starts.count(plan, state, partition, edge, False, plan.one)
         else:
-            window_product.count_window(plan, state, partition)
-    if samples[at] >= 0:
-        _copy(state.out, samples[at], state.found)
+            window_product.count(plan, state, partition, edge, plan.one)
+    _copy(state.out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)
 
 
 @njit_in_place
 def _copy(out, sample, found):
-    if found.ndim == 2:
-        out[0, sample] = found[0, 0]
+    if found.ndim == 2:  # only of an argument it is decided when compiling
+        out[sample, 0] = found[0, 0]
     else:
         for digit in range(found.shape[2]):
-            out[0, sample, digit] = found[0, 0, digit]
+            out[sample, digit] = found[0, 0, digit]
 
 
 @njit_in_place

@@ -32,7 +32,7 @@ _LARGE_DIGIT = 1 << (DIGIT_BITS - 2)
 
 
 @njit_in_place
-def add(cells, column, other, first, last, fits, weight, is_maximum):
+def add(cells, column, other, first, last, fits, some, weight, is_maximum):
     """Add a column of a table, times a weight, to a column.
 
     Parameters
@@ -42,11 +42,11 @@ def add(cells, column, other, first, last, fits, weight, is_maximum):
         Where to add, and what; they may be equal unless there is a weight.
     first, last : int
         The rows, without the last one.
-    fits : int64 array or None
-        All bits of a row, counted from ``first``, are set if it is added, and none if not; None for
-        all.
-    weight : number or None
-        None for one.
+    fits : int64 array
+        All bits of a row, counted from ``first``, are set if it is added, and none if not.
+    some : bool
+        Whether to heed ``fits``; else all rows are added.
+    weight : number
     is_maximum : bool
         Whether the semiring is that of maxima.
 
@@ -57,44 +57,42 @@ def add(cells, column, other, first, last, fits, weight, is_maximum):
     """
     if cells.ndim == 2:
         if is_maximum:
-            _raise(cells, column, other, first, last, fits, weight)
+            for row in range(first, last):
+                more = cells[other, row]
+                if (not some or fits[row - first] != 0) and more != NO_MATCH:
+                    cells[column, row] = max(cells[column, row], more, weight)
             return False
         least = most = cells.dtype.type(0)
-        for row in range(np.uint64(first), np.uint64(last)):
-            more = cells[other, row]
-            if weight is not None and more != 0:  # infinite weights
-                more *= weight
-            total = cells[column, row]
-            if fits is None or fits[row - np.uint64(first)] != 0:
-                total += more
-            cells[column, row] = total
-            most, least = max(most, total), min(least, total)
+        if weight == 1 and not some:
+            for row in range(np.uint64(first), np.uint64(last)):
+                total = cells[column, row] + cells[other, row]
+                cells[column, row] = total
+                most, least = max(most, total), min(least, total)
+        else:
+            for row in range(np.uint64(first), np.uint64(last)):
+                more = cells[other, row]
+                if weight != 1 and more != 0:  # infinite weights
+                    more *= weight
+                total = cells[column, row]
+                if not some or fits[row - np.uint64(first)] != 0:
+                    total += more
+                cells[column, row] = total
+                most, least = max(most, total), min(least, total)
         # Floats have no digits to be added.
         return cells.dtype.type(0.5) == 0 and (most >= _LARGE or least <= -_LARGE)
     large = False
     for row in range(first, last):
-        if fits is None or fits[row - first] != 0:
+        if not some or fits[row - first] != 0:
             top = _add_digits(cells, column, other, row, weight)
             large |= top >= _LARGE_DIGIT or top < -_LARGE_DIGIT
     return large
 
 
 @njit_in_place
-def _raise(cells, column, other, first, last, fits, weight):
-    """Maxima of a column and another one."""
-    for row in range(first, last):
-        more = cells[other, row]
-        if (fits is None or fits[row - first] != 0) and more != NO_MATCH:
-            if weight is not None:
-                more = max(more, weight)
-            cells[column, row] = max(cells[column, row], more)
-
-
-@njit_in_place
 def _add_digits(cells, column, other, row, weight):
     """Returns the highest digit, which has a sign."""
     highest = cells.shape[2] - 1
-    if weight is None:
+    if weight == 1:
         carry = 0
         for digit in range(highest):
             carry += cells[column, row, digit] + cells[other, row, digit]
@@ -143,27 +141,33 @@ def is_too_large(cells, column, first, last, weight, is_maximum):
 
 
 @njit_in_place
-def add_total(found, cells, column, first, last, fits, is_maximum):
+def add_total(found, cells, column, first, last, fits, some, is_maximum):
     """Add the numbers of a column to column 1 of ``found``.
 
     Parameters
     ----------
-    found : array, shape (2, 1, digits), or (2, 1) for floats and maxima
-        A table of sums: column 0 the whole, column 1 a part, see :func:`add_part`.
-    cells, column, first, last, fits, is_maximum
+    found : array, shape (2, 1, digits), or (2, 1) for floats
+        A table of sums: column 0 the whole, column 1 a part, see :func:`add_part`. Maxima have one
+        digit.
+    cells, column, first, last, fits, some, is_maximum
         As for :func:`add`.
     """
     if found.ndim == 2:
         for row in range(first, last):
-            if fits is None or fits[row - first] != 0:
-                _add_found(found, cells[column, row], is_maximum)
+            if not some or fits[row - first] != 0:
+                found[1, 0] += cells[column, row]
         return
     part = found[1, 0]
     if cells.ndim == 2:
+        if is_maximum:
+            for row in range(first, last):
+                if not some or fits[row - first] != 0:
+                    part[0] = max(part[0], cells[column, row])
+            return
         low = high = 0
         for row in range(np.uint64(first), np.uint64(last)):
             number = cells[column, row]
-            if fits is not None:
+            if some:
                 number &= fits[row - np.uint64(first)]
             low += number & _LOWEST
             high += number >> DIGIT_BITS
@@ -171,7 +175,7 @@ def add_total(found, cells, column, first, last, fits, is_maximum):
         part[1] += high
     else:
         for row in range(first, last):
-            if fits is None or fits[row - first] != 0:
+            if not some or fits[row - first] != 0:
                 for digit in range(cells.shape[2]):
                     part[digit] += cells[column, row, digit]
     _carry(part)
@@ -195,17 +199,17 @@ def add_products(found, cells, row, others, other, first, is_maximum):
     if found.ndim == 2:
         for column in range(cells.shape[0]):
             one, two = cells[column, row], others[other, first + column]
-            if is_maximum:
-                if one != NO_MATCH and two != NO_MATCH:
-                    _add_found(found, max(one, two), is_maximum)
-            elif one != 0 and two != 0:
-                _add_found(found, one * two, is_maximum)
+            if one != 0 and two != 0:  # infinite numbers
+                found[1, 0] += one * two
         return
     part = found[1, 0]
     for column in range(cells.shape[0]):
         if cells.ndim == 2:
             one, two = cells[column, row], others[other, first + column]
-            if 0 <= (one | two) <= _LOWEST:
+            if is_maximum:
+                if one != NO_MATCH and two != NO_MATCH:
+                    part[0] = max(part[0], one, two)
+            elif 0 <= (one | two) <= _LOWEST:
                 product = one * two
                 part[0] += product & _LOWEST
                 part[1] += product >> DIGIT_BITS
@@ -223,30 +227,24 @@ def add_products(found, cells, row, others, other, first, is_maximum):
                         part, digit + its, cells[column, row, digit],
                         others[other, first + column, its],
                     )  # fmt: skip
-    _carry(part)
+    if not is_maximum:
+        _carry(part)
 
 
 @njit_in_place
-def add_weighted(cells, column, other, first, last, fits, weights, weight, is_maximum):
-    """As :func:`add`, without the weight if ``weights`` is None."""
-    if weights is None:
-        return add(cells, column, other, first, last, fits, None, is_maximum)
-    return add(cells, column, other, first, last, fits, weight, is_maximum)
-
-
-@njit_in_place
-def add_part(found, weights, weight, zero, is_maximum):
+def add_part(found, weight, zero, is_maximum):
     """Add column 1 of ``found``, times a weight, to column 0, and clear it."""
-    add_weighted(found, 0, 1, 0, 1, None, weights, weight, is_maximum)
-    assign(found, 1, 0, 1, zero)
-
-
-@njit_in_place
-def _add_found(found, number, is_maximum):
+    if found.ndim == 2:
+        if found[1, 0] != 0:  # infinite weights
+            found[0, 0] += found[1, 0] * weight
+        found[1, 0] = zero
+        return
     if is_maximum:
-        found[1, 0] = max(found[1, 0], number)
+        if found[1, 0, 0] != NO_MATCH:
+            found[0, 0, 0] = max(found[0, 0, 0], found[1, 0, 0], weight)
     else:
-        found[1, 0] += number
+        _add_digits(found, 0, 1, 0, weight)
+    assign(found, 1, 0, 1, zero)
 
 
 @njit_in_place

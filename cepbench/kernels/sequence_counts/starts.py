@@ -19,10 +19,21 @@ from cepbench.kernels.sequence_counts.numbers import (
     add,
     add_part,
     add_total,
-    add_weighted,
     assign,
 )
-from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, PREVENTED, STARTED, UPDATES
+from cepbench.kernels.sequence_counts.tables import (
+    HIGH,
+    IS_ALLOWED,
+    IS_WEIGHTED,
+    LOW,
+    MIDDLE,
+    PEAK,
+    PREVENTED,
+    SOURCE,
+    STARTED,
+    TARGET,
+    UPDATES,
+)
 
 
 @njit_in_place
@@ -40,71 +51,40 @@ def expire(state, partition, earliest):
 def select(plan, state, events, partition, item, row, weight):
     """Count the histories that go on with an event; whether a number is large."""
     flags, span, large = events.flags[row], state.spans[partition], False
+    low, high = span[LOW], span[HIGH]
     # First as a further element of the item, then as its first event.
     for edge in range(2 * item + 1, 2 * item - 1, -1):
-        takes = edge & 1 == 1
-        if flags & (plan.takes[item] if takes else plan.begins[item]) == 0:
+        if flags & (plan.takes[item] if edge & 1 == 1 else plan.begins[item]) == 0:
             continue
-        source = plan.loops[item] if takes else plan.sources[item]
         if edge == 0:
             _start(plan, state, events, partition, row, weight)
-        elif plan.spans[edge] == plan.spans[edge + 1]:
-            large |= _add(plan, state, item, span, source, None, weight)
-        else:
-            _fit(plan, state, events, edge, row, span[LOW], span[HIGH])
-            large |= _add(plan, state, item, span, source, state.fits, weight)
+            continue
+        some = plan.spans[edge] < plan.spans[edge + 1]
+        if some:
+            _fit(plan, state, events, edge, row, low, high)
+        if plan.count_spans[edge] < plan.count_spans[edge + 1]:
+            count(plan, state, partition, edge, some, weight)
+        for step in range(plan.step_spans[edge], plan.step_spans[edge + 1]):
+            large |= add(
+                state.cells, plan.steps[step, TARGET], plan.steps[step, SOURCE], low,
+                span[MIDDLE] if plan.steps[step, IS_ALLOWED] else high, state.fits, some,
+                weight if plan.steps[step, IS_WEIGHTED] else plan.one, plan.is_maximum,
+            )  # fmt: skip
+        state.progress[UPDATES] += high - low
     return large
 
 
 @njit_in_place
-def _add(plan, state, item, span, source, fits, weight):
-    column, loop = plan.columns[item], plan.loops[item]
-    low, high, large = span[LOW], span[HIGH], False
-    if item == len(plan.columns) - 1:
-        if plan.final < 0:
-            _count(plan, state, item, source, low, span[MIDDLE], fits, weight)
-        elif plan.final != column:
-            large |= _extend(plan, state, item, plan.final, source, low, span[MIDDLE], fits, weight)
-    if column >= 0:
-        large |= _extend(plan, state, item, column, source, low, high, fits, weight)
-    if loop >= 0 and loop != column:
-        large |= _extend(plan, state, item, loop, source, low, high, fits, weight)
-    state.progress[UPDATES] += high - low
-    return large
-
-
-@njit_in_place
-def _extend(plan, state, item, column, source, low, high, fits, weight):
-    """Add the histories of a column to another one."""
-    cells, picked, is_maximum = state.cells, plan.picked, plan.is_maximum
-    if picked == 0:
-        weights = state.weights
-        return add_weighted(cells, column, source, low, high, fits, weights, weight, is_maximum)
-    # From behind, because both may be the same.
-    large = add(cells, column + picked, source + picked, low, high, fits, None, is_maximum)
-    if item == plan.weighted:
-        large |= add(cells, column + picked, source, low, high, fits, weight, is_maximum)
-    return large | add(cells, column, source, low, high, fits, None, is_maximum)
-
-
-@njit_in_place
-def _count(plan, state, item, source, low, high, fits, weight):
-    """Count the histories of a column as matches."""
-    found, picked, is_maximum = state.found, plan.picked, plan.is_maximum
-    if picked == 0 or item == plan.weighted:
-        add_total(found, state.cells, source, low, high, fits, is_maximum)
-        add_part(found, state.weights, weight, plan.zero, is_maximum)
-    if picked > 0:
-        add_total(found, state.cells, source + picked, low, high, fits, is_maximum)
-        add_part(found, None, weight, plan.zero, is_maximum)
-
-
-@njit_in_place
-def count_window(plan, state, partition):
-    """Add all matches in the window to ``found``."""
-    span, column = state.spans[partition], plan.final + plan.picked
-    add_total(state.found, state.cells, column, span[LOW], span[HIGH], None, plan.is_maximum)
-    add_part(state.found, None, plan.one, plan.zero, plan.is_maximum)
+def count(plan, state, partition, edge, some, weight):
+    """Count the histories that an edge completes."""
+    span, is_maximum = state.spans[partition], plan.is_maximum
+    for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
+        source, last = plan.counts[place, SOURCE], span[HIGH]
+        if plan.counts[place, IS_ALLOWED]:
+            last = span[MIDDLE]
+        add_total(state.found, state.cells, source, span[LOW], last, state.fits, some, is_maximum)
+        factor = weight if plan.counts[place, IS_WEIGHTED] else plan.one
+        add_part(state.found, factor, plan.zero, is_maximum)
 
 
 @njit_in_place
@@ -134,37 +114,26 @@ def _start(plan, state, events, partition, row, weight):
     span, now = state.spans[partition], events.times[row]
     start = span[HIGH]
     span[HIGH] = start + 1
+    span[PEAK] = max(span[PEAK], start + 1 - span[LOW])
     state.times[start], state.marks[start] = now, span[PREVENTED]
     for k in range(len(plan.kept)):
         state.values[k, start] = events.values[plan.kept[k], row]
-    is_allowed = span[MIDDLE] == start and span[PREVENTED] < now - plan.window
-    ends = is_allowed and len(plan.begins) == 1
-    width = state.cells.shape[0]
-    for column in range(width):
+    may_end = span[MIDDLE] == start and span[PREVENTED] < now - plan.window
+    for column in range(state.cells.shape[0]):
         assign(state.cells, column, start, start + 1, plan.zero)
-    for column in range(width - plan.picked):
-        begun = column == plan.columns[0] or column == plan.loops[0]
-        if not begun and not (ends and column == plan.final):
-            continue
-        assign(state.cells, column, start, start + 1, plan.one)
-        if plan.picked == 0:
-            _assign_weight(state.cells, column, start, state.weights, weight)
-        elif plan.weighted == 0:
-            behind = column + plan.picked
-            _assign_weight(state.cells, behind, start, state.weights, weight)
-    if is_allowed:
+    for place in range(len(plan.begun)):
+        if may_end or not plan.begun[place, IS_ALLOWED]:
+            value = weight if plan.begun[place, IS_WEIGHTED] else plan.one
+            assign(state.cells, plan.begun[place, TARGET], start, start + 1, value)
+    if may_end:
         span[MIDDLE] = start + 1
-    # A sum over the elements of a single set is that over its only one.
-    if ends and plan.final < 0 and (plan.picked == 0 or plan.weighted == 0):
-        assign(state.found, 1, 0, 1, plan.one)
-        add_part(state.found, state.weights, weight, plan.zero, plan.is_maximum)
+        # A single item; it has one history, of column 0, whose sum is that over its only event.
+        for place in range(plan.count_spans[0], plan.count_spans[1]):
+            if plan.counts[place, SOURCE] == 0:
+                assign(state.found, 1, 0, 1, plan.one)
+                value = weight if plan.counts[place, IS_WEIGHTED] else plan.one
+                add_part(state.found, value, plan.zero, plan.is_maximum)
     state.progress[STARTED] += 1
-
-
-@njit_in_place
-def _assign_weight(cells, column, row, weights, weight):
-    if weights is not None:
-        assign(cells, column, row, row + 1, weight)
 
 
 @njit_in_place

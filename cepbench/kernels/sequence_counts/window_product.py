@@ -22,12 +22,21 @@ from cepbench.kernels.sequence_counts.numbers import (
     add_part,
     add_products,
     add_total,
-    add_weighted,
     assign,
     copy_row,
     is_too_large,
 )
-from cepbench.kernels.sequence_counts.tables import HIGH, LOW, MIDDLE, STARTED, UPDATES
+from cepbench.kernels.sequence_counts.tables import (
+    HIGH,
+    IS_WEIGHTED,
+    LOW,
+    MIDDLE,
+    PEAK,
+    SOURCE,
+    STARTED,
+    TARGET,
+    UPDATES,
+)
 
 
 @njit_in_place
@@ -42,6 +51,7 @@ def expire(plan, state, partition, earliest):
     if _all_to_the_front(plan, state, span[LOW], span[HIGH]):
         return True
     span[MIDDLE] = span[HIGH]
+    span[PEAK] = max(span[PEAK], span[HIGH] - span[LOW])
     columns = state.cells.shape[0]
     for column in range(columns):
         first = partition * columns
@@ -68,122 +78,75 @@ def _all_to_the_front(plan, state, low, high):
         for item in range(len(plan.begins)):
             if present & plan.prevents[item]:
                 _clear(plan, suffix, plan.sources[item], 0, columns)
-            if present & (plan.begins[item] | plan.takes[item]) and plan.columns[item] >= 0:
-                for row in range(behind - 1, first - 1, -1):
-                    weight = weight_of(state.weights, item, plan.weighted, row, plan.one)
-                    if _multiply(plan, state, item, state.marks[row], weight):
-                        return True
+            if present & (plan.begins[item] | plan.takes[item]) == 0:
+                continue
+            for row in range(behind - 1, first - 1, -1):
+                weight = state.weights[row] if item == plan.weighted else plan.one
+                if _multiply(plan, state, item, state.marks[row], weight):
+                    return True
         copy_row(state.cells, first, suffix)
         behind = first
     return False
 
 
 @njit_in_place
-def weight_of(weights, item, weighted, row, one):
-    """The weight of an event as one of an item."""
-    weight = one
-    if weights is not None:  # apart, so that it is decided when compiling
-        weight = weights[row] if item == weighted else one
-    return weight
-
-
-@njit_in_place
 def _multiply(plan, state, item, flags, weight):
-    """Multiply an event's matrix by the product behind it: :func:`select`, transposed."""
-    column, loop, source = plan.columns[item], plan.loops[item], plan.sources[item]
-    apart = loop >= 0 and loop != column
-    large = False
-    if flags & plan.begins[item]:
-        large |= _precede(plan, state, item, source, column, weight)
-        if apart and not large:
-            large |= _precede(plan, state, item, source, loop, weight)
-    if flags & plan.takes[item] and not large:
-        large |= _precede(plan, state, item, loop, loop, weight)
-        if apart and not large:
-            large |= _precede(plan, state, item, loop, column, weight)
+    """Multiply an event's matrix by the product behind it: :func:`select`, transposed, from behind."""
+    suffix, columns, large = state.suffix, state.suffix.shape[0], False
+    for edge in range(2 * item, 2 * item + 2):
+        if flags & (plan.takes[item] if edge & 1 == 1 else plan.begins[item]) == 0:
+            continue
+        for step in range(plan.step_spans[edge + 1] - 1, plan.step_spans[edge] - 1, -1):
+            if large:
+                return True
+            target, factor = plan.steps[step, TARGET], plan.one
+            if plan.steps[step, IS_WEIGHTED]:
+                factor = weight
+                if is_too_large(suffix, target, 0, columns, weight, plan.is_maximum):
+                    return True
+            large |= add(
+                suffix, plan.steps[step, SOURCE], target, 0, columns, state.fits, False, factor,
+                plan.is_maximum,
+            )  # fmt: skip
     return large
-
-
-@njit_in_place
-def _precede(plan, state, item, source, column, weight):
-    """Add what follows the histories of a column to what follows those of another one."""
-    suffix, picked, is_maximum = state.suffix, plan.picked, plan.is_maximum
-    columns = suffix.shape[0]
-    if item == plan.weighted:
-        behind = column + picked
-        if is_too_large(suffix, behind, 0, columns, weight, is_maximum):
-            return True
-    if picked == 0:
-        weights = state.weights
-        return add_weighted(suffix, source, column, 0, columns, None, weights, weight, is_maximum)
-    large = add(suffix, source, column, 0, columns, None, None, is_maximum)
-    if item == plan.weighted:
-        large |= add(suffix, source, column + picked, 0, columns, None, weight, is_maximum)
-    return large | add(suffix, source + picked, column + picked, 0, columns, None, None, is_maximum)
 
 
 @njit_in_place
 def select(plan, state, events, partition, item, row, weight):
     """Multiply the product by an event's matrix, and count; whether a number is large."""
-    flags, large = events.flags[row], False
+    flags, large, back = events.flags[row], False, state.back
+    first = partition * back.shape[0]
+    behind = first + back.shape[0]
     state.progress[STARTED] += item == 0 and flags & plan.begins[0] != 0
     # First as a further element of the item, then as its first event.
-    for takes in range(1, -1, -1):
-        if flags & (plan.takes[item] if takes else plan.begins[item]):
-            source = plan.loops[item] if takes else plan.sources[item]
-            large |= _add(plan, state, partition, item, source, weight)
+    for edge in range(2 * item + 1, 2 * item - 1, -1):
+        if flags & (plan.takes[item] if edge & 1 == 1 else plan.begins[item]) == 0:
+            continue
+        if plan.count_spans[edge] < plan.count_spans[edge + 1]:
+            count(plan, state, partition, edge, weight)
+        for step in range(plan.step_spans[edge], plan.step_spans[edge + 1]):
+            large |= add(
+                back, plan.steps[step, TARGET], plan.steps[step, SOURCE], first, behind,
+                state.fits, False, weight if plan.steps[step, IS_WEIGHTED] else plan.one,
+                plan.is_maximum,
+            )  # fmt: skip
+        state.progress[UPDATES] += behind - first
     return large
 
 
 @njit_in_place
-def _add(plan, state, partition, item, source, weight):
-    columns = state.cells.shape[0]
-    column, loop, first = plan.columns[item], plan.loops[item], partition * columns
-    if item == len(plan.columns) - 1 and plan.final < 0:
-        if plan.picked == 0 or item == plan.weighted:
-            _count(plan, state, partition, source, first, state.weights, weight)
-        if plan.picked > 0:
-            _count(plan, state, partition, source + plan.picked, first, None, weight)
-    large = False
-    if column >= 0:
-        large = _extend(plan, state, item, column, source, first, weight)
-    if loop >= 0 and loop != column:
-        large |= _extend(plan, state, item, loop, source, first, weight)
-    state.progress[UPDATES] += columns
-    return large
-
-
-@njit_in_place
-def _extend(plan, state, item, column, source, first, weight):
-    """Add the histories of a column to another one."""
-    back, picked, is_maximum = state.back, plan.picked, plan.is_maximum
-    behind = first + back.shape[0]
-    if picked == 0:
-        weights = state.weights
-        return add_weighted(back, column, source, first, behind, None, weights, weight, is_maximum)
-    # From behind, because both may be the same.
-    large = add(back, column + picked, source + picked, first, behind, None, None, is_maximum)
-    if item == plan.weighted:
-        large |= add(back, column + picked, source, first, behind, None, weight, is_maximum)
-    return large | add(back, column, source, first, behind, None, None, is_maximum)
-
-
-@njit_in_place
-def _count(plan, state, partition, source, first, weights, weight):
-    """Count the histories of a column as matches."""
-    low, is_maximum = state.spans[partition, LOW], plan.is_maximum
-    if low < state.spans[partition, MIDDLE]:
-        add_products(state.found, state.cells, low, state.back, source, first, is_maximum)
-    else:
-        add_total(state.found, state.back, source, first, first + 1, None, is_maximum)
-    add_part(state.found, weights, weight, plan.zero, is_maximum)
-
-
-@njit_in_place
-def count_window(plan, state, partition):
-    """Add all matches in the window to ``found``."""
-    first = partition * state.cells.shape[0]
-    _count(plan, state, partition, plan.final + plan.picked, first, None, plan.one)
+def count(plan, state, partition, edge, weight):
+    """Count the histories that an edge completes."""
+    span, first = state.spans[partition], partition * state.back.shape[0]
+    found, back, is_maximum = state.found, state.back, plan.is_maximum
+    for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
+        source = plan.counts[place, SOURCE]
+        if span[LOW] < span[MIDDLE]:
+            add_products(found, state.cells, span[LOW], back, source, first, is_maximum)
+        else:
+            add_total(found, back, source, first, first + 1, state.fits, False, is_maximum)
+        factor = weight if plan.counts[place, IS_WEIGHTED] else plan.one
+        add_part(found, factor, plan.zero, is_maximum)
 
 
 @njit_in_place
@@ -209,11 +172,6 @@ def remember(plan, state, events, partition, first, last):
         flags = events.flags[row] & plan.changes
         if flags:
             state.times[span[HIGH]], state.marks[span[HIGH]] = events.times[row], flags
-            _keep_weight(state.weights, span[HIGH], events.weights, row)
+            if len(events.weights):
+                state.weights[span[HIGH]] = events.weights[row]
             span[HIGH] += 1
-
-
-@njit_in_place
-def _keep_weight(weights, place, given, row):
-    if weights is not None:
-        weights[place] = given[row]

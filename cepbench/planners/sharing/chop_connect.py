@@ -36,13 +36,12 @@ def chop_connect(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cut
 def _chopped_out(part: Part, cuts: Cuts, problem: SharingProblem) -> tuple[Cuts, float]:
     """The cuts with those around a part, in the queries in which they save anything."""
     best, least = cuts, np.inf
-    queries = sorted(part.queries)
     kept = part
-    for query in ("", *queries):
+    for query in ("", *sorted(part.queries)):
         tried = kept.without({query})
         ends = {(q, at) for q, begin in tried.places for at in (begin, begin + part.length)}
-        found = with_cuts(cuts, ends, problem) if tried.places else None
-        cost = np.inf if found is None else problem.cost(found, shares_prefixes=False).total
-        if found is not None and cost < least:
+        found = with_cuts(cuts, ends, problem)
+        cost = problem.cost(found, shares_prefixes=False).total
+        if cost < least:
             kept, best, least = tried, found, cost
     return best, least

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, combinations, product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -28,10 +28,9 @@ def exhaustive(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts,
             "SHARON"
         )
     choices = []
-    for query, items in problem.items.items():
+    for items in problem.items.values():
         places = range(1, len(items.names))
-        subsets = chain.from_iterable(combinations(places, k) for k in range(len(items.names)))
-        choices.append([cuts for cuts in subsets if problem.allows(query, cuts)])
+        choices.append([its for k in range(len(items.names)) for its in combinations(places, k)])
     best: tuple[Cuts, bool] = ({}, False)
     least = np.inf
     for its in product(*choices):

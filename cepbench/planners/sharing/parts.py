@@ -52,8 +52,6 @@ def common_parts(problem: SharingProblem) -> list[Part]:
         for length in range(1, len(items.names) + 1):
             for begin in range(len(items.names) - length + 1):
                 signature = problem.signature(query, begin, begin + length)
-                if signature is None:
-                    continue
                 places = found.setdefault((length, signature), {}).setdefault(query, [])
                 if not places or places[-1] + length <= begin:
                     places.append(begin)
@@ -63,14 +61,10 @@ def common_parts(problem: SharingProblem) -> list[Part]:
     ]
 
 
-def with_cuts(
-    cuts: Cuts, places: Iterable[tuple[str, int]], problem: SharingProblem
-) -> Cuts | None:
-    """Cuts and further ones at some places; None if conditions do not allow them."""
+def with_cuts(cuts: Cuts, places: Iterable[tuple[str, int]], problem: SharingProblem) -> Cuts:
+    """Cuts and further ones at some places, without those at the ends of queries."""
     found = {query: set(its) for query, its in cuts.items()}
     for query, cut in places:
         if 0 < cut < len(problem.items[query].names):
             found.setdefault(query, set()).add(cut)
-    ordered = {query: tuple(sorted(its)) for query, its in found.items()}
-    allowed = all(problem.allows(query, its) for query, its in ordered.items())
-    return ordered if allowed else None
+    return {query: tuple(sorted(its)) for query, its in found.items()}

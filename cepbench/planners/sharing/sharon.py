@@ -33,8 +33,6 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
 
     def saving(parts: Sequence[Part]) -> float:
         cuts = with_cuts({}, {at for part in parts for at in part.places}, problem)
-        if cuts is None:
-            return -np.inf
         return unshared - problem.cost(cuts, shares_prefixes=True).total
 
     longest = {part.places: part for part in common_parts(problem)}
@@ -59,7 +57,7 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
         score=lambda its: saving([parts[k] for k in its]),
     )
     cuts = with_cuts({}, {at for k in chosen for at in parts[k].places}, problem)
-    starts = [cuts or {}, chop_connect(problem, rng)[0], {}]
+    starts = [cuts, chop_connect(problem, rng)[0], {}]
     # Rows of a tree stay for its longest window, so that trees are not always better.
     plans = [(_improved(starts, problem, shares), shares) for shares in (False, True)]
     return min(plans, key=lambda its: problem.cost(its[0], shares_prefixes=its[1]).total)
@@ -107,8 +105,7 @@ def _improved(starts: Sequence[Cuts], problem: SharingProblem, shares_prefixes: 
             {**best, query: tuple(sorted(places.symmetric_difference(best.get(query, ()))))}
             for query, places in changes
         ]
-        allowed = [its for its in changed if all(problem.allows(*one) for one in its.items())]
-        found = min(allowed, key=cost, default=best)
+        found = min(changed, key=cost, default=best)
         if not cost(found) < cost(best):
             return best
         best = found

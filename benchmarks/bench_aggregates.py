@@ -1,0 +1,176 @@
+"""Aggregates without matches: ``python benchmarks/bench_aggregates.py [--out rows.parquet]``.
+
+Trades of 20 tickers, 50 of each in the window unless said otherwise:
+
+- SEQ of five: the methods without matches, and a bare loop of prefix counters that never expires;
+- 100 of each in the window: the same against ``two-step``, over a window that is not yet full, with
+  fewer matches than it will have;
+- SEQ of three, in windows with ten to ten thousand active events of the first item;
+- the size of the state of a live aggregator over a stream, and one ten times as long.
+
+All take turns, so that ratios are of one run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numba
+import numpy as np
+import pandas as pd
+from command_line import parser_of, write
+
+import cepbench as cep
+from cepbench.streams.ticker_trades import TICKERS, TickerTrades
+
+TYPES = 20
+ACTIVE = (10, 100, 1_000, 10_000)
+METHODS = ("window-product", "a-seq")
+
+#: Tickers in a window that is four fifths full of 100 of each.
+STRETCH = 80 * TYPES
+
+
+def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) -> pd.DataFrame:
+    """One row a cell and repetition.
+
+    Returns
+    -------
+    DataFrame
+        ``cell``, ``repetition``, ``seconds``, ``events``, ``value``: the last count, or bytes.
+
+    Raises
+    ------
+    AssertionError
+        If the methods disagree.
+    """
+    cells: dict[str, tuple[int, Callable[[], int]]] = {}
+    stream = stream_of(events, seed, per_window=50)
+    query = query_of(5, 1000)
+    for method in METHODS:
+        cells[f"{method}, 50 of each"] = events, lambda m=method: last(query, stream, m)
+    items = np.array([TICKERS[:5].index(t) if t in TICKERS[:5] else -1 for t in TICKERS[:TYPES]])
+    codes = items[[*map(TICKERS.index, stream.type_names)]][stream.type_codes]
+    cells["bare loop"] = events, lambda: int(prefix_counts(codes, 5)[-1])
+    dense = stream_of(events, seed, per_window=100)
+    for method in METHODS:
+        cells[f"{method}, 100 of each"] = events, lambda m=method: last(query, dense, m)
+    begun = dense[:stretch]
+    cells["two-step, 100 of each"] = stretch, lambda: by_batches(query, begun, "two-step")
+    fewer = stream[: min(events, 1_000_000)]
+    for method in METHODS:
+        for active in ACTIVE:
+            its = query_of(3, 20 * active)
+            cells[f"{method}, {active:,} active"] = (
+                len(fewer),
+                lambda q=its, m=method: last(q, fewer, m),
+            )
+    rows = []
+    for repetition in range(-1, repetitions):
+        for cell, (number, run) in cells.items():
+            if cell.startswith("two-step") and repetition > 0:
+                continue
+            before = time.perf_counter()
+            value = run()
+            seconds = time.perf_counter() - before
+            if repetition >= 0:  # the first one loads the kernels
+                rows.append((cell, repetition, seconds, number, value))
+    for number in (events // 40, events // 4):
+        size = state_of(query, stream[:number])
+        rows.append((f"state, {number:,} events", 0, np.nan, number, size))
+    found = pd.DataFrame(rows, columns=["cell", "repetition", "seconds", "events", "value"])
+    found["value"] = found["value"].astype(str)  # counts may have more than 64 bits
+    names = found["cell"].str.split(", ", n=1).str[1]
+    for name in ("50 of each", *(f"{active:,} active" for active in ACTIVE)):
+        assert found.loc[names == name, "value"].nunique() == 1, name
+    assert by_batches(query, begun, "a-seq") == int(
+        found.loc[found["cell"] == "two-step, 100 of each", "value"].iloc[0]
+    )
+    return found
+
+
+def stream_of(events: int, seed: int, per_window: float) -> cep.EventStream:
+    """Trades, so many of each ticker in 1000 ms."""
+    table = TickerTrades(events, seed, TYPES, per_window).table(0, events).to_pandas()
+    return cep.EventStream.from_pandas(table, type="symbol", time="ts")
+
+
+def query_of(length: int, milliseconds: int) -> str:
+    """COUNT over a SEQ of the first tickers."""
+    items = ", ".join(f"{ticker} x{k}" for k, ticker in enumerate(TICKERS[:length]))
+    return f"PATTERN SEQ({items}) AGG COUNT WITHIN < {milliseconds} milliseconds"
+
+
+def last(query: str, stream: cep.EventStream, method: str) -> int:
+    """The last count."""
+    return int(cep.aggregate(query, stream, method).rows.columns[0][-1])
+
+
+def by_batches(query: str, stream: cep.EventStream, method: str) -> int:
+    """The same by small batches, because the matches of many events would need much memory."""
+    live = cep.Aggregator(query, method)
+    counts = [live.push(batch)["COUNT"] for batch in stream.batches(TYPES)]
+    return int(pd.concat(counts).iloc[-1])
+
+
+def state_of(query: str, stream: cep.EventStream) -> int:
+    """Bytes of the state after a stream in batches."""
+    live = cep.Aggregator(query)
+    for batch in stream.batches(1000):
+        live.push(batch)
+    return sum(array.nbytes for array in live.snapshot().values())
+
+
+@numba.njit
+def prefix_counts(items, length):
+    """Counts of prefixes [qi2014]_, section 3.1, without windows."""
+    counts = np.zeros(length, np.int64)
+    for item in items:
+        if item == 0:
+            counts[0] += 1
+        elif item > 0:
+            counts[item] += counts[item - 1]
+    return counts
+
+
+def summary(rows: pd.DataFrame) -> str:
+    """A line a cell: the least time for an event, and ratios of least times.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As :func:`measure` gives them.
+    """
+    timed = rows.dropna(subset="seconds")
+    least = (timed["seconds"] / timed["events"]).groupby(timed["cell"], sort=False).min()
+    lines = [f"  {cell:<32}{1e9 * each:>16,.1f} ns an event" for cell, each in least.items()]
+    for method in METHODS:
+        faster = least["two-step, 100 of each"] / least[f"{method}, 100 of each"]
+        first, *others = (least[f"{method}, {active:,} active"] for active in ACTIVE)
+        slower = least[f"{method}, 50 of each"] / least["bare loop"]
+        lines += [
+            f"  {method}: {faster:,.0f} times as fast as two-step",
+            f"  {method}: the slowest window takes {max(first, *others) / first:.2f} times the "
+            "first one's time",
+            f"  {method}: {slower:.1f} times the time of the bare loop",
+        ]
+    short, long = rows.loc[rows["cell"].str.startswith("state"), "value"].astype(int)
+    lines.append(f"  state: {short:,} bytes, after ten times as many events {long:,}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = parser_of("Aggregates without matches.", events=4_000_000, repetitions=3)
+    given = parser.parse_args(arguments)
+    stretch = min(STRETCH, given.events)
+    rows = measure(given.events, given.repetitions, given.seed, stretch)
+    print(f"{given.events:,} events of {TYPES} types, {given.repetitions} repetitions")
+    print(summary(rows))
+    write(rows, given.out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

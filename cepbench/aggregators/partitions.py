@@ -1,0 +1,66 @@
+"""Numbers of the events that share values of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepbench.aggregators.protocol import Key
+from cepbench.aggregators.triggers import values_of
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
+
+
+def numbered(
+    batch: EventStream, attributes: Sequence[str], rows: np.ndarray
+) -> tuple[np.ndarray, list[Key]]:
+    """Number events by their values of attributes.
+
+    Parameters
+    ----------
+    batch : EventStream
+    attributes : sequence of str
+    rows : ndarray of int64
+        Of the batch.
+
+    Returns
+    -------
+    numbers : ndarray of int64
+        Of each event; -1 if it misses a value.
+    keys : list of tuple
+        The values of each number.
+    """
+    numbers, size = np.zeros(len(rows), np.int64), 1
+    if not attributes:
+        return numbers, [()]
+    present = np.ones(len(rows), bool)
+    for name in attributes:
+        column = batch.column(name)
+        if isinstance(column, CodedStrings):
+            own, more = column.codes[rows].astype(np.int64), len(column.values)
+            present &= own >= 0
+        else:
+            values, own = np.unique(column[rows], return_inverse=True)
+            more = len(values)
+            present &= column[rows] == column[rows]
+        numbers, size = _compact(numbers * more + np.maximum(own, 0), size * more)
+    numbers, size = _compact(numbers[present], size)
+    firsts = np.empty(size, np.int64)
+    chosen = rows[present]
+    firsts[numbers[::-1]] = chosen[::-1]
+    found = np.full(len(rows), -1)
+    found[present] = numbers
+    columns = [values_of(batch.column(name), firsts) for name in attributes]
+    return found, list(zip(*columns, strict=True))
+
+
+def _compact(numbers: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+    """The same with numbers 0, 1, … in the same order, and how many there are."""
+    if size > 4 * len(numbers) + 1000:
+        found, numbers = np.unique(numbers, return_inverse=True)
+        return numbers, len(found)
+    places = np.zeros(size, np.int64)
+    places[numbers] = 1
+    np.cumsum(places, out=places)
+    return places[numbers] - 1, int(places[-1]) if size else 0

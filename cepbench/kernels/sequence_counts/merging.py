@@ -1,0 +1,39 @@
+"""Totals over several partitions, as one of them after the other changes."""
+
+from __future__ import annotations
+
+from cepbench.kernels.jit import njit_in_place
+
+
+@njit_in_place
+def merge(tree, bases, nodes, values, out, adds, is_maximum):
+    """Put values into trees, and take the totals over whole trees.
+
+    Each tree has its root at node 1 and the children of a node at twice its number, counted from the
+    base of the tree. A value takes O(log leaves); nothing is subtracted, which suits any semiring.
+
+    Parameters
+    ----------
+    tree : array, shape (nodes of all trees,)
+        At first all zeros of the semiring.
+    bases, nodes : int64 array, shape (n,)
+        The tree, and the leaf of it, of each value.
+    values : array, shape (n,)
+    out : array, shape (n,)
+        The totals after each value.
+    adds : bool
+        Whether a value is added to that of the leaf, instead of replacing it.
+    is_maximum : bool
+        Whether the semiring is that of maxima.
+    """
+    for k in range(len(values)):
+        base, node, value = bases[k], nodes[k], values[k]
+        if adds:
+            before = tree[base + node]
+            value = max(before, value) if is_maximum else before + value
+        tree[base + node] = value
+        while node > 1:
+            node >>= 1
+            one, other = tree[base + 2 * node], tree[base + 2 * node + 1]
+            tree[base + node] = max(one, other) if is_maximum else one + other
+        out[k] = tree[base + 1]
