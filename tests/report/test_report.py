@@ -37,7 +37,7 @@ STEMS = (
     "agrawal2008/automaton", "agrawal2008/figure_8a_table_2", "agrawal2008/figure_8b_8c",
     "agrawal2008/figure_8d", "agrawal2008/figure_8e", "agrawal2008/figure_8f",
     "agrawal2008/figure_8g_table_3", "agrawal2008/price_increase", "agrawal2008/ledger",
-    "qi2014/figure_12", "qi2014/figure_13", "qi2014/figure_14", "qi2014/figure_16",
+    "qi2014/figure_12", "qi2014/figure_13", "qi2014/figure_14", "qi2014/figure_15", "qi2014/figure_16",
     "qi2014/expiry", "qi2014/ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
@@ -50,7 +50,7 @@ CHARTS = {
     "agrawal2008/figure_8a_table_2": 1, "agrawal2008/figure_8b_8c": 2, "agrawal2008/figure_8d": 1,
     "agrawal2008/figure_8e": 1, "agrawal2008/figure_8f": 1, "agrawal2008/figure_8g_table_3": 1,
     "agrawal2008/price_increase": 2, "qi2014/figure_12": 2, "qi2014/figure_13": 2,
-    "qi2014/figure_14": 2, "qi2014/figure_16": 4, "qi2014/expiry": 2,
+    "qi2014/figure_14": 2, "qi2014/figure_15": 1, "qi2014/figure_16": 4, "qi2014/expiry": 2,
 }  # fmt: skip
 
 

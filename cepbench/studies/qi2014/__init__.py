@@ -7,5 +7,5 @@ from cepbench.studies.study import Study
 STUDY = Study(
     "qi2014",
     Path(__file__).parent,
-    notebooks=("figure_12", "figure_13", "figure_14", "figure_16", "expiry"),
+    notebooks=("figure_12", "figure_13", "figure_14", "figure_15", "figure_16", "expiry"),
 )

@@ -21,7 +21,7 @@ from cepbench.workloads.model import Workload
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks" / STUDY.key
 SWEEPS = tuple(sorted(path.stem for path in (STUDY.folder / "sweeps").glob("*.toml")))
 #: Sweeps of several queries.
-SHARED = ("prefixes", "tails")
+SHARED = ("construction", "prefixes", "tails")
 EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
 EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
 
@@ -101,6 +101,15 @@ def test_queries_share_what_their_workload_is_named_after(sweep: str, place: str
     assert names == {f"q{n}_{place}{m}" for n, m in varied}
 
 
+def test_three_queries_of_four_tickers_end_in_the_same_two() -> None:
+    for name, text in config_of("construction").user_workloads:
+        patterns = Workload.parse(text).patterns.values()
+        assert {milliseconds(each) for each in patterns} == {int(name[1:])}
+        assert [len(each.positive) for each in patterns] == [4, 4, 4]
+        for one, other in combinations(map(tickers, patterns), 2):
+            assert common(one, other) == (0, 2)
+
+
 def test_pages_name_the_sweeps_that_they_read() -> None:
     read = set()
     for name in STUDY.notebooks:
@@ -130,6 +139,9 @@ def settings_and_series(notebook: str) -> tuple[set[str], set[str]]:
             series = {f"{name}, {window} ms" for name in methods for window in (1000, 2000)}
             lengths = {str(n) for n in range(6, 11)}
             return lengths | {"extremes", "q1", "q2"}, series | {*config_of("negation").methods}
+        case "figure_15":
+            config = config_of("construction")
+            return {str(w) for w in range(100, 1001, 100)}, {*config.methods, *config.sharing}
         case "figure_16":
             configs = [config_of("prefixes"), config_of("tails")]
             named = {name for config in configs for name, _ in config.user_workloads}
