@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from cepbench.aggregators.counting import CountingRun
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.semirings import Total, narrowed
+from cepbench.aggregators.sequences import CountedSequence
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.aggregators.valuation import Changes
@@ -22,9 +24,12 @@ from cepbench.evaluators.plan_runs.engine import rows_of_types
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.shared_counts import tables
 from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.parse import parse
 from cepbench.plans.segments import Segment
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+from cepbench.workloads.model import Workload
 
 #: Partitions without events that are not dropped yet.
 _IDLE = 16
@@ -57,13 +62,8 @@ class SharedQuery(CountingRun):
 
     def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
         super().__init__(task, "a-seq", by_start=True)
+        assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
-
-    @property
-    def is_shareable(self) -> bool:
-        """Whether its counters can be those of other queries too."""
-        items = self._sequence.layout.items
-        return not len(items.rules) and not items.prevents[0]
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -336,7 +336,7 @@ class SharedRun:
                 times=np.append(held_times, times),
                 spans=np.cumsum(np.concatenate(([0], held_sizes, sizes))),
                 symbols=np.append(held_symbols, symbols),
-                weights=np.concatenate((held_weights, weights), axis=1),
+                weights=np.ascontiguousarray(np.concatenate((held_weights, weights), axis=1)),
                 ask_spans=np.append(
                     np.zeros(counted + 1, np.int64),
                     np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
@@ -528,6 +528,17 @@ def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The numbers from each begin on, so many each."""
     ends = np.cumsum(sizes)
     return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def warm_up() -> None:
+    """Compile the kernels of integers and floats, or load them from the disk cache."""
+    pattern = parse("PATTERN SEQ(A a, B b) AGG SUM(a.x) WITHIN 9 units")
+    plan = WorkloadPlan(Workload({"Q": pattern}), {"Q": (1,)})
+    query = SharedQuery(AggregationTask(pattern, "trigger", "window"), plan.segments("Q"))
+    run = SharedRun({"Q": query}, shares_prefixes=False, scope="window")
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
+    run.push(EventStream.from_pandas(events, type="type", time="time"))
+    run.value(2)
 
 
 def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:

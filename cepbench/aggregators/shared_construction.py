@@ -56,7 +56,8 @@ class ConstructionRun:
             name: segment
             for name, task in tasks.items()
             for segment in plan.segments(name)
-            if _is_divisible(task.pattern.without_aggregate(), segment)
+            # A NOT forbids the events of its partition only.
+            if not (segment.equivalences and task.pattern.negated)
         }
         places = common_part(whole)
         self._common: _Search | None = None
@@ -108,13 +109,6 @@ class ConstructionRun:
         )
 
     restore: Any = snapshot
-
-
-def _is_divisible(pattern: Pattern, segment: Segment) -> bool:
-    """Whether matches are those of the parts of the pattern, one after the other."""
-    apart = all(len(clause.variables) == 1 for clause in pattern.conditions)
-    # A NOT forbids the events of its partition only.
-    return apart and not segment.leading and not (pattern.equivalences and pattern.negated)
 
 
 def common_part(queries: Mapping[str, Segment]) -> dict[str, slice]:

@@ -72,13 +72,11 @@ class WorkloadResult:
         if self.at:
             return self
         places = stream.whole_positions()
-
-        def moved(its: QueryRows) -> QueryRows:
-            return its._replace(
-                rows=[row._replace(position=int(places[row.position])) for row in its.rows]
-            )
-
-        return replace(self, rows={name: moved(its) for name, its in self.rows.items()})
+        moved = {
+            name: its._replace(rows=its.rows.at_positions(places))
+            for name, its in self.rows.items()
+        }
+        return replace(self, rows=moved)
 
     def describe(self) -> str:
         """The number of values, the method and the time, in one line."""

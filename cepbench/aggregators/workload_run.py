@@ -137,21 +137,12 @@ def shared_queries(
     """
     found = {}
     for name, task in tasks.items():
-        segments = plan.segments(name)
-        query = None
         try:
-            if segments:
-                query = SharedQuery(task, segments)
+            if plan.segments(name):
+                found[name] = SharedQuery(task, plan.segments(name))
         except UnsupportedPatternError as error:
             if plan.cuts[name]:
                 raise UnsupportedPatternError(f"query {name!r} is cut: {error}") from None
-        if query is not None and query.is_shareable:
-            found[name] = query
-        elif plan.cuts[name]:
-            raise UnsupportedPatternError(
-                f"query {name!r} is cut, but conditions on two items and a NOT before the first one "
-                "are not counted by segments; leave it out of cuts"
-            )
     return found
 
 

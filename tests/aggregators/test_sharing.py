@@ -279,9 +279,14 @@ def test_a_single_pattern_shares_nothing() -> None:
         cep.Aggregator(COUNTED.patterns["Q3"], sharing="CONSTRUCTION")
 
 
-def test_cut_queries_that_share_no_counters() -> None:
-    with pytest.raises(UnsupportedPatternError, match="query 'Q2' is cut"):
-        cep.Aggregator(COUNTED, sharing=cep.WorkloadPlan(COUNTED, {"Q2": (1,)}))
+def test_cut_queries_that_cannot_be_counted() -> None:
+    """A pattern with more kinds of events than the flags of one integer tell apart."""
+    items = ", ".join(f"NOT(N{k} n{k}), A{k} a{k}" for k in range(40))
+    query = f"PATTERN SEQ(A a, {items}) AGG COUNT WITHIN 99 units"
+    workload = cep.Workload({"Q": query})
+    with pytest.raises(UnsupportedPatternError, match="query 'Q' is cut"):
+        cep.Aggregator(workload, sharing=cep.WorkloadPlan(workload, {"Q": (1,)}))
+    assert cep.Aggregator(workload, sharing=cep.WorkloadPlan(workload)).method != "a-seq"
 
 
 def test_workloads_of_different_clocks_and_names() -> None:
