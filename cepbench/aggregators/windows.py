@@ -186,7 +186,9 @@ class CountingWindow:
 
     def _with_working_space(self, state: tables.State) -> tables.State:
         is_float = state.cells.dtype == np.float64
-        digits = numbers.found_digits(state.cells) if self._is_exact else 1
+        digits, are_weighted = 1, self._plan.weighted >= 0
+        if self._is_exact:
+            digits = numbers.found_digits(state.cells, are_weighted=are_weighted)
         found = np.zeros((2, 1) if is_float else (2, 1, digits), state.cells.dtype)
         if self._plan.is_maximum:
             found[:] = self._plan.zero
@@ -243,7 +245,10 @@ class CountingWindow:
 
 def _integers(digits: np.ndarray) -> np.ndarray:
     """Rows of digits as integers: int64, or Python ints."""
-    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS) + (digits[:, 2] << _TWO_DIGITS)
+    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS)
+    if not digits[:, 2:].any():
+        return low
+    low += digits[:, 2] << _TWO_DIGITS
     sign = low >> 63
     rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
     are_small = digits[:, -1] == sign
