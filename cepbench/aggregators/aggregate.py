@@ -14,12 +14,15 @@ import pyarrow as pa
 from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types
 from cepbench.streams.given import stream_from
@@ -173,6 +176,9 @@ def aggregate(
     1         3     4      3
     """
     stream = stream_from(stream)
+    is_planner = isinstance(sharing, str) and sharing.upper() != CONSTRUCTION
+    if isinstance(pattern, Workload) and is_planner:
+        sharing = plan_workload(pattern, measure_statistics(pattern, stream), str(sharing))
     live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
     if isinstance(live, WorkloadAggregator):
         return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)

@@ -16,7 +16,7 @@ from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.slack import LateEvents
 from cepbench.aggregators.tables import check_values, floats_of, frame_of
-from cepbench.aggregators.workload_run import WorkloadRun, naming, plan_of
+from cepbench.aggregators.workload_run import naming, run_of
 from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.arguments import shown
 from cepbench.errors import (
@@ -48,7 +48,7 @@ class Aggregator:
         With AGG, or its text; or several queries with AGG.
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
-        ``a-seq`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+        ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
     sharing : WorkloadPlan or str, optional
         Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,
         section 4), for the method ``a-seq``; or ``"CONSTRUCTION"``: ``two-step`` finds the matches of
@@ -345,7 +345,7 @@ class WorkloadAggregator(Aggregator):
             )
         self._task = next(iter(tasks.values()))
         self._given = method
-        self._run: Any = WorkloadRun(tasks, plan_of(pattern, method, sharing), method)
+        self._run: Any = run_of(pattern, tasks, method, sharing)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
         self._begin([*pattern.patterns.values()], slack)
 

@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from cepbench.aggregators.counting import CountingRun
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.semirings import Total, narrowed
+from cepbench.aggregators.sequences import CountedSequence
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.aggregators.valuation import Changes
 from cepbench.errors import SnapshotError
-from cepbench.evaluators.sase.automaton_engine import events_of
+from cepbench.evaluators.plan_runs.engine import rows_of_types
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.shared_counts import tables
 from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.parse import parse
 from cepbench.plans.segments import Segment
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+from cepbench.workloads.model import Workload
 
 #: Partitions without events that are not dropped yet.
 _IDLE = 16
 
 
-class _Part(NamedTuple):
-    """A partition, for a query."""
+class _Sample(NamedTuple):
+    """The totals of a query in a partition after some events.
 
-    key: Key
-    group: Key
+    Attributes
+    ----------
+    rows : ndarray of int64
+    part : int
+        The number of the partition.
+    totals : list of ndarray
+    """
+
+    rows: np.ndarray
+    part: int
+    totals: list[np.ndarray]
 
 
 class SharedQuery(CountingRun):
@@ -48,13 +62,8 @@ class SharedQuery(CountingRun):
 
     def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
         super().__init__(task, "a-seq", by_start=True)
+        assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
-
-    @property
-    def is_shareable(self) -> bool:
-        """Whether its counters can be those of other queries too."""
-        items = self._sequence.layout.items
-        return not len(items.rules) and not items.prevents[0]
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -73,34 +82,51 @@ class SharedQuery(CountingRun):
             {key: rows[numbers == number] for number, key in enumerate(keys)} if len(rows) else {}
         )
 
-    def flags(self, batch: EventStream) -> tuple[np.ndarray, np.ndarray]:
-        """Which events begin a match, and which may complete one."""
-        events = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        begins = self._sequence.layout.items.begins[0]
-        return (events.flags & begins) != 0, (events.flags & self._sequence.last_flags) != 0
-
     def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What each event of a batch adds to a match, of those at some rows."""
         return self._weights(total, batch, rows)
 
-    def rows(self, batch: EventStream, given: dict[int, list[tuple[_Part, list[Any]]]]) -> Rows:
+    def part(self, key: Key, attributes: Sequence[str]) -> int:
+        """The number of a partition, given by the values of attributes."""
+        number = self._parts.get(key)
+        if number is None:
+            of = dict(zip(attributes, key, strict=True))
+            group = tuple(of[each.attribute] for each in self._task.pattern.group_by)
+            number = self._parts[key] = len(self._parts)
+            self._groups = np.append(self._groups, self._valuation.groups([group]))
+        return number
+
+    @property
+    def follows_expiry(self) -> bool:
+        """Whether totals are needed when first events expire, too."""
+        return self._valuation.follows_expiry
+
+    def rows(self, batch: EventStream, given: Sequence[_Sample]) -> Rows:
         """The rows to report, from the totals of partitions after some events."""
-        listed = [(row, part, its) for row in sorted(given) for part, its in given[row]]
-        numbers = {part.key: self._parts.get(part.key) for _, part, _ in listed}
-        groups = {part.key: part.group for _, part, _ in listed if numbers[part.key] is None}
-        self._parts |= {key: len(self._groups) + place for place, key in enumerate(groups)}
-        self._groups = np.append(self._groups, self._valuation.groups([*groups.values()]))
-        changes = Changes(
-            np.array([row for row, *_ in listed], np.int64),
-            np.array([self._parts[part.key] for _, part, _ in listed], np.int64),
-            self._columns([its for *_, its in listed]),
-        )
+        rows, parts, totals = self._joined(given)
+        order = np.lexsort((parts, rows)) if len(given) > 1 else slice(None)
+        changes = Changes(rows[order], parts[order], [its[order] for its in totals])
         return self._valuation.push(batch, changes, self._groups)
 
-    def rows_at(self, time: int, totals: dict[_Part, list[Any]]) -> Rows:
-        """The value of each group at a time."""
-        groups = self._valuation.groups([part.group for part in totals])
-        return self._valuation.at(time, self._columns([*totals.values()]), groups)
+    def rows_at(self, time: int, given: Sequence[_Sample]) -> Rows:
+        """The value of each group at a time, from the totals of partitions."""
+        _, parts, totals = self._joined(given)
+        return self._valuation.at(time, totals, self._groups[parts])
+
+    def _joined(self, given: Sequence[_Sample]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Rows, partitions and totals of several samples."""
+        none = np.zeros(0, np.int64)
+        totals = [
+            np.concatenate([np.zeros(0, total.dtype(is_float=is_float)), *its])
+            for total, is_float, its in zip(
+                self._valuation.totals, self._kinds, _columns(given, len(self._kinds)), strict=True
+            )
+        ]
+        return (
+            np.concatenate([none, *(its.rows for its in given)]),
+            np.concatenate([none, *(np.full(len(its.rows), its.part) for its in given)]),
+            [narrowed(its) if its.dtype == object else its for its in totals],
+        )
 
     def drop(self, keys: Collection[Key]) -> None:
         """Drop the numbers of all partitions but some, once they are many."""
@@ -111,15 +137,10 @@ class SharedQuery(CountingRun):
             names = [key for key in self._parts if key in keys]
             self._parts = {key: number for number, key in enumerate(names)}
 
-    def _columns(self, totals: list[list[Any]]) -> list[np.ndarray]:
-        return [
-            np.array([its[place] for its in totals], np.float64)
-            if total.dtype(is_float=is_float) is np.float64
-            else narrowed(np.array([*(its[place] for its in totals), None], object)[:-1])
-            for place, (total, is_float) in enumerate(
-                zip(self._valuation.totals, self._kinds, strict=True)
-            )
-        ]
+
+def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
+    """The totals of several samples, by total."""
+    return [[its.totals[place] for its in given] for place in range(number)]
 
 
 @dataclass(eq=False)
@@ -184,12 +205,14 @@ class SharedRun:
 
     def value(self, time: int) -> dict[str, Rows]:
         """The values of each query at a time."""
-        found: list[dict[_Part, list[Any]]] = [{} for _ in self._queries]
+        found: list[list[_Sample]] = [[] for _ in self._queries]
+        row = np.zeros(1, np.int64)
         for key, partition in self._partitions.items() if self._scope == "window" else ():
             values = [counters.values_at(time) for counters in partition.counters]
             for place, query in enumerate(self._queries.values()):
-                part = self._part(query, key)
-                found[place][part] = [values[p][k] for p, k in self._demands[place]]
+                part = query.part(key, self._first.attributes)
+                totals = [values[p][k : k + 1] for p, k in self._demands[place]]
+                found[place].append(_Sample(row, part, totals))
         return {
             name: query.rows_at(time, its)
             for (name, query), its in zip(self._queries.items(), found, strict=True)
@@ -221,22 +244,23 @@ class SharedRun:
             for semiring, listed in demands.items()
         ]  # fmt: skip
 
-    def _changes(self, batch: EventStream) -> list[dict[int, list[tuple[_Part, list[Any]]]]]:
-        """By query: row → partitions, and their totals after it."""
+    def _changes(self, batch: EventStream) -> list[list[_Sample]]:
+        """By query: the totals of partitions after events of the batch."""
         entries = [_Entries(self, program, batch) for program in self._programs]
-        flags = [query.flags(batch) for query in self._queries.values()]
-        relevant = np.unique(np.concatenate([its.rows for its in entries]))
-        found: list[dict[int, list[tuple[_Part, list[Any]]]]] = [{} for _ in self._queries]
-        own = self._first.partitions_of(batch, relevant)
-        until = int(batch.timestamps[-1])
-        for key, partition in self._partitions.items():
-            if self._expires(partition, until):
-                own.setdefault(key, np.zeros(0, np.int64))
+        of_queries = [_OfQuery(entries[its[0][0]], its[0][1], len(batch)) for its in self._demands]
+        found: list[list[_Sample]] = [[] for _ in self._queries]
+        attributes, until = self._first.attributes, int(batch.timestamps[-1])
+        own = {(): _union([its.rows for its in entries], len(batch))}
+        if attributes:
+            own = self._first.partitions_of(batch, own[()])
+            for key, partition in self._partitions.items():
+                if self._expires(partition, until):
+                    own.setdefault(key, np.zeros(0, np.int64))
         for key, rows in own.items():
             partition = self._partition(key)
             samples = [
-                self._samples(partition, place, query.query.window, rows, batch, flags[place])
-                for place, query in enumerate(self._queries.values())
+                self._samples(partition, place, rows, batch, its)
+                for place, its in enumerate(of_queries)
             ]
             values = []
             for number, its in enumerate(entries):
@@ -248,29 +272,29 @@ class SharedRun:
                 ]
                 values.append(self._advance(partition, number, its, rows, asked, batch))
             for place, query in enumerate(self._queries.values()):
-                part = self._part(query, key)
-                totals = zip(*(values[p][k] for p, k in self._demands[place]), strict=True)
-                for row, known in zip(samples[place].tolist(), totals, strict=True):
-                    found[place].setdefault(row, []).append((part, [*known]))
+                totals = [values[p][k] for p, k in self._demands[place]]
+                found[place].append(_Sample(samples[place], query.part(key, attributes), totals))
         self._measure()
-        for key in [*own]:
+        for key in [*own] if attributes else ():
             partition = self._partitions[key]
             if not any(map(len, partition.starts)) and not any(len(h[0]) for h in partition.held):
                 self._drop(key)
         return found
 
     def _samples(
-        self, partition: _Partition, place: int, window: int, rows: np.ndarray,
-        batch: EventStream, flags: tuple[np.ndarray, np.ndarray],
+        self, partition: _Partition, place: int, rows: np.ndarray, batch: EventStream,
+        of_query: _OfQuery,
     ) -> np.ndarray:  # fmt: skip
         """The events of a partition after which a query's totals may have changed."""
-        begins, completes = flags
-        times, until = batch.timestamps, int(batch.timestamps[-1])
-        starts = np.unique(np.append(partition.starts[place], times[rows[begins[rows]]]))
+        query = [*self._queries.values()][place]
+        sampled = rows[of_query.completes[rows]]
+        if not query.follows_expiry and not query.attributes:
+            return sampled
+        times, until, window = batch.timestamps, int(batch.timestamps[-1]), query.query.window
+        starts = np.unique(np.append(partition.starts[place], times[rows[of_query.begins[rows]]]))
         expired = starts < until - window
         partition.starts[place] = starts[~expired]
-        sampled = rows[completes[rows]]
-        if self._scope == "window":
+        if query.follows_expiry:
             ends = np.searchsorted(times, starts[expired] + window, side="right")
             sampled = np.union1d(sampled, ends)
         return sampled
@@ -285,10 +309,10 @@ class SharedRun:
     def _advance(
         self, partition: _Partition, number: int, entries: _Entries, own: np.ndarray,
         asked: list[np.ndarray], batch: EventStream,
-    ) -> list[list[Any]]:  # fmt: skip
+    ) -> list[np.ndarray]:  # fmt: skip
         """Process the events of a partition by a program; returns values by demand."""
         until = int(batch.timestamps[-1])
-        rows = np.unique(np.concatenate((own, *asked)))
+        rows = _union([own, *asked], len(batch))
         sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
         symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
         times, weights = batch.timestamps[rows], entries.weights[:, rows]
@@ -312,10 +336,10 @@ class SharedRun:
                 times=np.append(held_times, times),
                 spans=np.cumsum(np.concatenate(([0], held_sizes, sizes))),
                 symbols=np.append(held_symbols, symbols),
-                weights=np.concatenate((held_weights, weights), axis=1),
+                weights=np.ascontiguousarray(np.concatenate((held_weights, weights), axis=1)),
                 ask_spans=np.append(
-                    np.zeros(counted, np.int64),
-                    np.searchsorted(ask_rows[order], np.append(rows, len(batch))),
+                    np.zeros(counted + 1, np.int64),
+                    np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
                 ),
                 asks=demands[order],
                 counted=counted,
@@ -324,13 +348,9 @@ class SharedRun:
         )
         values = np.empty_like(out)
         values[order] = out
-        return [its.tolist() for its in np.split(values, np.cumsum([len(a) for a in asked])[:-1])]
+        return np.split(values, np.cumsum([len(its) for its in asked])[:-1])
 
     # -- partitions -----------------------------------------------------------------------------
-
-    def _part(self, query: SharedQuery, key: Key) -> _Part:
-        of = dict(zip(self._first.attributes, key, strict=True))
-        return _Part(key, tuple(of[each.attribute] for each in query._task.pattern.group_by))
 
     def _partition(self, key: Key) -> _Partition:
         partition = self._partitions.get(key)
@@ -371,9 +391,8 @@ class SharedRun:
             peak_bytes=self._peak_bytes,
         )
 
-    def holds(self, symbol: Symbol, batch: EventStream) -> np.ndarray:
-        """The events of a symbol."""
-        rows = batch.rows_of(symbol.type)
+    def holds(self, symbol: Symbol, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """The events of a symbol, of those of its type."""
         for clause in symbol.clauses:
             if len(rows):
                 rows = rows[
@@ -454,6 +473,9 @@ class _Entries:
 
     Attributes
     ----------
+    program : SharedProgram
+    by_symbol : list of ndarray of int64
+        Events.
     rows : ndarray of int64
         Of events that concern it, ascending.
     spans : ndarray of int64, shape (events + 1,)
@@ -463,20 +485,60 @@ class _Entries:
     """
 
     def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
-        listed = [run.holds(symbol, batch) for symbol in program.symbols]
+        of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
+        listed = [run.holds(symbol, batch, of_type[symbol.type]) for symbol in program.symbols]
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
-        order = np.argsort(rows, kind="stable")
-        self.symbols = symbols[order]
-        self.spans = np.searchsorted(rows[order], np.arange(len(batch) + 1))
-        self.rows = np.unique(rows)
+        self.program, self.by_symbol = program, listed
+        self.symbols = symbols[np.argsort(rows, kind="stable")]
+        self.spans = np.append(0, np.cumsum(np.bincount(rows, minlength=len(batch))))
+        self.rows = np.flatnonzero(np.diff(self.spans))
         self.weights = run.weights(program, batch, self.rows)
+
+
+class _OfQuery:
+    """Which events of a batch begin matches of a query, and which may complete one.
+
+    Attributes
+    ----------
+    begins, completes : ndarray of bool, shape (events,)
+    """
+
+    def __init__(self, entries: _Entries, demand: int, number: int) -> None:
+        self.begins, self.completes = np.zeros((2, number), bool)
+        first, last = entries.program.ends[demand]
+        for symbol in first:
+            self.begins[entries.by_symbol[symbol]] = True
+        for symbol in last:
+            self.completes[entries.by_symbol[symbol]] = True
+
+
+def _union(rows: Sequence[np.ndarray], number: int) -> np.ndarray:
+    """Rows of a batch of so many events that are in any of several arrays, ascending."""
+    listed = np.concatenate(rows)
+    if 16 * len(listed) < number:
+        return np.unique(listed)
+    # Without sorting.
+    is_one = np.zeros(number, bool)
+    is_one[listed] = True
+    return np.flatnonzero(is_one)
 
 
 def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The numbers from each begin on, so many each."""
     ends = np.cumsum(sizes)
     return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def warm_up() -> None:
+    """Compile the kernels of integers and floats, or load them from the disk cache."""
+    pattern = parse("PATTERN SEQ(A a, B b) AGG SUM(a.x) WITHIN 9 units")
+    plan = WorkloadPlan(Workload({"Q": pattern}), {"Q": (1,)})
+    query = SharedQuery(AggregationTask(pattern, "trigger", "window"), plan.segments("Q"))
+    run = SharedRun({"Q": query}, shares_prefixes=False, scope="window")
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
+    run.push(EventStream.from_pandas(events, type="type", time="time"))
+    run.value(2)
 
 
 def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:

@@ -44,6 +44,7 @@ class SharedCounters:
             seen=highs.copy(),
             highs=highs,
             bounds=np.zeros(len(program.inits)),
+            largest=np.zeros(1),
             snapshots=self._cells(links, room, room),
             ends=np.zeros((links, room), np.int64),
             sizes=np.zeros((links, room)),
@@ -76,7 +77,7 @@ class SharedCounters:
                 events = events._replace(weights=events.weights.astype(object))
         return self._state.out
 
-    def values_at(self, time: int) -> list[Any]:
+    def values_at(self, time: int) -> np.ndarray:
         """All values at a time, which changes nothing."""
         state = self._state
         number = len(self._program.demands)
@@ -88,7 +89,7 @@ class SharedCounters:
         if not self._kernel("values_at")(self._program, asked, time):
             self._widen()
             return self.values_at(time)
-        return asked.out.tolist()
+        return asked.out
 
     @property
     def is_empty(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,6 +163,14 @@ class SharedProgram:
         self._final = _Use.SUMMED if scope == "window" else _Use.COMPLETED
         self._zero, self._one = demands[0][1].units(is_float=is_float)
         chains = [self._chain(query, total) for query, total in demands]
+        #: By demand: the symbols of the first item, and of the last one.
+        self.ends = [
+            (
+                self._steps[q.segments[0].steps[0]][0],
+                [*chain.from_iterable(self._steps[q.segments[-1].steps[-1]][:2])],
+            )
+            for q, _ in demands
+        ]
         windows = [query.window for query, _ in demands]
         self.program = self._program(chains, windows, clears=scope != "window")
 

@@ -77,14 +77,23 @@ class _Group:
 
 
 class TwoStepRun:
-    """A run of ``two-step``."""
+    """A run of ``two-step``.
 
-    def __init__(self, task: AggregationTask) -> None:
+    Parameters
+    ----------
+    task : AggregationTask
+    detector : Detector, optional
+        Finds the matches; by default the evaluator of the task.
+    """
+
+    def __init__(self, task: AggregationTask, detector: Any = None) -> None:
         self._task = task
         pattern = task.pattern
-        matches = pattern.without_aggregate()
-        plan, evaluator = matching(matches, task.evaluator)
-        self._detector = Detector(matches, plan, evaluator=evaluator)
+        if detector is None:
+            matches = pattern.without_aggregate()
+            plan, evaluator = matching(matches, task.evaluator)
+            detector = Detector(matches, plan, evaluator=evaluator)
+        self._detector = detector
         self._pattern = pattern
         attributes = {key.attribute for key in pattern.group_by}
         attributes |= {each.attribute for each in pattern.aggregates if each.attribute}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
 from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions
-from cepbench.arguments import kind_of
+from cepbench.aggregators.shared_construction import CONSTRUCTION, ConstructionRun
+from cepbench.arguments import shown
 from cepbench.errors import (
     EvaluationError,
     PatternError,
@@ -135,45 +137,48 @@ def shared_queries(
     """
     found = {}
     for name, task in tasks.items():
-        segments = plan.segments(name)
-        query = None
         try:
-            if segments:
-                query = SharedQuery(task, segments)
+            if plan.segments(name):
+                found[name] = SharedQuery(task, plan.segments(name))
         except UnsupportedPatternError as error:
             if plan.cuts[name]:
                 raise UnsupportedPatternError(f"query {name!r} is cut: {error}") from None
-        if query is not None and query.is_shareable:
-            found[name] = query
-        elif plan.cuts[name]:
-            raise UnsupportedPatternError(
-                f"query {name!r} is cut, but conditions on two items and a NOT before the first one "
-                "are not counted by segments; leave it out of cuts"
-            )
     return found
 
 
-def plan_of(
-    workload: Workload, method: str | None, sharing: WorkloadPlan | str | None
-) -> WorkloadPlan | None:
-    """The plan of the counters that queries share; None for a run for each.
+def run_of(
+    workload: Workload,
+    tasks: Mapping[str, AggregationTask],
+    method: str | None,
+    sharing: WorkloadPlan | str | None,
+) -> Any:
+    """The run of a workload's queries.
 
     Raises
     ------
     EvaluationError
-        If ``sharing`` is no plan of the workload, or the method has no such counters.
+        If ``sharing`` is no plan of the workload, or not of the method.
+    UnsupportedPatternError
+        If a method cannot run its query, or a query that is cut shares no counters.
     """
     if sharing is None:
-        return None
+        return WorkloadRun(tasks, None, method)
+    is_construction = isinstance(sharing, str) and sharing.upper() == CONSTRUCTION
+    due = "two-step" if is_construction else SHARED
+    if method is not None and method.lower() != due:
+        raise EvaluationError(
+            f"sharing={sharing if is_construction else '…'} is for the method {due}, not {method}; leave "
+            "out method, or sharing"
+        )
+    if is_construction:
+        return ConstructionRun(tasks, WorkloadPlan(workload))
     if not isinstance(sharing, WorkloadPlan):
         raise EvaluationError(
-            f"sharing is a cep.WorkloadPlan, not {kind_of(sharing)}; cep.plan_workload makes one"
+            f"sharing is a cep.WorkloadPlan or {CONSTRUCTION!r}, not {shown(sharing)}; a planner needs "
+            "statistics, so give cep.plan_workload(workload, statistics, planner)"
         )
     if sharing.workload != workload:
         raise EvaluationError("the plan is of another workload; make one with this workload")
-    if method is not None and method.casefold() != SHARED:
-        raise EvaluationError(
-            f"the counters of a workload plan are those of the method {SHARED}, not {method}; leave out "
-            "method, or sharing"
-        )
-    return sharing
+    if any(task.evaluator is not None for task in tasks.values()):
+        raise EvaluationError(f"the method {SHARED} uses no evaluator; leave it out")
+    return WorkloadRun(tasks, sharing, method)

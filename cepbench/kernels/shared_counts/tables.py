@@ -82,9 +82,9 @@ class State(NamedTuple):
     seen: np.ndarray  #: int64 (tables,): behind the rows before the current timestamp
     highs: np.ndarray  #: int64 (tables,): behind the last row
     bounds: np.ndarray  #: float64 (columns,): of absolute values
-    snapshots: (
-        np.ndarray
-    )  #: (links, room, room + padding): by row and start, of this start and all later
+    largest: np.ndarray  #: float64 (1,): of the bounds that events have changed
+    #: (links, room, room + padding): by row and start, the sum over this start and all later ones
+    snapshots: np.ndarray
     ends: np.ndarray  #: int64 (links, room): behind the last start in a row's snapshot
     sizes: np.ndarray  #: float64 (links, room): a bound of a snapshot's absolute values
     tops: np.ndarray  #: float64 (links,): a bound of ``sizes``

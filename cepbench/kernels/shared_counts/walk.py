@@ -244,6 +244,15 @@ def _apply_now(program, state, events, row, order, only_bounds):
 def _apply_later(program, state, events, first, last, only_bounds):
     """From behind, and then in the order of positions."""
     later = program.later
+    if last - first == 1 and events.spans[last] - events.spans[first] == 1:
+        symbol = events.symbols[events.spans[first]]
+        for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
+            high = state.seen[later[place, TABLE]]
+            _apply(program, state, events, later, place, first, high, only_bounds)
+        for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
+            if not only_bounds:
+                state.seen[program.creates[place]] += 1
+        return
     for order in range(0, program.orders, 2):
         for row in range(first, last):
             for half in range(2):
@@ -272,7 +281,8 @@ def _apply(program, state, events, operations, place, row, high, only_bounds):
     if only_bounds:
         if source >= 0:
             size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
-            state.bounds[target] += state.bounds[source] * size
+            bound = state.bounds[target] + state.bounds[source] * size
+            state.bounds[target], state.largest[0] = bound, max(state.largest[0], bound)
         return
     low = state.lows[operations[place, TABLE]]
     if source < 0:
@@ -345,19 +355,23 @@ def _connect(program, state, table, link):
 @njit_in_place
 def _suffixes(program, state, column, link, slot, low, high, bound):
     """Sums over each start and all later ones; returns the sum of absolute values."""
-    snapshots, cells, mask = state.snapshots, state.cells, state.room - 1
+    snapshots, cells = state.snapshots, state.cells
     total, size = program.zero, program.zero
     state.progress[UPDATES] += high - low
-    if program.is_maximum:
-        for start in range(high - 1, low - 1, -1):
-            total = max(total, cells[column, start & mask])
-            snapshots[link, slot, start & mask] = total
-        return bound
-    for start in range(high - 1, low - 1, -1):
-        number = cells[column, start & mask]
-        total += number
-        size += abs(number)
-        snapshots[link, slot, start & mask] = total
+    begin = low & (state.room - 1)
+    number = min(high - low, state.room - begin)
+    first, last = 0, high - low - number
+    for _ in range(2):
+        if program.is_maximum:
+            for start in range(last - 1, first - 1, -1):
+                total = max(total, cells[column, start])
+                snapshots[link, slot, start] = total
+        else:
+            for start in range(last - 1, first - 1, -1):
+                total += cells[column, start]
+                size += abs(cells[column, start])
+                snapshots[link, slot, start] = total
+        first, last = begin, begin + number
     return bound if program.limit == np.inf else np.float64(size)
 
 
@@ -418,10 +432,13 @@ def _sum(program, state, column, link, demand, low, first, high):
                 one, other = cells[column, row], panels[demand, place, row]
                 if one != program.zero and other != program.zero:
                     total = max(total, one, other)
+        elif program.limit < np.inf:
+            for row in range(np.uint64(begin), np.uint64(end)):
+                total += cells[column, row] * panels[demand, place, row]
         else:
             for row in range(np.uint64(begin), np.uint64(end)):
                 one, other = cells[column, row], panels[demand, place, row]
-                if one != 0 and other != 0:  # infinite values
+                if one != 0 and other != 0:  # infinite numbers
                     total += one * other
         begin, end = 0, high - first - number
     return total
@@ -438,16 +455,14 @@ def _stays_bounded(program, state, events, first, last, is_now):
     for attempt in range(2):
         if attempt == 1:
             _tighten(program, state)
+        state.largest[0] = 0.0
         if is_now:
             _bound_rows(program, state, events, first)
             _apply_now(program, state, events, first, 0, True)
             _apply_now(program, state, events, first, 1, True)
         else:
             _apply_later(program, state, events, first, last, True)
-        largest = 0.0
-        for column in range(len(state.bounds)):
-            largest = max(largest, state.bounds[column])
-        if largest <= program.limit:
+        if state.largest[0] <= program.limit:
             return True
     return False
 
@@ -463,6 +478,7 @@ def _bound_rows(program, state, events, row):
                 if init >= 0:
                     size = abs(np.float64(events.weights[init, row]))
                 state.bounds[column] = max(state.bounds[column], size)
+                state.largest[0] = max(state.largest[0], size)
 
 
 @njit_in_place
