@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from cepbench.aggregators.aggregate import aggregate as aggregate
     from cepbench.aggregators.live import Aggregator as Aggregator
     from cepbench.aggregators.registry import AGGREGATORS as AGGREGATORS
+    from cepbench.aggregators.registry import aggregator as aggregator
     from cepbench.app.app import explore as explore
     from cepbench.automata.compilation import automaton as automaton
     from cepbench.automata.model import Automaton as Automaton
+    from cepbench.conformance.aggregator_checks import check_aggregator as check_aggregator
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
     from cepbench.costs.models import COST_MODELS as COST_MODELS
@@ -94,7 +96,9 @@ _HOMES = {
     "adapt": "cepbench.adaptation.adapt",
     "adaptation_policy": "cepbench.adaptation.policies",
     "aggregate": "cepbench.aggregators.aggregate",
+    "aggregator": "cepbench.aggregators.registry",
     "automaton": "cepbench.automata.compilation",
+    "check_aggregator": "cepbench.conformance.aggregator_checks",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
     "compare": "cepbench.sweeps.compare",

@@ -1,4 +1,5 @@
-"""Plugins: files with user-defined plan generators, evaluators, cost models and policies."""
+"""Plugins: files with user-defined plan generators, evaluators, cost models, aggregation methods and
+adaptation policies."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _MODULE = "cepbench_plugin_"
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
-    """Run Python files that register plan generators, evaluators, cost models or adaptation policies.
+    """Run Python files that register such entries.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ def _registered() -> dict[tuple[int, str], Any]:
     """The entries of all registries, by registry and name."""
     # Imported here: commands without plugins do not need them.
     from cepbench.adaptation.policies import ADAPTATION_POLICIES
+    from cepbench.aggregators.registry import AGGREGATORS
     from cepbench.costs.models import COST_MODELS
     from cepbench.evaluators.registry import EVALUATORS
     from cepbench.planners.registry import PLAN_GENERATORS
@@ -62,6 +64,7 @@ def _registered() -> dict[tuple[int, str], Any]:
         EVALUATORS,
         COST_MODELS,
         ADAPTATION_POLICIES,
+        AGGREGATORS,
     )
     return {
         (number, name): entry

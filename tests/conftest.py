@@ -16,6 +16,7 @@ import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
 from cepbench.adaptation.policies import ADAPTATION_POLICIES
+from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.costs.models import COST_MODELS
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.registry import PLAN_GENERATORS
@@ -94,6 +95,7 @@ def registered_as_before() -> Iterator[None]:
         EVALUATORS.restored(),
         COST_MODELS.restored(),
         ADAPTATION_POLICIES.restored(),
+        AGGREGATORS.restored(),
     ):
         yield
 

@@ -355,6 +355,12 @@ CALLS: dict[str, Call] = {
     "check_evaluator": Call(
         cep.check_evaluator, {"evaluator": "tree", "patterns": ["sequence"], "seed": 0}
     ),
+    "aggregator": Call(
+        decorated(cep.aggregator), {"function": cep.Aggregator, "name": "mine", "source": ""}
+    ),
+    "check_aggregator": Call(
+        cep.check_aggregator, {"method": "two-step", "patterns": ["one event"], "seed": 0}
+    ),
     "open_dataset": Call(cep.open_dataset, {"name": "nasdaq-style/sample"}),
     "Statistics.cardinality": Call(STATISTICS.cardinality, {"name": "a", "window": 2.0}),
     "Statistics.selectivity": Call(STATISTICS.selectivity, {"first": "a", "second": "b"}),

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from cepbench.aggregators.event_graphs import CountedGraph, GraphWindow
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.semirings import Total
-from cepbench.aggregators.sequences import sequence_of
+from cepbench.aggregators.sequences import CountedSequence, sequence_of
 from cepbench.aggregators.valuation import Changes, Valuation
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import SnapshotError, StreamError
@@ -97,13 +98,13 @@ class CountingRun:
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
         self._reader = NumericReader()
-        self._sequence = sequence_of(task, self._reader, name, by_start=by_start)
+        self._sequence = self._compiled(name, by_start=by_start)
         pattern = self._sequence.pattern
         plain = {v.name for v in pattern.positive if not v.is_set}
         self._valuation = Valuation(task, pattern.equivalences, plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
-        self._windows: list[CountingWindow] = []
+        self._windows: list[CountingWindow | GraphWindow] = []
         #: The numbers of partitions by their values of ``[attribute]``, and their groups.
         self._parts: dict[Key, int] = {}
         self._groups = np.zeros(0, np.int64)
@@ -112,6 +113,10 @@ class CountingRun:
         #: Times and partitions of first events whose expiry has not been seen.
         self._starts = np.zeros((2, 0), np.int64)
         self._updates = self._peak_objects = self._peak_counters = self._peak_bytes = 0
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
+        """The tables of the pattern."""
+        return sequence_of(self._task, self._reader, name, by_start=by_start)
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -293,9 +298,7 @@ class CountingRun:
         self._floats = floats
         self._valuation.begin(floats)
         for total, is_float in zip(self._valuation.totals, floats, strict=True):
-            sequence, columns = self._sequence.tables(total, is_float=is_float)
-            dtype = total.dtype(is_float=is_float)
-            self._windows.append(CountingWindow(sequence, columns, dtype))
+            self._windows.append(self._sequence.window(total, is_float=is_float))
 
     # -- values, metrics, snapshots -------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from cepbench.aggregators.counting import CountingRun
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.sequences import CountedSequence
-from cepbench.errors import EvaluationError
+from cepbench.aggregators.sequences import CountedSequence, sequence_of
+from cepbench.aggregators.windows import CountingWindow
+from cepbench.errors import UnsupportedTaskError
 from cepbench.evaluators.sase.automaton_engine import events_of
 from cepbench.kernels.sequence_counts import tables
 from cepbench.streams.event_stream import EventStream
@@ -46,17 +47,19 @@ class PrefixCountingRun(CountingRun):
         # While nothing has expired, the window is the whole stream.
         scope = "stream" if task.scope == "window" else task.scope
         super().__init__(replace(task, scope=scope), "dpc", by_start=False)
-        given = self._sequence
-        self._sequence = _Prefixes(given.pattern, given.layout, given.scope)
         #: Position and time of the first event that expires.
         self._oldest: tuple[int, int] | None = None
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence:
+        given = sequence_of(self._task, self._reader, name, by_start=by_start)
+        return _Prefixes(given.pattern, given.layout, given.scope)
 
     def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`.
 
         Raises
         ------
-        EvaluationError
+        UnsupportedTaskError
             If an event expires.
         """
         if self._oldest is None:
@@ -73,7 +76,7 @@ class PrefixCountingRun(CountingRun):
 
         Raises
         ------
-        EvaluationError
+        UnsupportedTaskError
             If an event has expired by then.
         """
         if self._oldest and time > self._oldest[1] + self._sequence.pattern.window.length:
@@ -92,7 +95,7 @@ class PrefixCountingRun(CountingRun):
 
     def _refuse(self, where: str) -> None:
         assert self._oldest is not None
-        raise EvaluationError(
+        raise UnsupportedTaskError(
             f"{where}: the event of row {self._oldest[0]} expires, which the counters of dpc cannot "
             "take back; use the method window-product, a-seq or two-step, or a longer window"
         )
@@ -101,6 +104,7 @@ class PrefixCountingRun(CountingRun):
         first = len(self._groups)
         super()._add(groups)
         for window in self._windows:
+            assert isinstance(window, CountingWindow)
             for partition in range(first, len(self._groups)):
                 window.begin(partition)
 
@@ -115,4 +119,4 @@ class PrefixCountingRun(CountingRun):
         self._oldest = None if position is None else (position, time)
 
 
-DPC = AggregationMethod("dpc", PrefixCountingRun, source="[qi2014]_, section 3.1")
+DPC = AggregationMethod("dpc", PrefixCountingRun, expires=False, source="[qi2014]_, section 3.1")

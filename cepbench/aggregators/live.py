@@ -48,7 +48,7 @@ class Aggregator:
         With AGG, or its text; or several queries with AGG.
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
-        ``a-seq`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+        ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
     sharing : WorkloadPlan or str, optional
         Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,
         section 4), for the method ``a-seq``; or ``"CONSTRUCTION"``: ``two-step`` finds the matches of

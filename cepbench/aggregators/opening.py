@@ -59,7 +59,7 @@ def opened(task: AggregationTask, method: str | None) -> tuple[AggregationMethod
         if task.evaluator is not None and not chosen.lists_matches:
             raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
         return chosen, chosen.open(task)
-    for entry in AGGREGATORS.values():
+    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         if entry.lists_matches:  # which runs all patterns
             return entry, entry.open(task)
         if task.evaluator is None:

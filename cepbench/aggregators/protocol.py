@@ -1,7 +1,8 @@
 """The protocol of aggregation methods: a method opens a task as a run, which turns events into values.
 
 To add one, write a module with a class of runs and an :class:`AggregationMethod`, and add it to the
-tuple in :mod:`cepbench.aggregators.registry`. The front end, :func:`cepbench.aggregate` and
+tuple in :mod:`cepbench.aggregators.registry`; a user-defined one is a class under
+:func:`cepbench.aggregator`. The front end, :func:`cepbench.aggregate` and
 :class:`cepbench.Aggregator`, checks pattern, arguments and batches, measures time, and makes tables
 of the rows.
 """
@@ -145,16 +146,27 @@ class AggregationMethod:
         a pattern that it cannot aggregate.
     lists_matches : bool
         Whether it takes an evaluator.
+    expires : bool
+        Whether events may leave the window while it runs.
     source : str
         Its source in the literature.
+    implementation : type, optional
+        The class that a user registered.
     """
 
     name: str
     open: Callable[[AggregationTask], AggregationRun]
     lists_matches: bool = False
+    expires: bool = True
     source: str = ""
+    implementation: type[Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The class that a user registered, or ``open``."""
+        return self.implementation or self.open
 
     @property
     def is_builtin(self) -> bool:
         """Whether it belongs to cepbench."""
-        return self.open.__module__.startswith("cepbench.aggregators.")
+        return self.implementation is None

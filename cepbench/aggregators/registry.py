@@ -1,16 +1,76 @@
-"""The registry of aggregation methods."""
+"""The registry of aggregation methods, built-in and user-defined."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
 from cepbench.aggregators.a_seq import A_SEQ
 from cepbench.aggregators.dpc import DPC
+from cepbench.aggregators.greta import GRETA
 from cepbench.aggregators.protocol import AggregationMethod
 from cepbench.aggregators.two_step import TWO_STEP
+from cepbench.aggregators.user_defined import UserRun
 from cepbench.aggregators.window_product import WINDOW_PRODUCT
+from cepbench.arguments import shown
 from cepbench.errors import EvaluationError
 from cepbench.registry import Registry
 
+_C = TypeVar("_C", bound=type[Any])
+
 #: The methods; the default is the first one that runs a pattern.
 AGGREGATORS: Registry[AggregationMethod] = Registry(
-    "aggregation method", EvaluationError, (WINDOW_PRODUCT, A_SEQ, TWO_STEP, DPC)
+    "aggregation method", EvaluationError, (DPC, WINDOW_PRODUCT, A_SEQ, GRETA, TWO_STEP)
 )
+
+
+def aggregator(name: str, *, source: str = "") -> Callable[[_C], _C]:
+    """Register the decorated class as an aggregation method, and return it unchanged.
+
+    The class takes an :class:`~cepbench.aggregators.protocol.AggregationTask`, and raises
+    :class:`~cepbench.errors.UnsupportedPatternError` for what it cannot run. Its objects have
+    ``push(batch)``, which returns a list of rows ``(position, time, key, values)``, see
+    :class:`~cepbench.aggregators.protocol.Row`. The other methods of
+    :class:`~cepbench.aggregators.protocol.AggregationRun` may be missing: ``value`` is needed for
+    ``at=``, ``snapshot`` and ``restore`` for snapshots, ``metrics`` for metrics other than time.
+
+    :func:`cepbench.check_aggregator` compares it with ``two-step``. It is never the default.
+    Registering a name again replaces a user-defined method; built-in ones cannot be replaced.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    source : str
+        Its source in the literature.
+
+    Raises
+    ------
+    EvaluationError
+        If the name is empty or a built-in method's, or the decorated object is no such class.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> @cep.aggregator("my-count")
+    ... class MyCount:
+    ...     def __init__(self, task):
+    ...         self._inner = cep.Aggregator(task.pattern, emit=task.emit, scope=task.scope)
+    ...
+    ...     def push(self, batch):
+    ...         return self._inner.take(batch)
+    """
+    AGGREGATORS.check_name(name, '@aggregator("my-count")')
+
+    def register(made: _C) -> _C:
+        if not isinstance(made, type) or not hasattr(made, "push"):
+            raise EvaluationError(
+                f"{name}: an aggregation method is a class with a method push, not {shown(made)}; "
+                "see cepbench.aggregators.protocol.AggregationRun"
+            )
+        opened = partial(UserRun, name, made)
+        AGGREGATORS.add(AggregationMethod(name, opened, source=source, implementation=made))
+        return made
+
+    return register

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from cepbench.aggregators.event_graphs import graph_layout
 from cepbench.aggregators.protocol import AggregationTask
 from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.windows import CountingWindow
 from cepbench.automata.compilation import automaton
 from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.sase.counting import CountLayout, count_layout
 from cepbench.evaluators.sase.layout import MOST_FLAGS
+from cepbench.evaluators.tasks import constructs_of
 from cepbench.kernels.sequence_counts import tables
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.numeric import NumericReader
@@ -58,6 +62,11 @@ class CountedSequence:
             return items, width + 1, width
         return items, width, int(items.columns[-1])
 
+    def window(self, total: Total, *, is_float: bool) -> CountingWindow:
+        """The state of a total, of one partition."""
+        sequence, columns = self.tables(total, is_float=is_float)
+        return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
+
     def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
         """The tables of a total, and its number of columns."""
         items, width, final = self.items()
@@ -71,6 +80,103 @@ class CountedSequence:
         units, is_maximum = total.units(is_float=is_float), total.is_maximum
         sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
         return sequence, 2 * width if picked else width
+
+
+def check_items(task: AggregationTask, name: str) -> Pattern:
+    """Check that the matches of a task are those of a sequence, whatever its conditions.
+
+    Parameters
+    ----------
+    task : AggregationTask
+    name : str
+        Of the method, for errors.
+
+    Returns
+    -------
+    Pattern
+        Of the matches, without AGG.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If not; the error names the construct.
+    """
+
+    def refuse(construct: str) -> UnsupportedPatternError:
+        return _refusal(name, construct)
+
+    pattern = task.pattern.without_aggregate()
+    if pattern.strategy.name != "any":
+        raise refuse(f"STRATEGY {pattern.strategy.name}")
+    if pattern.output != "all":
+        raise refuse(f"OUTPUT {pattern.output}")
+    if len(pattern.branches()) > 1:
+        raise refuse("OR")
+    if "AND" in constructs_of(pattern):
+        raise refuse("AND")
+    if pattern.groups:
+        raise refuse(f"the group {pattern.groups[0]}")
+    for key in task.pattern.group_by:
+        if key.attribute not in pattern.equivalences:
+            raise refuse(
+                f"GROUP BY {key}, which only labels matches, unless all of their events share it by "
+                f"GROUP BY {key.attribute} or [{key.attribute}]"
+            )
+    grouped = {key.attribute for key in task.pattern.group_by}
+    if len(pattern.positive) == 1 and not grouped.issuperset(pattern.equivalences):
+        raise refuse(f"[{', '.join(pattern.equivalences)}] with a single item")
+    return pattern
+
+
+_L = TypeVar("_L")
+
+
+def counted_layout(
+    pattern: Pattern,
+    reader: NumericReader,
+    name: str,
+    layout_of: Callable[[BranchTask], _L | None],
+) -> _L:
+    """The tables of a pattern.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    reader : NumericReader
+        Assigns codes to texts.
+    name : str
+        Of the method, for errors.
+    layout_of : callable
+        Task → its tables, or None if it has conditions for which there are none.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If there are none; the error names the condition.
+    """
+
+    def task_of(pattern: Pattern) -> BranchTask:
+        return BranchTask(
+            [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
+            reports=False, limit=0, timed=False, watched=False,
+        )  # fmt: skip
+
+    try:
+        found = layout_of(task_of(pattern))
+    except UnsupportedPatternError as error:
+        raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
+    if found is None:
+        for clause in pattern.conditions:
+            its = task_of(replace(pattern, conditions=(clause,)))
+            if layout_of(its) is None:
+                others = "two-step" if graph_layout(its) is None else "greta or two-step"
+                raise _refusal(name, f"the condition {clause}", others)
+        raise _refusal(name, f"more than {MOST_FLAGS} kinds of events")
+    return found
+
+
+def _refusal(name: str, construct: str, others: str = "two-step") -> UnsupportedPatternError:
+    return UnsupportedPatternError(f"{name} cannot aggregate {construct}; use the method {others}")
 
 
 def sequence_of(
@@ -93,36 +199,8 @@ def sequence_of(
     UnsupportedPatternError
         If its matches differ in more than what is counted; the error names the construct.
     """
-
-    def refuse(construct: str) -> UnsupportedPatternError:
-        return UnsupportedPatternError(
-            f"{name} cannot aggregate {construct}; use the method two-step"
-        )
-
-    pattern = task.pattern.without_aggregate()
-    if pattern.strategy.name != "any":
-        raise refuse(f"STRATEGY {pattern.strategy.name}")
-    if pattern.output != "all":
-        raise refuse(f"OUTPUT {pattern.output}")
-    if len(pattern.branches()) > 1:
-        raise refuse("OR")
-    if pattern.groups:
-        raise refuse(f"the group {pattern.groups[0]}")
-    for key in task.pattern.group_by:
-        if key.attribute not in pattern.equivalences:
-            raise refuse(
-                f"GROUP BY {key}, which only labels matches, unless all of their events share it by "
-                f"GROUP BY {key.attribute} or [{key.attribute}]"
-            )
-    grouped = {key.attribute for key in task.pattern.group_by}
-    if len(pattern.positive) == 1 and not grouped.issuperset(pattern.equivalences):
-        raise refuse(f"[{', '.join(pattern.equivalences)}] with a single item")
-    try:
-        layout = _layout(pattern, reader)
-    except UnsupportedPatternError as error:
-        raise UnsupportedPatternError(f"{name}, unlike the method two-step: {error}") from None
-    if layout is None:
-        raise refuse(_condition(pattern, reader))
+    pattern = check_items(task, name)
+    layout = counted_layout(pattern, reader, name, count_layout)
     items = layout.items
     if items.by_start and not by_start:
         raise UnsupportedPatternError(
@@ -136,22 +214,6 @@ def sequence_of(
         )
     layout = replace(layout, items=items._replace(by_start=by_start))
     return CountedSequence(pattern, layout, task.scope)
-
-
-def _layout(pattern: Pattern, reader: NumericReader) -> CountLayout | None:
-    task = BranchTask(
-        [pattern], [automaton(pattern)], [()], pattern.positive_names, reader,
-        reports=False, limit=0, timed=False, watched=False,
-    )  # fmt: skip
-    return count_layout(task)
-
-
-def _condition(pattern: Pattern, reader: NumericReader) -> str:
-    """The first construct without which the sequence could be counted."""
-    for clause in pattern.conditions:
-        if _layout(replace(pattern, conditions=(clause,)), reader) is None:
-            return f"the condition {clause}"
-    return f"more than {MOST_FLAGS} kinds of events"
 
 
 def _condition_on_first(pattern: Pattern) -> Any:

@@ -15,6 +15,7 @@ from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.semirings import Total, narrowed
+from cepbench.aggregators.sequences import CountedSequence
 from cepbench.aggregators.shared_counters import SharedCounters
 from cepbench.aggregators.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.aggregators.valuation import Changes
@@ -61,6 +62,7 @@ class SharedQuery(CountingRun):
 
     def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
         super().__init__(task, "a-seq", by_start=True)
+        assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
 
     @property

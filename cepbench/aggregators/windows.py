@@ -149,7 +149,7 @@ class CountingWindow:
                 self.widen()
         out = self._state.out
         self._set_out(out[:0])
-        return _integers(out) if self._is_exact else out[:, 0], int(progress[tables.UPDATES])
+        return integers(out) if self._is_exact else out[:, 0], int(progress[tables.UPDATES])
 
     def copy(self) -> CountingWindow:
         """One that changes apart from this."""
@@ -185,18 +185,11 @@ class CountingWindow:
         self._state = self._state._replace(out=out)
 
     def _with_working_space(self, state: tables.State) -> tables.State:
-        is_float = state.cells.dtype == np.float64
-        digits = numbers.found_digits(state.cells) if self._is_exact else 1
-        found = np.zeros((2, 1) if is_float else (2, 1, digits), state.cells.dtype)
-        if self._plan.is_maximum:
-            found[:] = self._plan.zero
+        columns, _, *digits = state.cells.shape
         return state._replace(
-            suffix=np.zeros(
-                (len(state.cells), len(state.cells), *state.cells.shape[2:]), found.dtype
-            ),
+            suffix=np.zeros((columns, columns, *digits), state.cells.dtype),
             fits=np.zeros(len(state.times), np.int64),
-            found=found,
-            out=np.zeros((0, digits), found.dtype),
+            **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
         )
 
     @property
@@ -241,7 +234,26 @@ class CountingWindow:
         )
 
 
-def _integers(digits: np.ndarray) -> np.ndarray:
+def working_sums(cells: np.ndarray, zero: float, *, is_exact: bool) -> dict[str, np.ndarray]:
+    """``found`` and ``out`` for the numbers of a table.
+
+    Parameters
+    ----------
+    cells : ndarray
+    zero : float
+        Of the semiring.
+    is_exact : bool
+        Whether sums may have more digits.
+    """
+    digits = numbers.found_digits(cells) if is_exact else 1
+    is_float = cells.dtype == np.float64
+    found = np.zeros((2, 1) if is_float else (2, 1, digits), cells.dtype)
+    if not is_exact:
+        found[:] = zero
+    return {"found": found, "out": np.zeros((0, digits), cells.dtype)}
+
+
+def integers(digits: np.ndarray) -> np.ndarray:
     """Rows of digits as integers: int64, or Python ints."""
     low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS) + (digits[:, 2] << _TWO_DIGITS)
     sign = low >> 63

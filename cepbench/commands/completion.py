@@ -35,7 +35,7 @@ def complete_policies(incomplete: str) -> list[str]:
 
 def complete_aggregators(incomplete: str) -> list[str]:
     """Built-in aggregation methods."""
-    return _beginning(["window-product", "a-seq", "two-step", "dpc"], incomplete)
+    return _beginning(["dpc", "window-product", "a-seq", "greta", "two-step"], incomplete)
 
 
 def complete_emits(incomplete: str) -> list[str]:

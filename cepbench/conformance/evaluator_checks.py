@@ -6,15 +6,16 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from cepbench.arguments import choice, texts
 from cepbench.arguments import seed as seed_from
+from cepbench.conformance.check_report import CheckReport
 from cepbench.errors import EvaluationError, ExperimentError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
@@ -22,7 +23,6 @@ from cepbench.evaluators.protocol import Evaluator, Option
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Result
 from cepbench.evaluators.tasks import constructs_of
-from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -63,13 +63,9 @@ _COLUMNS = (
 
 _EVENTS = 160
 
-_PAGE = Html(
-    "<div><p><b>{{ heading }}</b></p><pre>{% for line in lines %}{{ line }}\n{% endfor %}</pre></div>"
-)
 
-
-@dataclass(frozen=True)
-class EvaluatorReport:
+@dataclass(frozen=True, repr=False)
+class EvaluatorReport(CheckReport):
     """The result of :func:`cepbench.check_evaluator`.
 
     Attributes
@@ -85,46 +81,15 @@ class EvaluatorReport:
 
     evaluator: str
     seed: int
-    table: pd.DataFrame = field(repr=False)
+    table: pd.DataFrame
 
-    def __repr__(self) -> str:
-        return f"<{self._heading()}>"
-
-    @property
-    def passed(self) -> bool:
-        """Whether no check failed and at least one pattern was run."""
-        return bool((self.table["status"] != ERROR).all() and (self.table["status"] == OK).any())
-
-    def describe(self) -> str:
-        """The report as text, a line a pattern."""
-        return "\n".join([self._heading(), "", *self._lines()])
-
-    def _repr_html_(self) -> str:
-        return str(_PAGE(heading=self._heading(), lines=self._lines()))
+    counted: ClassVar[str] = "matches"
 
     def _heading(self) -> str:
-        runs = self.table["status"].value_counts()
-        verdict = "passed" if self.passed else "FAILED"
         return (
-            f"{self.evaluator} {verdict}: {runs.get(OK, 0)} of {len(self.table)} runs found what "
-            f"all evaluators find, {runs.get(REFUSED, 0)} are not declared, seed {self.seed}"
+            f"{self.evaluator} {self._verdict()} found what all evaluators find, "
+            f"{self._refused()} are not declared, seed {self.seed}"
         )
-
-    def _lines(self) -> list[str]:
-        lines = []
-        for name, runs in self.table.groupby("pattern", sort=False):
-            wrong = runs[runs["status"] == ERROR]
-            if len(wrong):
-                one = wrong.iloc[0]
-                along = f", along {one['plan']}" if one["plan"] else ""
-                where = f"{one['check']}: {one['text']}{along}"
-                lines += [f"  FAILED   {name:<17}  {one['reason']}", f"{'':30}{where}"]
-            elif (runs["status"] == REFUSED).all():
-                lines.append(f"  refused  {name:<17}  {runs['reason'].iloc[0]}")
-            else:
-                tried = ", ".join(dict.fromkeys(runs["check"]))
-                lines.append(f"  ok       {name:<17}  {runs['matches'].iloc[0]} matches: {tried}")
-        return lines
 
 
 def check_evaluator(

@@ -32,11 +32,14 @@ Cuts = Mapping[str, tuple[int, ...]]
 #: A total over all matches: COUNT, SUM, MIN or MAX, of a variable, of an attribute.
 Counter = tuple[str, str | None, str | None]
 
+#: The same over some items of a query, with a place for the variable.
+_Local = tuple[str, int | None, str | None]
+
 _MATCHES: Counter = ("COUNT", None, None)
 
-#: Times in units of an update: of a counter of a snapshot, a product, a counter that a trigger sums,
-#: an event of a column.
-SNAPSHOT, PRODUCT, SUM, EVENT = 1.0, 2.0, 0.5, 40.0
+#: Times in units of that of an update, which is about 0.3 ns, as measured for the kernels of shared
+#: counts with 10 to 300 active STARTs: only updates and sums are vectorized.
+SNAPSHOT, PRODUCT, INNER_PRODUCT, SUM, EVENT, CONNECTION = 12.0, 8.0, 4.0, 1.0, 200.0, 500.0
 
 
 @dataclass(frozen=True)
@@ -50,35 +53,41 @@ class SharingCost:
     snapshots : float
         Counters written to snapshots.
     products : float
-        Products of counters with those of snapshots.
+        Products of counters with those of snapshots, at triggers.
+    inner_products : float
+        The same for the snapshots of a segment behind the second cut.
     sums : float
         Counters that triggers of uncut queries add up.
     events : float
         Events that change a column, once for each.
+    connections : float
+        Snapshots, and triggers of chopped queries, once for each counter.
     """
 
     updates: float = 0.0
     snapshots: float = 0.0
     products: float = 0.0
+    inner_products: float = 0.0
     sums: float = 0.0
     events: float = 0.0
+    connections: float = 0.0
 
     @property
     def total(self) -> float:
         """In units of an update."""
         return (
             self.updates + SNAPSHOT * self.snapshots + PRODUCT * self.products
-            + SUM * self.sums + EVENT * self.events
+            + INNER_PRODUCT * self.inner_products + SUM * self.sums + EVENT * self.events
+            + CONNECTION * self.connections
         )  # fmt: skip
 
 
 class _Column(NamedTuple):
-    """A column of a segment: the events of its item per second, and what each of them adds to."""
+    """A column of a segment: events of its item per second, and the additions of each, by counter."""
 
     key: int
     rate: float
-    additions: int
-    counters: frozenset[Hashable]
+    additions: Mapping[_Local, int]
 
 
 class _Piece(NamedTuple):
@@ -167,7 +176,7 @@ class SharingProblem:
         """
         chains: dict[str, list[_Piece]] = {}
         windows: dict[int, float] = {}
-        columns: dict[tuple[int, int], tuple[_Column, set[Hashable], str]] = {}
+        columns: dict[tuple[int, int], tuple[float, dict[_Local, int], str]] = {}
         for query, items in self.items.items():
             chain = chains[query] = []
             for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
@@ -177,43 +186,54 @@ class SharingProblem:
                 # Rows stay for the longest window.
                 windows[table] = max(windows.get(table, 0.0), piece.window)
                 for column in piece.columns:
-                    known = columns.setdefault((table, column.key), (column, set(), query))
-                    known[1].update(column.counters)
+                    known = columns.setdefault((table, column.key), (column.rate, {}, query))
+                    known[1].update(column.additions)
         updates = events = 0.0
         rows = {}
-        for (table, _), (column, counters, query) in columns.items():
+        for (table, _), (rate, additions, query) in columns.items():
             # The first column of a table comes first.
             if table not in rows:
-                rows[table] = column.rate * windows[table] * self._share[query]
-            changes = column.rate * len(counters)
-            updates += changes * column.additions * rows[table]
-            events += changes
-        snapshots = products = sums = 0.0
+                rows[table] = rate * windows[table] * self._share[query]
+            updates += rate * sum(additions.values()) * rows[table]
+            events += rate * len(additions)
+        products = sums = triggers = 0.0
         numbers: dict[tuple[int, ...], int] = {}
-        links: dict[int, tuple[float, float, set[Hashable]]] = {}
+        links: dict[int, tuple[float, float, float, set[_Local]]] = {}
         for query, chain in chains.items():
             names, end, link = self.items[query].names, 0, -1
             first = chain[0].keys[shares_prefixes]
             for left, right in pairwise(chain):
                 table, its_rate = left.keys[shares_prefixes], right.columns[0].rate
                 key = (link, table, left.columns[-1].key, right.keys[shares_prefixes])
-                multiplied = 0.0
+                active = 0.0
                 if link >= 0:
                     # Rows of some age, with the STARTs from before them that have not expired.
                     whole, shorter = windows[first], min(windows[first], windows[table])
                     share = shorter * (whole - shorter / 2) / (whole * windows[table])
-                    multiplied = its_rate * rows[table] * rows[first] * share
+                    active = rows[table] * rows[first] * share
                 link = numbers.setdefault(key, len(numbers))
                 end += len(left.columns)
-                _, _, counted = links.setdefault(link, (its_rate * rows[first], multiplied, set()))
+                *_, counted = links.setdefault(link, (its_rate, rows[first], active, set()))
                 counted.update(_local(c, names[:end]) for c in self._counters[query])
             asked = chain[-1].columns[-1].rate * len(self._counters[query])
-            asked *= chain[-1].columns[0].rate * chain[-1].window * self._share[query]
-            sums, products = (sums + asked, products) if link < 0 else (sums, products + asked)
-        for written, multiplied, counted in links.values():
-            snapshots += written * len(counted)
-            products += multiplied * len(counted)
-        return SharingCost(updates, snapshots, products, sums, events)
+            its_rows = chain[-1].columns[0].rate * chain[-1].window * self._share[query]
+            if link < 0:
+                sums += asked * its_rows
+            else:
+                products += asked * its_rows
+                triggers += asked
+        written = [
+            (rate * len(its), starts, active) for rate, starts, active, its in links.values()
+        ]
+        return SharingCost(
+            updates=updates,
+            snapshots=sum(rate * starts for rate, starts, _ in written),
+            products=products,
+            inner_products=sum(rate * active for rate, _, active in written),
+            sums=sums,
+            events=events,
+            connections=triggers + sum(rate for rate, *_ in written),
+        )
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
@@ -235,14 +255,14 @@ class SharingProblem:
         for place, prefix in enumerate(segment.prefixes()):
             # The matches that end with the events of a last item are counted apart.
             is_total = begin + place + 1 == len(items.names)
-            columns.append(
-                _Column(
-                    self._number((segment.start, prefix, is_total)),
-                    self._rates[query][begin + place],
-                    (place > 0) + prefix[-1].is_set,
-                    frozenset(_local(c, segment.names) for c in self._counters[query]),
-                )
-            )
+            own = {_local(c, segment.names[: place + 1]) for c in self._counters[query]}
+            additions = {
+                # An element of a set adds to what it continues, and its value to what that counts.
+                its: (place > 0) + prefix[-1].is_set * (1 + (its[1] == place))
+                for its in own
+            }
+            key = self._number((segment.start, prefix, is_total))
+            columns.append(_Column(key, self._rates[query][begin + place], additions))
         keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
         return _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
 
@@ -263,12 +283,12 @@ def counters_of(pattern: Pattern) -> set[Counter]:
     return found
 
 
-def _local(counter: Counter, names: Sequence[str]) -> Hashable:
-    """A counter in a segment: with a place for the variable, or the number of its matches."""
+def _local(counter: Counter, names: Sequence[str]) -> _Local:
+    """A counter over some items: with a place for the variable, or the number of their matches."""
     kind, variable, attribute = counter
     if variable in names:
         return kind, names.index(variable), attribute
-    return ("MAX", None, None) if kind in ("MIN", "MAX") else _MATCHES
+    return "MAX" if kind in ("MIN", "MAX") else "COUNT", None, None
 
 
 def sharing_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> SharingCost:

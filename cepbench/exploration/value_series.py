@@ -89,10 +89,11 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     panels: list[Any] = []
     for name in names:
         heights, y = _heights(values[name], name)
-        whole = data.assign(height=heights, value=[*map(shown_number, values[name])])
+        whole = data.assign(height=heights, value=values[name].astype(object))
         if "query" in keys:
             whole = whole[values["query"].isin(queries_of[name])]
         drawn = pd.concat([_thinned(whole[whole["group"] == group], most) for group in groups])
+        drawn["value"] = [*map(shown_number, drawn["value"])]
         if len(drawn) < whole["group"].isin(groups).sum():
             remarks.append("of many values the least and the greatest")
         encoded = alt.Chart(drawn).encode(
@@ -131,13 +132,12 @@ def _heights(values: pd.Series, name: str) -> tuple[np.ndarray, alt.Y]:
     from cepbench.figures.offline import prefixed
     from cepbench.figures.vega import alt
 
-    logarithms = np.array([*map(_logarithm, values)])
+    logarithms, heights = _logarithms(values), _floats(values)
     known = logarithms[np.isfinite(logarithms)]
-    has_negative = any(value < 0 for value in values if not pd.isna(value))
+    has_negative = (values.dropna() < 0).any()
     if has_negative or not len(known) or known.max() - known.min() <= _DECADES:
         axis = alt.Axis(labelExpr=prefixed(), tickCount=4)
         scale = alt.Scale(zero=name.startswith(("COUNT", "SUM")))
-        heights = np.array([*map(_float, values)])
         return heights, alt.Y("height:Q", title=name, axis=axis, scale=scale)
     least, most = math.floor(known.min()), math.ceil(known.max())
     step = next(each for each in _STEPS if each * _LABELS >= most - least)
@@ -152,17 +152,31 @@ def _heights(values: pd.Series, name: str) -> tuple[np.ndarray, alt.Y]:
     return logarithms, alt.Y("height:Q", title=name, axis=axis, scale=scale)
 
 
+def _logarithms(values: pd.Series) -> np.ndarray:
+    """Of integers of any size, too; of 0 minus infinity, NaN of what has none."""
+    if values.dtype == object:
+        return np.array([_logarithm(value) for value in values])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log10(_floats(values))
+
+
 def _logarithm(value: Any) -> float:
-    """Of an integer of any size, too; of 0 minus infinity, NaN of what has none."""
-    if pd.isna(value) or value < 0 or value == math.inf:
+    if pd.isna(value) or value < 0:
         return math.nan
     return math.log10(value) if value else -math.inf
 
 
-def _float(value: Any) -> float:
+def _floats(values: pd.Series) -> np.ndarray:
     """NaN for a missing value, and for one beyond the range of floats."""
+    if values.dtype == object:
+        return np.array([_float(value) for value in values])
+    floats = values.to_numpy(np.float64, na_value=np.nan)
+    return np.where(np.isinf(floats), np.nan, floats)
+
+
+def _float(value: Any) -> float:
     try:
-        return math.nan if pd.isna(value) or math.isinf(value) else float(value)
+        return math.nan if pd.isna(value) else float(value)
     except OverflowError:
         return math.nan
 

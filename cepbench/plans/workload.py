@@ -39,7 +39,7 @@ class WorkloadPlan:
     planner : str, optional
         The planner that found it.
     cost : float, optional
-        Its estimated cost in changes of counters per second; see :mod:`cepbench.costs.sharing`.
+        Its estimated cost, as a number of updates per second; see :mod:`cepbench.costs.sharing`.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class WorkloadPlan:
         by = "by hand" if self.planner is None else f"by {self.planner}"
         if self.cost is None:
             return f"workload plan {by}"
-        return f"workload plan {by}, estimated cost {self.cost:.4g} changes of counters per second"
+        return f"workload plan {by}, estimated cost {self.cost:.4g} updates per second"
 
     def _repr_html_(self) -> str:
         alone = [query for query, segments in self._segments.items() if not segments]

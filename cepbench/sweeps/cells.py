@@ -120,9 +120,8 @@ RESULT_SCHEMA = pa.schema(
 #: The ``generator`` and the ``plan_kind`` of a run without a plan.
 NO_PLAN = "none"
 
-#: The ``sharing`` of a method that runs each query of a workload by itself, and of one that shares the
-#: construction of matches; others are names of planners.
-NO_SHARING, CONSTRUCTION = "none", "CONSTRUCTION"
+#: The ``sharing`` of a method that runs each query of a workload by itself.
+NO_SHARING = "none"
 
 #: The ``output`` of aggregation methods.
 VALUES = "values"

@@ -1,4 +1,4 @@
-"""All plan generators side by side on one pattern and one stream."""
+"""All plan generators, or aggregation methods, side by side on one pattern and one stream."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
+from cepbench.sweeps.compare_methods import METHOD_COLUMNS, compare_methods
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
@@ -40,9 +41,14 @@ COLUMNS = (
 
 #: Columns that a notebook shows before the numeric ones, and those.
 _TEXTS = ("plan generator", "evaluator", "plan")
+_METHOD_TEXTS = ("method",)
 _NUMBERS = (
     "estimated cost", "planning", "events/s", "middle half of the runs", "runs",
     "peak partial matches", "peak memory", "comparisons", "matches",
+)  # fmt: skip
+_METHOD_NUMBERS = (
+    "time", "time per event", "events/s", "runs", "updates", "peak counters", "peak objects",
+    "peak memory", "values",
 )  # fmt: skip
 
 # The bars behind the throughputs show the fast plans at a glance.
@@ -76,8 +82,12 @@ class Comparison(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         fastest = self["events_per_second"].max()
-        rows = [_shown_row(row, fastest) for row in self.to_dict("records")]
-        return str(_PAGE(pattern=self.pattern, texts=_TEXTS, numbers=_NUMBERS, rows=rows))
+        is_methods = "method" in self
+        shown = _shown_method if is_methods else _shown_row
+        rows = [shown(row, fastest) for row in self.to_dict("records")]
+        texts = _METHOD_TEXTS if is_methods else _TEXTS
+        numbers = _METHOD_NUMBERS if is_methods else _NUMBERS
+        return str(_PAGE(pattern=self.pattern, texts=texts, numbers=numbers, rows=rows))
 
 
 def compare(
@@ -87,6 +97,7 @@ def compare(
     statistics: Statistics | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     repetitions: int = 3,
     seconds: float = 0.3,
@@ -99,8 +110,12 @@ def compare(
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
-    Evaluators that run without these plans have a row of their own, of the generator ``none``. Every different plan is run by itself, the runs interleaved; generators whose plans are equal
-    share its figures.
+    Evaluators that run without these plans have a row of their own, of the generator ``none``. Every
+    different plan is run by itself, the runs interleaved; generators whose plans are equal share its
+    figures.
+
+    For a pattern with AGG, run every aggregation method instead, and compare their values; nothing is
+    planned, and of the other arguments only ``repetitions``, ``seconds`` and ``on_progress`` matter.
 
     Parameters
     ----------
@@ -114,6 +129,8 @@ def compare(
         :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
         See :class:`cepbench.sweeps.grid.Grid`.
+    methods : sequence of str, optional
+        For a pattern with AGG: names in ``cep.AGGREGATORS``, by default all.
     options : mapping, optional
         Evaluator -> its options by name; others have their defaults.
     repetitions : int
@@ -144,6 +161,9 @@ def compare(
         ``_q3``) over so many ``runs``, ``measured_with`` (the generator above whose plan is equal
         and whose runs these are, else missing), peaks (number and bytes), ``comparisons``,
         ``matches``; ``status`` is ``ok``, or says with ``reason`` why there are no figures.
+        With AGG one row a method: median ``seconds``, the other metrics of
+        :class:`~cepbench.aggregators.protocol.AggregateMetrics`, and the number of ``values``;
+        values other than those of the first method that runs are an ``error``.
 
     Raises
     ------
@@ -154,19 +174,30 @@ def compare(
     EvaluationError
         If an evaluator or one of its options is unknown.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = pattern_from(pattern, aggregates=True), stream_from(stream)
+    repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
+    seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
+    on_progress = callback(on_progress, "on_progress", ExperimentError)
+    if pattern.aggregates:
+        for name, value in {"generators": generators, "evaluators": evaluators}.items():
+            if value is not None:
+                raise ExperimentError(f"{name} are not for a pattern with AGG; give methods")
+        by_method = compare_methods(
+            pattern, stream, methods,
+            repetitions=repetitions, seconds=seconds, on_progress=on_progress,
+        )  # fmt: skip
+        return _comparison(by_method, METHOD_COLUMNS, pattern)
+    if methods is not None:
+        raise ExperimentError("methods are for a pattern with AGG; give generators or evaluators")
     chosen = generators_from(generators)
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
     elif alone := evaluator_without_plan(pattern.strategy.name):
         evaluators = [alone.name]
-    repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
-    seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
-    on_progress = callback(on_progress, "on_progress", ExperimentError)
     given = {} if options is None else options
     if not isinstance(given, Mapping):
         raise ExperimentError(
@@ -199,8 +230,13 @@ def compare(
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}
-    table = [_side(its, firsts) for its in sides]
-    comparison = Comparison(table, columns=list(COLUMNS))
+    return _comparison([_side(its, firsts) for its in sides], COLUMNS, pattern)
+
+
+def _comparison(
+    rows: list[dict[str, Any]], columns: tuple[str, ...], pattern: Pattern
+) -> Comparison:
+    comparison = Comparison(rows, columns=list(columns))
     comparison.pattern = pattern.describe()
     return comparison
 
@@ -253,6 +289,24 @@ def _shown_row(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, 
         f"{row['matches']:,}",
     ]
     return named, f"{100 * speed / fastest:.1f}", numbers, ""
+
+
+def _shown_method(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
+    """As :func:`_shown_row`, of an aggregation method."""
+    if row["status"] != OK:
+        return [row["method"]], "", [], f"{row['status']}: {row['reason']}"
+    numbers = [
+        f"{1e3 * row['seconds']:,.3g} ms",
+        f"{1e9 * row['seconds_per_slide']:,.0f} ns",
+        f"{row['events_per_second']:,.0f}",
+        f"{row['runs']:,.0f}",
+        _counted(row["updates"]),
+        _counted(row["peak_counters"]),
+        _counted(row["peak_objects"]),
+        shown_bytes(row["peak_bytes"]),
+        _counted(row["values"]),
+    ]
+    return [row["method"]], f"{100 * row['events_per_second'] / fastest:.1f}", numbers, ""
 
 
 def _counted(number: float) -> str:

@@ -21,6 +21,7 @@ import pyarrow.dataset as arrow_dataset
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
 from cepbench.costs.models import COST_MODELS, UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
@@ -45,7 +46,7 @@ from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
-from cepbench.sweeps.cells import CONSTRUCTION, NO_SHARING
+from cepbench.sweeps.cells import NO_SHARING
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 from cepbench.workloads.model import Workload

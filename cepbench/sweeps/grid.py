@@ -10,13 +10,14 @@ from typing import Any
 
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.aggregators.workload_run import SHARED
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of, runs_without
 from cepbench.planners.registry import PlanGenerator, find_generator
-from cepbench.sweeps.cells import CONSTRUCTION, NO_OPTIONS, NO_PLAN, NO_SHARING, VALUES, Cell
+from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, NO_SHARING, VALUES, Cell
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
+from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.errors import (
     PartialMatchLimitError,
     PlanningRefusedError,
@@ -35,7 +36,6 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.sweeps.cells import (
-    CONSTRUCTION,
     ERROR,
     LATENCY,
     LIMIT,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cepbench.aggregators.protocol import AggregationTask
 from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.errors import UnsupportedPatternError
+from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
 from cepbench.patterns.aggregation import FUNCTIONS
 from cepbench.patterns.model import (
     Grouping,
@@ -21,6 +21,7 @@ from cepbench.patterns.model import (
     Structure,
     Variable,
 )
+from cepbench.patterns.parse import parse
 from tests.evaluators.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
@@ -30,7 +31,7 @@ from tests.evaluators.constructs import (
     affordable,
     construct_cases,
 )
-from tests.evaluators.strategies import Case
+from tests.evaluators.strategies import OPERATORS, Case
 
 _ALL = FAMILIES | GROUP_FAMILIES | NEXT
 
@@ -75,6 +76,37 @@ def aggregate_cases(draw: st.DrawFn, families: dict[str, Family] = _ALL) -> Case
     return Case(replace(asked, group_by=group_by), affordable(pattern, case.events))
 
 
+@st.composite
+def neighbour_cases(draw: st.DrawFn) -> Case:
+    """Sequences with conditions between events that follow each other in a match, and on its first."""
+    case = draw(aggregate_cases(SEQUENCES))
+    positive = case.pattern.positive
+    kinds = st.tuples(st.sampled_from(OPERATORS), st.sampled_from(["x", "y", "x - 1", "2 * x"]))
+    texts = []
+    for place, variable in enumerate(positive):
+        others = []
+        if place:
+            before = positive[place - 1]
+            others.append(
+                (before.name + "[last]" * before.is_set, variable.name + "[1]" * variable.is_set)
+            )
+            others.append((positive[0].name + "[1]" * positive[0].is_set, variable.name))
+        if variable.is_set:
+            others += [(f"{variable.name}[i-1]", f"{variable.name}[i]")]
+            others += [(f"{variable.name}[last]", "")] * (place > 0)
+        for one, two in others:
+            if draw(st.booleans()):
+                operator, value = draw(kinds)
+                right = value.replace("x", f"{two}.x").replace("y", f"{two}.y") if two else "1"
+                texts.append(f"{one}.x {operator} {right}")
+    pattern = replace(case.pattern, conditions=())
+    if texts:
+        plain = f"PATTERN {pattern.structure} WHERE {' AND '.join(texts)} WITHIN 99 units"
+        with suppress(UnsatisfiablePatternError):
+            pattern = replace(pattern, conditions=parse(plain).conditions)
+    return Case(pattern, case.events)
+
+
 def _with_one_event(pattern: Pattern) -> list[str | None]:
     """The variables that every match binds to one event."""
     branches = pattern.structure.alternatives()
@@ -88,7 +120,7 @@ def _with_one_event(pattern: Pattern) -> list[str | None]:
 def methods_for(pattern: Pattern, scope: str) -> list[str]:
     """The methods that run a pattern, without ``dpc``, which needs a stream within the window."""
     found = []
-    for entry in (entry for entry in AGGREGATORS.values() if entry.name != "dpc"):
+    for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         with suppress(UnsupportedPatternError):
             entry.open(AggregationTask(pattern, "trigger", scope))
             found.append(entry.name)

@@ -88,7 +88,7 @@ def test_values_at_times(data: st.DataObject) -> None:
         assert {row._replace(position=None) for row in found if row.time == time} == its
 
 
-COUNTING = ["window-product", "a-seq", "dpc"]
+COUNTING = ["window-product", "a-seq", "greta", "dpc"]
 EXACT = ["two-step", *COUNTING]
 
 
@@ -150,7 +150,12 @@ def test_conditions_on_the_first_event() -> None:
         ("window-product", "SEQ(KL(A a), B b) WHERE a.w <= a[1].w", "the condition a.w <= a[1].w; use the method a-seq"),
         ("window-product", "SEQ(NOT(N n), A a, B b)", "NOT before the first item"),
         ("a-seq", "SEQ(A a, B b, C c) WHERE a.w > 0 AND b.w < c.w", "the condition b.w < c.w"),
-        ("a-seq", "SEQ(A a, KL(B b), C c) WHERE b[i].w < b[i-1].w", "the condition b[i].w < b[i-1].w"),
+        ("a-seq", "SEQ(A a, KL(B b), C c) WHERE b[i].w < b[i-1].w", "the condition b[i].w < b[i-1].w; use the method greta or two-step"),
+        ("greta", "SEQ(A a, B b, C c, D d) WHERE b.w < c.w AND b.w < d.w", "the condition b.w < d.w; use the method two-step"),
+        ("greta", "SEQ(A a, KL(B b), C c) WHERE b.w < c.w", "the condition b.w < c.w; use the method two-step"),
+        ("greta", "SEQ(A a, KL(B b), C c) WHERE sum(b.w) < 9", "the condition sum(b[].w) < 9; use the method two-step"),
+        ("greta", "SEQ(A a, NOT(N n), B b) WHERE n.w < b.w", "the condition n.w < b.w; use the method two-step"),
+        ("greta", "AND(A a, B b)", "greta cannot aggregate AND; use the method two-step"),
         ("a-seq", "SEQ(A a, NOT(B n), C c) WHERE n.w < a.w", "the condition n.w < a.w"),
         ("a-seq", "AND(A a, B b)", "AND"),
         ("a-seq", "OR(A a, B b)", "OR"),

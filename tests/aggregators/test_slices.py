@@ -17,7 +17,7 @@ from tests.budgets import examples
 
 
 @given(data=st.data())
-@examples(60)
+@examples(40)
 def test_slices_together_are_one_pass(data: st.DataObject) -> None:
     case = data.draw(aggregate_cases(SEQUENCES) | aggregate_cases())
     scope = data.draw(st.sampled_from(["window", "trigger"]))

@@ -73,12 +73,15 @@ def test_a_workload(told, run, stream, data, tmp_path) -> None:
     (tmp_path / "queries.txt").write_text(queries)
     expected = cep.aggregate(cep.Workload.parse(queries), stream)
     words = ["aggregate", str(tmp_path / "queries.txt"), "--data", data]
-    for own in ([], ["--only-types"]):
+    for own in ([], ["--only-types"], ["--sharing", "pretree"]):
         document = told([*words, *own])
+        assert document["sharing"] == ("pretree" if "--sharing" in own else None)
         assert document["last_values"] == expected.arrow.to_pylist()[-5:]
         assert document["values"] == len(expected.values)
         assert document["pattern"] == queries
-    assert "query  position" in run(words).stdout
+    shown = run([*words, "--sharing", "PRETREE"]).stdout
+    assert "sharing by PRETREE" in shown and "query  position" in shown
+    assert "did you mean 'PRETREE'" in run([*words, "--sharing", "PRETRE"], code=1).stderr
     at = cep.aggregate(cep.Workload.parse(queries), stream, at=[50])
     assert told([*words, "--at", "50"])["last_values"] == at.arrow.to_pylist()[-5:]
     assert (

@@ -48,6 +48,7 @@ def test_a_shared_end_takes_snapshots_and_products() -> None:
         snapshots=30 * 10 + 30 * 20,
         products=2 * 40 * 30,
         events=10 + 20 + 30 + 40,
+        connections=30 + 30 + 2 * 40,
     )
 
 
@@ -56,8 +57,10 @@ def test_a_segment_in_the_middle_takes_the_product_of_its_starts() -> None:
     assert cost(cep.WorkloadPlan(its[0], {"P": (1, 3)}), its) == SharingCost(
         updates=30 * 20 + 50 * 40,
         snapshots=20 * 10 + 40 * 10,
-        products=40 * 20 * 10 / 2 + 50 * 40,
+        products=50 * 40,
+        inner_products=40 * 20 * 10 / 2,
         events=sum(RATES.values()),
+        connections=20 + 40 + 50,
     )
 
 
@@ -87,8 +90,8 @@ def test_each_total_is_counted() -> None:
     plan = cep.WorkloadPlan(both[0], {"P": (2,)})
     one = cost(cep.WorkloadPlan(planned({"P": "ABC"}, RATES)[0], {"P": (2,)}), both)
     assert cost(plan, both).products == 4 * one.products  # COUNT, COUNT(b.x), SUM(b.x), MAX(b.x)
-    # In the last segment they are only whether and how often it is matched.
-    assert cost(plan, both).events == 4 * (10 + 20) + 2 * 30
+    # Without b, there are only how often and whether something is matched.
+    assert cost(plan, both).events == 2 * 10 + 4 * 20 + 2 * 30
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_errors() -> None:
 
 def naive_cost(plan: cep.WorkloadPlan, statistics: dict[str, cep.Statistics]) -> SharingCost:
     """From the tables of the plan, for queries of plain items without conditions."""
-    updates = snapshots = products = sums = events = 0.0
+    updates = snapshots = products = inner = sums = events = connections = 0.0
     rates, windows, place = {}, {}, {}
     patterns = plan.workload.patterns
     for number, table in enumerate(plan.tables):
@@ -176,7 +179,7 @@ def naive_cost(plan: cep.WorkloadPlan, statistics: dict[str, cep.Statistics]) ->
                 rate = statistics[its.query].rates[its.names[depth]]
                 is_total = its.names[depth] == pattern.positive_names[-1]
                 for counter in counters_of(pattern):
-                    counter = (column, is_total, total_within(counter, its.names))
+                    counter = (column, is_total, total_within(counter, its.names[: depth + 1]))
                     if counter not in counted:
                         counted.add(counter)
                         events += rate
@@ -198,13 +201,16 @@ def naive_cost(plan: cep.WorkloadPlan, statistics: dict[str, cep.Statistics]) ->
                 link = (chain, total_within(counter, before))
                 if link not in made:
                     made.add(link)
+                    connections += own[its.names[0]]
                     snapshots += own[its.names[0]] * rates[start] * windows[start]
                     if number > 1:
-                        products += own[its.names[0]] * rates[left] * windows[left] * active
+                        inner += own[its.names[0]] * rates[left] * windows[left] * active
         last = segments[-1].names
-        asked = own[last[-1]] * own[last[0]] * pattern.window.seconds * len(counters_of(pattern))
+        triggers = own[last[-1]] * len(counters_of(pattern))
+        asked = triggers * own[last[0]] * pattern.window.seconds
+        connections += triggers if chain else 0.0
         sums, products = (sums, products + asked) if chain else (sums + asked, products)
-    return SharingCost(updates, snapshots, products, sums, events)
+    return SharingCost(updates, snapshots, products, inner, sums, events, connections)
 
 
 def total_within(counter: tuple[str, str | None, str | None], names: Sequence[str]) -> object:

@@ -21,7 +21,9 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
 #: How-to pages whose code is run from top to bottom, with no name that it does not define.
-SHOWN = ("user_defined_generators", "user_defined_evaluators", "adaptation", "automata")
+SHOWN = (
+    "user_defined_generators", "user_defined_evaluators", "adaptation", "automata", "aggregates",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("stem", SHOWN)

@@ -170,11 +170,11 @@ def test_sharing_as_planned_changes_no_value(
 ) -> None:
     changes: dict[str, Any] = {
         "user_patterns": {}, "user_workloads": {"w": SHARED}, "methods": ["a-seq", "two-step"],
-        "sharing": ["none", "PRETREE", "CHOP-CONNECT"],
+        "sharing": ["none", "PRETREE", "CHOP-CONNECT", "CONSTRUCTION"],
     }  # fmt: skip
     rows = rows_of(sample, **changes)
     assert (rows["status"] == OK).all(), rows["reason"].dropna().unique()
-    assert len(rows) == 4 and rows["digest"].nunique() == 1
+    assert len(rows) == 5 and rows["digest"].nunique() == 1
     rows = rows.set_index("generator")
     assert rows.loc["a-seq PRETREE", ["method", "sharing"]].tolist() == ["a-seq", "PRETREE"]
     workload = Workload.parse(SHARED)
@@ -185,7 +185,8 @@ def test_sharing_as_planned_changes_no_value(
         assert row["plan_seconds"] > 0
         shared = cep.aggregate(workload, sample, "a-seq", sharing=plan).metrics
         assert row["updates"] == shared.updates != rows.loc["a-seq", "updates"]
-    assert rows.loc[["a-seq", "two-step"], "plan"].isna().all()
+    assert rows.loc[["a-seq", "two-step", "two-step CONSTRUCTION"], "plan"].isna().all()
+    assert rows.loc["two-step CONSTRUCTION", "sharing"] == "CONSTRUCTION"
 
     def refusing(*_: Any, **__: Any) -> None:
         raise PlanningRefusedError("too many")

@@ -40,19 +40,24 @@ class CountLayout:
     items : cepbench.kernels.sequence_counts.tables.Items
     width : int
         Columns of counts.
+    edges : ndarray of int64, shape (items, 2)
+        Of the automaton: of the first event of an item, and of further elements; -1 for none.
     """
 
     of_events: AutomatonLayout
     items: tables.Items
     width: int
+    edges: np.ndarray
 
 
-def count_layout(task: BranchTask) -> CountLayout | None:
+def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayout | None:
     """The tables of a task's pattern; None if its runs differ in more than their start.
 
     Parameters
     ----------
     task : BranchTask
+    without_rules : bool
+        Whether to leave out the conditions between events, by which they may differ.
     """
     (given,) = task.trees
     if given.pattern.strategy.name != "any":
@@ -68,7 +73,7 @@ def count_layout(task: BranchTask) -> CountLayout | None:
     edges[:, 1] += automata.TAKE
     edges[~is_set, 1] = -1
     forbidden = _forbidden(given.pattern, len(layout.passing))
-    rules = _rules(plain, plan, edges.ravel())
+    rules = _without_rules(edges) if without_rules else _rules(plain, plan, edges.ravel())
     if rules is None or forbidden is None:
         return None
     prevents = np.zeros(len(firsts) + 1, np.int64)
@@ -93,7 +98,13 @@ def count_layout(task: BranchTask) -> CountLayout | None:
         window=plan.window,
     )
     of_events = replace(layout, passing=(*layout.passing, *(its for _, its in forbidden)))
-    return CountLayout(of_events, items, int(ends[-1]) + 1)
+    return CountLayout(of_events, items, int(ends[-1]) + 1, edges)
+
+
+def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As :func:`_rules`, of no conditions."""
+    none = np.zeros(0, np.int64)
+    return np.zeros(edges.size + 1, np.int64), none.reshape(0, 3), none
 
 
 def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:

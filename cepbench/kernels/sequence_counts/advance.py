@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.sequence_counts import starts, window_product
-from cepbench.kernels.sequence_counts.numbers import assign, is_too_large
+from cepbench.kernels.sequence_counts.numbers import assign, copy_total, is_too_large
 from cepbench.kernels.sequence_counts.tables import (
     AT,
     COUNTED,
@@ -166,17 +166,8 @@ def _sample(plan, state, partition, sample):
             starts.count(plan, state, partition, edge, False, plan.one)
         else:
             window_product.count(plan, state, partition, edge, plan.one)
-    _copy(state.out, sample, state.found)
+    copy_total(state.out, sample, state.found)
     assign(state.found, 0, 0, 1, plan.zero)
-
-
-@njit_in_place
-def _copy(out, sample, found):
-    if found.ndim == 2:  # only of an argument it is decided when compiling
-        out[sample, 0] = found[0, 0]
-    else:
-        for digit in range(found.shape[2]):
-            out[sample, digit] = found[0, 0, digit]
 
 
 @njit_in_place

@@ -286,6 +286,16 @@ def copy_row(cells, row, others):
                 cells[column, row, digit] = others[0, column, digit]
 
 
+@njit_in_place
+def copy_total(out, sample, found):
+    """Set a row of digits to column 0 of ``found``, see :func:`add_total`."""
+    if found.ndim == 2:  # only of an argument it is decided when compiling
+        out[sample, 0] = found[0, 0]
+    else:
+        for digit in range(found.shape[2]):
+            out[sample, digit] = found[0, 0, digit]
+
+
 def widened(cells: np.ndarray) -> np.ndarray:
     """The same numbers with more digits, so that none is large.
 

@@ -61,7 +61,7 @@ def select(plan, state, events, partition, item, row, weight):
             continue
         some = plan.spans[edge] < plan.spans[edge + 1]
         if some:
-            _fit(plan, state, events, edge, row, low, high)
+            fit(plan, state, events, edge, row, low, high)
         if plan.count_spans[edge] < plan.count_spans[edge + 1]:
             count(plan, state, partition, edge, some, weight)
         for step in range(plan.step_spans[edge], plan.step_spans[edge + 1]):
@@ -88,7 +88,7 @@ def count(plan, state, partition, edge, some, weight):
 
 
 @njit_in_place
-def _fit(plan, state, events, edge, row, low, high):
+def fit(plan, state, events, edge, row, low, high):
     """Mark the starts that satisfy the conditions of an edge on an event."""
     fits = state.fits
     for rule in range(plan.spans[edge], plan.spans[edge + 1]):

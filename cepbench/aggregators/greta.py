@@ -1,0 +1,33 @@
+"""GRETA: counts by event, for conditions between neighbouring events of a match.
+
+Source: [poppe2017]_, sections 4 to 6. See :mod:`cepbench.kernels.event_graph.advance`.
+
+Each event of the window is a node with the number of histories that end in it, for each active first
+event (START): for n events and k STARTs an event takes O(n k) at most, and the window O(n k) space,
+where A-Seq takes O(k), and two-step the number of matches.
+
+Differs from the paper: any SEQ instead of trends of one type; counts by START, so that the window
+slides with each event; NOT forbids edges between the nodes around it.
+"""
+
+from __future__ import annotations
+
+from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.event_graphs import CountedGraph, graph_layout
+from cepbench.aggregators.protocol import AggregationMethod, AggregationTask
+from cepbench.aggregators.sequences import check_items, counted_layout
+
+
+class GraphRun(CountingRun):
+    """A run of ``greta``."""
+
+    def __init__(self, task: AggregationTask) -> None:
+        super().__init__(task, "greta", by_start=True)
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedGraph:
+        pattern = check_items(self._task, name)
+        layout, graph = counted_layout(pattern, self._reader, name, graph_layout)
+        return CountedGraph(pattern, layout, graph, self._task.scope)
+
+
+GRETA = AggregationMethod("greta", GraphRun, source="[poppe2017]_, sections 4 to 6")
