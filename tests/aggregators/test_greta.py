@@ -65,7 +65,7 @@ def test_windows_that_move_over_a_long_stream(scope: str) -> None:
     """Rows and nodes are compacted many times, also within a batch."""
     pattern = (
         "PATTERN SEQ(NOT(D m), A a, KL(B b), NOT(D n), C c) WHERE [k] AND a.x < b[1].x "
-        "AND b[i].x >= b[i-1].x AND b[last].x != c.x AND a.x <= c.x "
+        "AND b[i].x >= b[i-1].x AND b[last].x != c.x AND b[last].x < 1 AND a.x <= c.x "
         "AGG COUNT, SUM(b.x), MAX(c.x), AVG(a.k) WITHIN 60 units"
     )
     stream = trades(1500, "ABBCCD", 5)
