@@ -19,15 +19,12 @@ from cepbench.aggregators.valuation import Changes, Valuation
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import SnapshotError, StreamError
 from cepbench.evaluators.plan_runs.engine import read_only
-from cepbench.evaluators.sase.automaton_engine import events_of
+from cepbench.evaluators.sase.automaton_engine import ROUND, events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.sequence_counts import tables
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
-
-#: Events that are processed together, so that their memory does not grow with batches.
-_ROUND = 1 << 18
 
 #: Partitions without events that are not dropped yet.
 _IDLE = 16
@@ -55,12 +52,12 @@ class _Events(NamedTuple):
     values: np.ndarray
     weights: list[np.ndarray]
 
-    def chosen(self, are_chosen: np.ndarray, flag: int = 0) -> _Events:
+    def chosen(self, which: slice, flag: int = 0) -> _Events:
         """Some of the events, and no others, with a further flag."""
-        rows = self.rows[are_chosen]
+        rows = self.rows[which]
         return _Events(
             np.arange(len(rows)),
-            self.parts[are_chosen],
+            self.parts[which],
             read_only(self.times[rows]),
             self.flags[rows] | flag,
             np.ascontiguousarray(self.values[:, rows]),
@@ -124,9 +121,9 @@ class CountingRun:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`."""
         self._check_kinds(batch)
         rows = []
-        for begin in range(0, len(batch), _ROUND):
-            part = batch[begin : begin + _ROUND]
-            behind = batch.timestamps[begin + _ROUND : begin + _ROUND + 1]
+        for begin in range(0, len(batch), ROUND):
+            part = batch[begin : begin + ROUND]
+            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
             until = int(behind[0] if len(behind) else part.timestamps[-1])
             changes = self._changes(part, until)
             rows.append(self._valuation.push(part, changes, self._groups))
@@ -142,8 +139,8 @@ class CountingRun:
         items = self._sequence.layout.items
         are_sampled = (read.flags[rows] & self._sequence.last_flags) != 0
         events = _Events(rows, parts, read.times, read.flags, read.values, weights)
-        now = read.times[rows] == until
-        later = events.chosen(now, tables.COUNTED)
+        now = np.searchsorted(rows, np.searchsorted(read.times, until))
+        later = events.chosen(slice(now, None), tables.COUNTED)
         if self._valuation.follows_expiry:
             begun = (read.flags[rows] & items.begins[0]) != 0
             ends, its = self._expired(read.times, rows[begun], parts[begun], until)
@@ -154,8 +151,7 @@ class CountingRun:
                 self._held = held.joined(later)
             are_sampled = np.append(np.zeros(len(held.rows), bool), are_sampled)
             rows = np.append(np.zeros(len(held.rows), np.int64), rows)
-            every = np.ones(len(events.rows), bool)
-            events = held.joined(events.chosen(every))
+            events = held.joined(events.chosen(slice(None)))
         elif len(held.times):
             self._count(held, np.zeros(len(held.rows), bool), int(read.times[0]))
         totals = self._count(events, are_sampled, until)

@@ -73,6 +73,7 @@ class CountedGraph:
             parts=parts,
             zero=zero,
             one=one,
+            limit=None if isinstance(one, float) else numbers.LARGE,
             is_maximum=total.is_maximum,
         )
         width = self.layout.of_events.width
@@ -144,6 +145,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
         parts=1,
         zero=0,
         one=1,
+        limit=numbers.LARGE,
         is_maximum=False,
     )
 
@@ -306,7 +308,10 @@ class GraphWindow:
     def _with_working_space(self, state: tables.State) -> tables.State:
         return state._replace(
             fits=np.zeros(len(state.starts), np.int64),
-            **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
+            # The weights are factors of the histories already.
+            **working_sums(
+                state.cells, self._plan.zero, is_exact=self._is_exact, are_weighted=False
+            ),
         )
 
     def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:

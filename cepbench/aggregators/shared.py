@@ -250,7 +250,8 @@ class SharedRun:
         of_queries = [_OfQuery(entries[its[0][0]], its[0][1], len(batch)) for its in self._demands]
         found: list[list[_Sample]] = [[] for _ in self._queries]
         attributes, until = self._first.attributes, int(batch.timestamps[-1])
-        own = {(): _union([its.rows for its in entries], len(batch))}
+        one = entries[0].rows
+        own = {(): one if len(entries) == 1 else _union([e.rows for e in entries], len(batch))}
         if attributes:
             own = self._first.partitions_of(batch, own[()])
             for key, partition in self._partitions.items():
@@ -312,9 +313,15 @@ class SharedRun:
     ) -> list[np.ndarray]:  # fmt: skip
         """Process the events of a partition by a program; returns values by demand."""
         until = int(batch.timestamps[-1])
-        rows = _union([own, *asked], len(batch))
-        sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
-        symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
+        if len(own) == len(entries.rows) and not any(
+            query.follows_expiry for query in self._queries.values()
+        ):
+            # All asked for are among them.
+            rows, sizes, symbols = own, np.diff(entries.spans)[own], entries.symbols
+        else:
+            rows = _union([own, *asked], len(batch))
+            sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
+            symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
         times, weights = batch.timestamps[rows], entries.weights[:, rows]
         held_times, held_sizes, held_symbols, held_weights = partition.held[number]
         counted = len(held_times)
@@ -490,9 +497,16 @@ class _Entries:
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
         self.program, self.by_symbol = program, listed
-        self.symbols = symbols[np.argsort(rows, kind="stable")]
-        self.spans = np.append(0, np.cumsum(np.bincount(rows, minlength=len(batch))))
-        self.rows = np.flatnonzero(np.diff(self.spans))
+        sizes = np.bincount(rows, minlength=len(batch))
+        self.spans = np.append(0, np.cumsum(sizes))
+        self.rows = np.flatnonzero(sizes)
+        if len(self.rows) == len(rows):
+            # Each event is one symbol: without sorting.
+            of_events = np.zeros(len(batch), np.int64)
+            of_events[rows] = symbols
+            self.symbols = of_events[self.rows]
+        else:
+            self.symbols = symbols[np.argsort(rows, kind="stable")]
         self.weights = run.weights(program, batch, self.rows)
 
 

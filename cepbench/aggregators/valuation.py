@@ -140,6 +140,14 @@ class Valuation:
             asked = self._asked(batch, first)
         totals = self._over_groups(changes, groups)
         rows, own = changes.rows, groups[changes.parts]
+        if asked is not None and self._are_all(asked, rows, own):
+            for place, its in enumerate(totals):
+                current = self._current[place]
+                current = current.astype(np.result_type(current, its))
+                current[own] = its
+                self._current[place] = narrowed(current)
+            times = batch.timestamps[rows]
+            return Rows(first + rows, times, own, self._keys, self._columns(totals))
         if self._task.scope == "trigger":
             rows, own, totals = self._with_ends(rows, own, totals, len(batch))
         places = own * len(batch) + rows
@@ -178,6 +186,16 @@ class Valuation:
             [column[order] for column in columns],
         )  # fmt: skip
 
+    def _are_all(
+        self, asked: tuple[np.ndarray, np.ndarray], rows: np.ndarray, own: np.ndarray
+    ) -> bool:
+        """Whether every trigger, and no other event, changes just the group whose value it gives."""
+        return (
+            self._task.emit == "trigger"
+            and self._task.scope != "trigger"
+            and all(map(np.array_equal, asked, (rows, own)))
+        )
+
     def _asked(self, batch: EventStream, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Triggers, and the groups of which each gives the value."""
         rows = self._triggers.rows(batch)
@@ -186,7 +204,8 @@ class Valuation:
         rows, codes = rows[codes >= 0], codes[codes >= 0]
         if self._knows_all:
             groups = self.groups(keys)[codes]
-            np.minimum.at(self._seen, groups, first + rows)
+            new = self._seen[groups] == _NEVER
+            np.minimum.at(self._seen, groups[new], first + rows[new])
             return rows, groups
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for code, key in enumerate(keys):

@@ -189,7 +189,12 @@ class CountingWindow:
         return state._replace(
             suffix=np.zeros((columns, columns, *digits), state.cells.dtype),
             fits=np.zeros(len(state.times), np.int64),
-            **working_sums(state.cells, self._plan.zero, is_exact=self._is_exact),
+            **working_sums(
+                state.cells,
+                self._plan.zero,
+                is_exact=self._is_exact,
+                are_weighted=self._plan.weighted >= 0,
+            ),
         )
 
     @property
@@ -234,7 +239,9 @@ class CountingWindow:
         )
 
 
-def working_sums(cells: np.ndarray, zero: float, *, is_exact: bool) -> dict[str, np.ndarray]:
+def working_sums(
+    cells: np.ndarray, zero: float, *, is_exact: bool, are_weighted: bool
+) -> dict[str, np.ndarray]:
     """``found`` and ``out`` for the numbers of a table.
 
     Parameters
@@ -244,8 +251,10 @@ def working_sums(cells: np.ndarray, zero: float, *, is_exact: bool) -> dict[str,
         Of the semiring.
     is_exact : bool
         Whether sums may have more digits.
+    are_weighted : bool
+        Whether sums are multiplied by weights.
     """
-    digits = numbers.found_digits(cells) if is_exact else 1
+    digits = numbers.found_digits(cells, are_weighted=are_weighted) if is_exact else 1
     is_float = cells.dtype == np.float64
     found = np.zeros((2, 1) if is_float else (2, 1, digits), cells.dtype)
     if not is_exact:
@@ -255,7 +264,10 @@ def working_sums(cells: np.ndarray, zero: float, *, is_exact: bool) -> dict[str,
 
 def integers(digits: np.ndarray) -> np.ndarray:
     """Rows of digits as integers: int64, or Python ints."""
-    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS) + (digits[:, 2] << _TWO_DIGITS)
+    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS)
+    if not digits[:, 2:].any():
+        return low
+    low += digits[:, 2] << _TWO_DIGITS
     sign = low >> 63
     rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
     are_small = digits[:, -1] == sign

@@ -92,6 +92,8 @@ _QUANTITIES = {
     ),
     "comparisons": Quantity("Comparisons", "comparisons", "lower"),
     "seconds": Quantity("Time", "seconds", "lower", "s"),
+    "seconds_per_slide": Quantity("Time per slide", "seconds per slide", "lower", "s"),
+    "peak_objects": Quantity("Peak objects", "objects", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),

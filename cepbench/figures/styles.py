@@ -151,6 +151,19 @@ _KNOWN = {
     "P2S3": ("#117733", 4),
     "P3S2": ("#DDAA33", 5),
     "P3S3": ("#EE8866", 2),
+    # The methods of [qi2014], how they share work, and its windows, which stand in different charts.
+    "TWO-STEP": ("#777777", 5),
+    "CONSTRUCTION": ("#EE8866", 2),
+    "A-SEQ": ("#332288", 1),
+    "WINDOW-PRODUCT": ("#44AA99", 3),
+    "SASE": ("#DDAA33", 4),
+    "PRETREE": ("#117733", 5),
+    "CHOP-CONNECT": ("#CC3311", 6),
+    "SHARON": ("#88CCEE", 7),
+    "A-SEQ, 1000 MS": ("#332288", 1),
+    "A-SEQ, 2000 MS": ("#88CCEE", 7),
+    "WINDOW-PRODUCT, 1000 MS": ("#117733", 3),
+    "WINDOW-PRODUCT, 2000 MS": ("#DDAA33", 4),
 }
 
 

@@ -37,6 +37,8 @@ STEMS = (
     "agrawal2008/automaton", "agrawal2008/figure_8a_table_2", "agrawal2008/figure_8b_8c",
     "agrawal2008/figure_8d", "agrawal2008/figure_8e", "agrawal2008/figure_8f",
     "agrawal2008/figure_8g_table_3", "agrawal2008/price_increase", "agrawal2008/ledger",
+    "qi2014/figure_12", "qi2014/figure_13", "qi2014/figure_14", "qi2014/figure_15", "qi2014/figure_16",
+    "qi2014/expiry", "qi2014/ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 #: Pages with a fixed number of charts.
@@ -47,7 +49,8 @@ CHARTS = {
     "mei2009/figures_15_16": 3, "mei2009/figure_14": 4, "mei2009/figure_17_tables_4_5": 1,
     "agrawal2008/figure_8a_table_2": 1, "agrawal2008/figure_8b_8c": 2, "agrawal2008/figure_8d": 1,
     "agrawal2008/figure_8e": 1, "agrawal2008/figure_8f": 1, "agrawal2008/figure_8g_table_3": 1,
-    "agrawal2008/price_increase": 2,
+    "agrawal2008/price_increase": 2, "qi2014/figure_12": 2, "qi2014/figure_13": 2,
+    "qi2014/figure_14": 2, "qi2014/figure_15": 1, "qi2014/figure_16": 4, "qi2014/expiry": 2,
 }  # fmt: skip
 
 
@@ -307,6 +310,24 @@ def test_engines_of_the_third_study_find_the_same_matches_and_its_claims_are_jud
         assert judged[claim] == "holds"  # no clock has a say in these
     merged = " ".join(pages["agrawal2008/figure_8g_table_3"].text.split())
     assert "runs merged (%), p1s3, in the paper 47.9 50.9 66.6 75.3" in merged
+
+
+def test_methods_of_the_fourth_study_find_the_same_values_and_its_claims_are_judged(
+    files: dict[str, Path],
+) -> None:
+    for stem in (name for name in CHARTS if name.startswith("qi2014/figure")):
+        runs = table(files, stem)
+        # Savings are differences of runs, and what only counts has no values.
+        runs = runs[~runs["generator"].str.startswith("saved by") & (runs["method"] != "")]
+        cells = runs.groupby(["regime", "pattern"])
+        assert (cells["digest"].nunique() == 1).all() and (runs["values"] > 0).all(), stem
+        assert set(runs["status"]) == {OK} and cells.size().min() >= 5
+    verdicts = table(files, "qi2014/ledger", "ledger")
+    assert list(by_claim(verdicts)["id"]) == [claim.id for claim in claims(find_study("qi2014"))]
+    assert not verdicts["lack"].eq(NO_DATA).any()
+    judged = verdicts.set_index("id")["verdict"]
+    for claim in ("objects-by-length", "fewer-objects", "updates-linear", "objects-linear"):
+        assert set(judged[[claim]]) == {"holds"}  # no clock has a say in these
 
 
 def test_heads_of_tables_are_words(files: dict[str, Path]) -> None:

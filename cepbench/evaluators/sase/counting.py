@@ -192,7 +192,7 @@ class CountingEngine(AutomatonEngine):
             suffix=np.zeros((columns, columns), np.int64),
             spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
             fits=np.zeros(0, np.int64),
-            found=np.zeros((2, 1, numbers.found_digits(cells)), np.int64),
+            found=np.zeros((2, 1, numbers.found_digits(cells, are_weighted=False)), np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
             weights=np.zeros(0, np.int64),
             out=np.zeros((0, 0), np.int64),
@@ -346,7 +346,7 @@ class CountingEngine(AutomatonEngine):
         """Give numbers more digits."""
         state = self._state
         cells, back = numbers.widened(state.cells), numbers.widened(state.back)
-        found = numbers.with_digits(state.found, numbers.found_digits(cells))
+        found = numbers.with_digits(state.found, numbers.found_digits(cells, are_weighted=False))
         state.progress[tables.IS_LARGE] = 0
         self._state = self._with_suffix(state._replace(cells=cells, back=back, found=found))
 

@@ -30,7 +30,6 @@ from cepbench.kernels.jit import njit, njit_in_place
 from cepbench.kernels.sase.conditions import holds, update
 from cepbench.kernels.sequence_counts.numbers import (
     add,
-    add_part,
     add_total,
     assign,
     copy_total,
@@ -200,7 +199,7 @@ def _extend(plan, state, events, item, edge, column, row, weight):
                 target = column + (term > 0)
                 if add(
                     cells, target, source + (term == 1), low, end, state.fits, some, factor,
-                    plan.is_maximum,
+                    plan.limit, plan.is_maximum,
                 ):  # fmt: skip
                     return True
             state.progress[UPDATES] += end - low
@@ -215,7 +214,7 @@ def _complete(plan, state, column):
     if plan.counts_window:
         return add(
             state.cells, MATCHES, column, low, middle, state.fits, False, plan.one,
-            plan.is_maximum,
+            plan.limit, plan.is_maximum,
         )  # fmt: skip
     _count(plan, state, column, middle)
     return False
@@ -225,8 +224,7 @@ def _complete(plan, state, column):
 def _count(plan, state, column, last):
     """Add the numbers of a column to ``found``."""
     low, is_maximum = state.bounds[LOW], plan.is_maximum
-    add_total(state.found, state.cells, column, low, last, state.fits, False, is_maximum)
-    add_part(state.found, plan.one, plan.zero, is_maximum)
+    add_total(state.found, 0, state.cells, column, low, last, state.fits, False, is_maximum)
 
 
 @njit_in_place

@@ -40,6 +40,7 @@ class Graph(NamedTuple):
     parts: int
     zero: float  #: of the semiring, a number of the type of its tables
     one: float
+    limit: int | None  #: of numbers that need more digits; None for floats
     is_maximum: bool
 
 

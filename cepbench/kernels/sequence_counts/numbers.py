@@ -27,12 +27,12 @@ _LOWEST = (1 << DIGIT_BITS) - 1
 NO_MATCH, NO_VALUE = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1
 
 #: Numbers from here on are large: three of them can be added.
-_LARGE = 1 << 61
+LARGE = 1 << 61
 _LARGE_DIGIT = 1 << (DIGIT_BITS - 2)
 
 
 @njit_in_place
-def add(cells, column, other, first, last, fits, some, weight, is_maximum):
+def add(cells, column, other, first, last, fits, some, weight, limit, is_maximum):
     """Add a column of a table, times a weight, to a column.
 
     Parameters
@@ -47,6 +47,8 @@ def add(cells, column, other, first, last, fits, some, weight, is_maximum):
     some : bool
         Whether to heed ``fits``; else all rows are added.
     weight : number
+    limit : int or None
+        :data:`LARGE`; None for floats, which have no digits to be added.
     is_maximum : bool
         Whether the semiring is that of maxima.
 
@@ -62,12 +64,14 @@ def add(cells, column, other, first, last, fits, some, weight, is_maximum):
                 if (not some or fits[row - first] != 0) and more != NO_MATCH:
                     cells[column, row] = max(cells[column, row], more, weight)
             return False
-        least = most = cells.dtype.type(0)
+        # Of all sizes together.
+        bits = 0
         if weight == 1 and not some:
             for row in range(np.uint64(first), np.uint64(last)):
                 total = cells[column, row] + cells[other, row]
                 cells[column, row] = total
-                most, least = max(most, total), min(least, total)
+                if limit is not None:
+                    bits |= total ^ (total >> 63)
         else:
             for row in range(np.uint64(first), np.uint64(last)):
                 more = cells[other, row]
@@ -77,9 +81,9 @@ def add(cells, column, other, first, last, fits, some, weight, is_maximum):
                 if not some or fits[row - np.uint64(first)] != 0:
                     total += more
                 cells[column, row] = total
-                most, least = max(most, total), min(least, total)
-        # Floats have no digits to be added.
-        return cells.dtype.type(0.5) == 0 and (most >= _LARGE or least <= -_LARGE)
+                if limit is not None:
+                    bits |= total ^ (total >> 63)
+        return limit is not None and bits >= limit
     large = False
     for row in range(first, last):
         if not some or fits[row - first] != 0:
@@ -127,7 +131,7 @@ def is_too_large(cells, column, first, last, weight, is_maximum):
         if cells.ndim == 2:
             number = abs(cells[column, row])
             # The least integer has no absolute value.
-            if number != 0 and (size < 0 or (size > 1 and number > _LARGE // size)):
+            if number != 0 and (size < 0 or (size > 1 and number > LARGE // size)):
                 return True
         else:
             highest = cells.shape[2] - 1
@@ -141,23 +145,25 @@ def is_too_large(cells, column, first, last, weight, is_maximum):
 
 
 @njit_in_place
-def add_total(found, cells, column, first, last, fits, some, is_maximum):
-    """Add the numbers of a column to column 1 of ``found``.
+def add_total(found, place, cells, column, first, last, fits, some, is_maximum):
+    """Add the numbers of a column to one of ``found``.
 
     Parameters
     ----------
     found : array, shape (2, 1, digits), or (2, 1) for floats
         A table of sums: column 0 the whole, column 1 a part, see :func:`add_part`. Maxima have one
         digit.
+    place : int
+        The column of ``found``.
     cells, column, first, last, fits, some, is_maximum
         As for :func:`add`.
     """
     if found.ndim == 2:
         for row in range(first, last):
             if not some or fits[row - first] != 0:
-                found[1, 0] += cells[column, row]
+                found[place, 0] += cells[column, row]
         return
-    part = found[1, 0]
+    part = found[place, 0]
     if cells.ndim == 2:
         if is_maximum:
             for row in range(first, last):
@@ -182,12 +188,12 @@ def add_total(found, cells, column, first, last, fits, some, is_maximum):
 
 
 @njit_in_place
-def add_products(found, cells, row, others, other, first, is_maximum):
-    """Add the sum of the products of a row of a table with a column of another one.
+def add_products(found, place, cells, row, others, other, first, is_maximum):
+    """Add the sum of the products of a row of a table with a column of another one to ``found``.
 
     Parameters
     ----------
-    found : array
+    found, place
         As for :func:`add_total`.
     cells : array, shape (columns, rows) or (columns, rows, digits)
     row : int
@@ -200,9 +206,9 @@ def add_products(found, cells, row, others, other, first, is_maximum):
         for column in range(cells.shape[0]):
             one, two = cells[column, row], others[other, first + column]
             if one != 0 and two != 0:  # infinite numbers
-                found[1, 0] += one * two
+                found[place, 0] += one * two
         return
-    part = found[1, 0]
+    part = found[place, 0]
     for column in range(cells.shape[0]):
         if cells.ndim == 2:
             one, two = cells[column, row], others[other, first + column]
@@ -318,9 +324,9 @@ def with_digits(cells: np.ndarray, number: int) -> np.ndarray:
     return np.stack(digits, axis=-1)
 
 
-def found_digits(cells: np.ndarray) -> int:
-    """The digits for sums of products of such numbers, times a weight of 64 bits."""
-    return 2 * (2 if cells.ndim == 2 else cells.shape[2]) + 5
+def found_digits(cells: np.ndarray, *, are_weighted: bool) -> int:
+    """The digits for sums of products of such numbers, or of these times a weight of 64 bits."""
+    return 2 * (2 if cells.ndim == 2 else cells.shape[2]) + (5 if are_weighted else 2)
 
 
 def number_of(digits: np.ndarray) -> Any:

@@ -68,7 +68,8 @@ def select(plan, state, events, partition, item, row, weight):
             large |= add(
                 state.cells, plan.steps[step, TARGET], plan.steps[step, SOURCE], low,
                 span[MIDDLE] if plan.steps[step, IS_ALLOWED] else high, state.fits, some,
-                weight if plan.steps[step, IS_WEIGHTED] else plan.one, plan.is_maximum,
+                weight if plan.steps[step, IS_WEIGHTED] else plan.one, plan.limit,
+                plan.is_maximum,
             )  # fmt: skip
         state.progress[UPDATES] += high - low
     return large
@@ -82,9 +83,13 @@ def count(plan, state, partition, edge, some, weight):
         source, last = plan.counts[place, SOURCE], span[HIGH]
         if plan.counts[place, IS_ALLOWED]:
             last = span[MIDDLE]
-        add_total(state.found, state.cells, source, span[LOW], last, state.fits, some, is_maximum)
-        factor = weight if plan.counts[place, IS_WEIGHTED] else plan.one
-        add_part(state.found, factor, plan.zero, is_maximum)
+        is_weighted = plan.counts[place, IS_WEIGHTED]
+        add_total(
+            state.found, is_weighted, state.cells, source, span[LOW], last, state.fits, some,
+            is_maximum,
+        )  # fmt: skip
+        if is_weighted:
+            add_part(state.found, weight, plan.zero, is_maximum)
 
 
 @njit_in_place

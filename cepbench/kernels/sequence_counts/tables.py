@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cepbench.kernels.sequence_counts.numbers import LARGE
+
 #: A flag of events that have been counted as the last ones of matches.
 COUNTED = 1 << 62
 
@@ -78,6 +80,7 @@ class Sequence(NamedTuple):
     picked: int
     zero: float  #: of the semiring, a number of the type of its tables
     one: float
+    limit: int | None  #: of numbers that need more digits; None for floats
     is_maximum: bool
 
 
@@ -144,7 +147,7 @@ def sequence_of(
         items.spans, items.rules, items.kept, items.window,
         _rows(each for its in steps for each in its), _spans(steps),
         _rows(each for its in counts for each in its), _spans(counts), _rows(begun),
-        weighted, picked, *units, is_maximum,
+        weighted, picked, *units, None if isinstance(units[1], float) else LARGE, is_maximum,
     )  # fmt: skip
 
 

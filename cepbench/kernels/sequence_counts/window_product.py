@@ -106,7 +106,7 @@ def _multiply(plan, state, item, flags, weight):
                     return True
             large |= add(
                 suffix, plan.steps[step, SOURCE], target, 0, columns, state.fits, False, factor,
-                plan.is_maximum,
+                plan.limit, plan.is_maximum,
             )  # fmt: skip
     return large
 
@@ -128,7 +128,7 @@ def select(plan, state, events, partition, item, row, weight):
             large |= add(
                 back, plan.steps[step, TARGET], plan.steps[step, SOURCE], first, behind,
                 state.fits, False, weight if plan.steps[step, IS_WEIGHTED] else plan.one,
-                plan.is_maximum,
+                plan.limit, plan.is_maximum,
             )  # fmt: skip
         state.progress[UPDATES] += behind - first
     return large
@@ -141,12 +141,17 @@ def count(plan, state, partition, edge, weight):
     found, back, is_maximum = state.found, state.back, plan.is_maximum
     for place in range(plan.count_spans[edge], plan.count_spans[edge + 1]):
         source = plan.counts[place, SOURCE]
+        is_weighted = plan.counts[place, IS_WEIGHTED]
         if span[LOW] < span[MIDDLE]:
-            add_products(found, state.cells, span[LOW], back, source, first, is_maximum)
+            add_products(
+                found, is_weighted, state.cells, span[LOW], back, source, first, is_maximum
+            )
         else:
-            add_total(found, back, source, first, first + 1, state.fits, False, is_maximum)
-        factor = weight if plan.counts[place, IS_WEIGHTED] else plan.one
-        add_part(found, factor, plan.zero, is_maximum)
+            add_total(
+                found, is_weighted, back, source, first, first + 1, state.fits, False, is_maximum
+            )
+        if is_weighted:
+            add_part(found, weight, plan.zero, is_maximum)
 
 
 @njit_in_place

@@ -1,26 +1,17 @@
 """Runs of the template's queries, as the tables that charts, pages and the ledger read.
 
-[agrawal2008]_ varies query, window and engine, where other studies vary patterns and plans. Here
-what a figure has on its horizontal axis takes the place of a pattern set, its curves or bars that
-of plan generators, and a run that of a pattern, so that intervals are over runs.
+[agrawal2008]_ varies query, window and engine; see :mod:`cepbench.studies.runs`.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.io.formats.style import Styler
 
-from cepbench.analysis.averages import MEDIAN, RESAMPLES, averages
-from cepbench.analysis.cost_fit import cost_fit
-from cepbench.analysis.summary import groups_of
 from cepbench.studies.agrawal2008.printed import PROTOTYPE
+from cepbench.studies.runs import number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -60,7 +51,8 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         - ``matching``, ``matching_and_construction``: seconds of the moves of runs with the updates
           of the buffer, and of these with the construction of matches;
         - ``matching_percent``, ``construction_percent``: their shares in both;
-        - ``reprocessed_per_event``: how often an event is read again.
+        - ``reprocessed_per_event``: how often an event is read again;
+        - ``plan_log_cost``: no run has a plan; the logarithm of its output complexity.
     """
     counted = [json.loads(text) if isinstance(text, str) else {} for text in results["details"]]
     runs = pd.concat(
@@ -89,44 +81,13 @@ def runs_of(results: pd.DataFrame) -> pd.DataFrame:
         matching_percent=100 * matching / both,
         construction_percent=100 * runs["seconds_construction"] / both,
         reprocessed_per_event=runs["events_reprocessed"] / runs["events"].astype(float),
+        plan_log_cost=np.log(events),
     )
 
 
 def _units(pattern: str) -> int:
     """The window of a pattern's text, in units."""
     return int(pattern.rpartition(" WITHIN ")[2].split()[0])
-
-
-def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
-    """Runs as summaries and the ledger read them, a setting and a series for each.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`runs_of` returns it, of a single output.
-    setting : str
-        Column of what the horizontal axis of a figure has; becomes ``pattern_set``.
-    series : str
-        Column of its curves or bars; becomes ``generator``.
-
-    Returns
-    -------
-    DataFrame
-        With the same columns. ``pattern_id`` is the setting and the number of the run, and the
-        logarithmic cost of a plan, which no run has, that of the output complexity.
-    """
-    settings = runs[setting].astype(str)
-    with np.errstate(divide="ignore"):
-        complexity = np.log(runs["output_complexity"].to_numpy(float))
-    return runs.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + runs["repetition"].astype(str),
-        generator=runs[series].astype(str),
-        plan_kind="tree",
-        plan_log_cost=np.where(np.isfinite(complexity), complexity, np.nan),
-        **dict.fromkeys(("evaluator", "stream", "window", "output"), ""),
-        strategy="any",
-    )
 
 
 def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: str) -> pd.DataFrame:
@@ -137,14 +98,14 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
     runs : DataFrame
         As :func:`runs_of` returns it.
     setting, series : str
-        See :func:`figure_runs`.
+        See :func:`cepbench.studies.runs.figure_runs`.
     over, under : str
         Two values of :data:`ENGINES`.
 
     Returns
     -------
     DataFrame
-        As :func:`summary_of` takes it, with the metric ``gain``.
+        As :func:`cepbench.studies.runs.summary_of` takes it, with the metric ``gain``.
     """
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
@@ -155,80 +116,8 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
         pattern_id=settings + ", run " + found["repetition"].astype(str),
         generator=found[series].astype(str),
         plan_kind="tree",
+        regime="",
     )
-
-
-def summary_of(
-    runs: pd.DataFrame, metrics: Sequence[str], *, seed: int = 0, resamples: int = RESAMPLES
-) -> pd.DataFrame:
-    """Medians over runs with their intervals, as charts by setting read them.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` or :func:`gains` returns it.
-    metrics : sequence of str
-        Numeric columns.
-    seed : int
-        Of the resampling.
-    resamples : int
-
-    Returns
-    -------
-    DataFrame
-        As :func:`cepbench.analysis.summary.summarize` returns it, for any column.
-    """
-    found = averages(
-        groups_of(runs, ["pattern_set"]),
-        ["generator", "plan_kind"],
-        {metric: {"median": MEDIAN} for metric in metrics},
-        seed=seed,
-        resamples=resamples,
-    )
-    return found.assign(size=pd.array([pd.NA] * len(found), "Int64"), engine="")
-
-
-_WORDS = {
-    "merged_percent": "runs merged (%)",
-    "matching_percent": "matching (%)",
-    "construction_percent": "construction (%)",
-    "seconds_buffer": "updates of the buffer (s)",
-    "reprocessed_per_event": "times that an event is read again",
-    "output_complexity": "events in all matches",
-}
-
-
-def table_of(
-    runs: pd.DataFrame,
-    *metrics: str,
-    printed: Mapping[str, Mapping[str, Sequence[float]]] = MappingProxyType({}),
-) -> Styler:
-    """Medians over runs: metrics and series in rows, settings in columns, in the order of the runs.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it. A single series is not named.
-    *metrics : str
-    printed : mapping of str to mapping
-        Metric → series → the paper's numbers, a setting each; they stand below those measured.
-    """
-    cells = runs.groupby(["generator", "pattern_set"])
-    settings, series = (list(runs[name].unique()) for name in ("pattern_set", "generator"))
-    rows: dict[str, Any] = {}
-    for metric in metrics:
-        words = _WORDS.get(metric, metric.replace("_", " "))
-        for name in series:
-            label = f"{words}, {name}" if len(series) > 1 else words
-            rows[label] = cells[metric].median().loc[name].reindex(settings).to_numpy()
-            if name in printed.get(metric, {}):
-                rows[f"{label}, in the paper"] = printed[metric][name]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=settings).style.format(number)
-
-
-def number(value: Any) -> str:
-    """A number of a table: whole from a hundred on, else with three digits."""
-    return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 #: Rows of :func:`speedups` → columns of :func:`runs_of`.
@@ -245,7 +134,7 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
     Parameters
     ----------
     runs : DataFrame
-        As :func:`figure_runs` returns it.
+        As :func:`cepbench.studies.runs.figure_runs` returns it.
     over, under : str
         Two series.
 
@@ -291,7 +180,7 @@ def beside_the_prototype(runs: pd.DataFrame) -> str:
     Parameters
     ----------
     runs : DataFrame
-        As :func:`figure_runs` returns it, of one series.
+        As :func:`cepbench.studies.runs.figure_runs` returns it, of one series.
     """
     speed = runs.groupby("pattern_set", sort=False)["events_per_second"].median().sort_values()
     return (
@@ -301,31 +190,3 @@ def beside_the_prototype(runs: pd.DataFrame) -> str:
         f"{PROTOTYPE:,} that the paper's prototype exceeds, with runs merged, on its expensive "
         "queries."
     )
-
-
-def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFrame:
-    """The power of one column that another follows, by series, with a 95 % interval.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
-    x, y : str
-        Columns of positive numbers.
-    seed : int
-        Of the resampling.
-
-    Returns
-    -------
-    DataFrame
-        Series in rows; ``exponent``, ``from``, ``to``.
-    """
-    fitted = cost_fit(
-        runs.assign(log_cost=np.log(runs[x].astype(float))),
-        y,
-        ["generator"],
-        fixed="pattern_set",
-        seed=seed,
-    ).set_index("generator")
-    shown = fitted[["exponent", "exponent_low", "exponent_high"]]
-    return shown.set_axis(["exponent", "from", "to"], axis="columns").rename_axis(None)

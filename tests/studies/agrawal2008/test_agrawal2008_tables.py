@@ -16,15 +16,11 @@ from cepbench.studies.agrawal2008.runs import (
     STRATEGIES,
     beside_the_prototype,
     compared,
-    exponents,
-    figure_runs,
     gains,
-    number,
     runs_of,
     speedups,
-    summary_of,
-    table_of,
 )
+from cepbench.studies.runs import exponents, figure_runs, number, summary_of, table_of
 
 #: Evaluator → events per second and runs per step at W = 500; both halve and double with W.
 SPEEDS = {"sase-basic": (100.0, 2.0), "sase": (150.0, 1.0), "sase-backtrack": (0.4, 0.5)}
