@@ -12,10 +12,14 @@ slides with each event; NOT forbids edges between the nodes around it.
 
 from __future__ import annotations
 
+import pandas as pd
+
 from cepbench.aggregators.counting import CountingRun
 from cepbench.aggregators.event_graphs import CountedGraph, graph_layout
 from cepbench.aggregators.protocol import AggregationMethod, AggregationTask
 from cepbench.aggregators.sequences import check_items, counted_layout
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
 
 
 class GraphRun(CountingRun):
@@ -31,3 +35,12 @@ class GraphRun(CountingRun):
 
 
 GRETA = AggregationMethod("greta", GraphRun, source="[poppe2017]_, sections 4 to 6")
+
+
+def warm_up() -> None:
+    """Compile the kernels of integers, of large ones and of floats, or load them from the disk cache."""
+    events = pd.DataFrame({"type": list("AAAABB"), "time": range(6), "v": 2**62, "x": 0.5})
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x <= b.x AGG SUM(a.v), SUM(a.x) WITHIN 9 units")
+    run = GraphRun(AggregationTask(pattern, "trigger", "window"))
+    run.push(EventStream.from_pandas(events, type="type", time="time"))
+    run.value(6)

@@ -294,12 +294,14 @@ class TwoStepRun:
             for name, column in zip(matches.names, matches.columns, strict=True)
         }
         earliest = matches.first_positions() - first
-        keys = self._keys(events, earliest, {name: rows for name, (rows, _) in bound.items()})
-        numbers: dict[Key, int] = {}
-        group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-        by = np.stack([matches.last_positions(), group, events.timestamps[earliest]])
-        folds, fold_of, counted = np.unique(by, axis=1, return_inverse=True, return_counts=True)
-        fold_of = fold_of.reshape(-1)
+        numbers: dict[Key, int] = {(): 0}
+        group = np.zeros(len(earliest), np.int64)
+        if self._pattern.group_by:
+            keys = self._keys(events, earliest, {name: rows for name, (rows, _) in bound.items()})
+            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+            group[:] = [numbers[key] for key in keys]
+        folds, fold_of = _distinct(matches.last_positions(), group, events.timestamps[earliest])
+        counted = np.bincount(fold_of)
         states: list[list[State]] = []
         for fold in self._folds:
             name, attribute = fold.aggregate.variable, fold.aggregate.attribute
@@ -329,7 +331,21 @@ class TwoStepRun:
             )
             for key in self._pattern.group_by
         ]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(earliest)
+        return list(zip(*columns, strict=True))
+
+
+def _distinct(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of columns, in ascending order, as columns, and which of them each row is.
+
+    :func:`numpy.unique` takes ten times as long for rows.
+    """
+    order = np.lexsort(columns[::-1])
+    rows = np.stack([column[order] for column in columns])
+    begins = np.ones(len(order), bool)
+    begins[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.cumsum(begins) - 1
+    return rows[:, begins], places
 
 
 def _rows_and_owners(column: Column, first: int) -> tuple[np.ndarray, np.ndarray]:

@@ -184,7 +184,9 @@ def test_sharing_as_planned_changes_no_value(
         assert row["plan"] == plan.describe() and row["plan_cost"] == plan.cost
         assert row["plan_seconds"] > 0
         shared = cep.aggregate(workload, sample, "a-seq", sharing=plan).metrics
-        assert row["updates"] == shared.updates != rows.loc["a-seq", "updates"]
+        assert row["updates"] == shared.updates
+    # A planner may find that nothing is worth a cut; a common prefix costs nothing to share.
+    assert rows.loc["a-seq PRETREE", "updates"] < rows.loc["a-seq", "updates"]
     assert rows.loc[["a-seq", "two-step", "two-step CONSTRUCTION"], "plan"].isna().all()
     assert rows.loc["two-step CONSTRUCTION", "sharing"] == "CONSTRUCTION"
 

@@ -86,6 +86,12 @@ for method in ("window-product", "a-seq", "two-step"):
             for scope in ("window", "stream"):
                 cep.aggregate(text, aggregated, method, scope=scope)
                 cep.aggregate(text, aggregated, method, scope=scope, at=[99])
+condition = "b[last].difference < c.difference"
+what = "SUM(b.value), AVG(b.difference)"
+text = f"PATTERN SEQ(s3 a, KL(s6 b), s9 c) WHERE {condition} AGG {what} WITHIN 900 units"
+for scope in ("window", "stream"):
+    cep.aggregate(text, aggregated, "greta", scope=scope)
+    cep.aggregate(text, aggregated, "greta", scope=scope, at=[99])
 print(*sorted(loaded() - before), sep=chr(10))
 """
 
