@@ -145,3 +145,11 @@ def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
     assert rows["cell"].value_counts().tolist() == [2] * 6
     assert (rows["matches"] > 0).any()
     assert "times as fast as tree" in capsys.readouterr().out
+
+
+def test_aggregates_have_their_rows() -> None:
+    aggregates = script("bench_aggregates")
+    rows = aggregates.measure(4_000, 1, 0, stretch=300)
+    assert rows["cell"].nunique() == len(rows)
+    assert (rows["seconds"].dropna() > 0).all()
+    assert aggregates.summary(rows).count("times as fast as two-step") == len(aggregates.METHODS)
