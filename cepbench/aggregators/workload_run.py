@@ -56,7 +56,9 @@ class WorkloadRun:
         plan: WorkloadPlan | None,
         method: str | None,
     ) -> None:
-        shared = {} if plan is None else shared_queries(tasks, plan)
+        counted = {} if plan is None else shared_queries(tasks, plan)
+        # By itself a query is faster.
+        shared = {name: its for name, its in counted.items() if plan and _shares(name, plan)}
         self._names = [*tasks]
         self._shared = [
             SharedRun(its, shares_prefixes=plan.shares_prefixes, scope=tasks[self._names[0]].scope)
@@ -68,7 +70,8 @@ class WorkloadRun:
         for name, task in tasks.items():
             if name not in shared:
                 with naming(name):
-                    chosen, self._alone[name] = opened(task, method)
+                    own = SHARED if name in counted else method
+                    chosen, self._alone[name] = opened(task, own)
                 self.methods[name] = chosen.name
 
     def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
@@ -128,7 +131,7 @@ def naming(query: str) -> Iterator[None]:
 def shared_queries(
     tasks: Mapping[str, AggregationTask], plan: WorkloadPlan
 ) -> dict[str, SharedQuery]:
-    """The queries whose matches are counted with counters in common.
+    """The queries whose counters can be shared.
 
     Raises
     ------
@@ -144,6 +147,15 @@ def shared_queries(
             if plan.cuts[name]:
                 raise UnsupportedPatternError(f"query {name!r} is cut: {error}") from None
     return found
+
+
+def _shares(query: str, plan: WorkloadPlan) -> bool:
+    """Whether a query is cut, or has a counter in common with another one."""
+    return bool(plan.cuts[query]) or any(
+        len(users) > 1 and any(its.query == query for its in users)
+        for table in plan.tables
+        for users in map(table.users, table.columns)
+    )
 
 
 def run_of(
