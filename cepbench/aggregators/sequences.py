@@ -112,7 +112,7 @@ def check_items(task: AggregationTask, name: str) -> Pattern:
         raise refuse(f"OUTPUT {pattern.output}")
     if len(pattern.branches()) > 1:
         raise refuse("OR")
-    if "AND" in constructs_of(pattern):
+    if "AND" in constructs_of(pattern) and len(pattern.positive) > 1:
         raise refuse("AND")
     if pattern.groups:
         raise refuse(f"the group {pattern.groups[0]}")

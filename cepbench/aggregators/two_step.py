@@ -298,8 +298,10 @@ class TwoStepRun:
         group = np.zeros(len(earliest), np.int64)
         if self._pattern.group_by:
             keys = self._keys(events, earliest, {name: rows for name, (rows, _) in bound.items()})
-            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-            group[:] = [numbers[key] for key in keys]
+            # Groups that are first seen with the same event come in the order of their keys.
+            ordered = sorted(dict.fromkeys(key for key in keys if None not in key))
+            numbers = {key: number for number, key in enumerate(ordered)}
+            group[:] = [numbers.get(key, -1) for key in keys]
         folds, fold_of = _distinct(matches.last_positions(), group, events.timestamps[earliest])
         counted = np.bincount(fold_of)
         states: list[list[State]] = []
@@ -317,7 +319,7 @@ class TwoStepRun:
         for (position, code, start), number, *its in zip(
             folds.T.tolist(), counted.tolist(), *states, strict=True
         ):
-            if None not in listed[code]:
+            if code >= 0:
                 arrivals.setdefault(position, []).append(_Arrival(listed[code], start, number, its))
 
     def _keys(

@@ -141,7 +141,6 @@ PATTERN = parse("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 units")
         lambda pattern: cep.plan(pattern, cep.Statistics(rates={"a": 1.0, "b": 1.0})),
         lambda pattern: cep.to_sql(pattern),
         lambda pattern: cep.explain(pattern, cep.OrderPlan(("a", "b")), STREAM),
-        lambda pattern: cep.compare(pattern, STREAM),
         lambda pattern: cep.automaton(pattern),
         lambda pattern: cep.rewrite(pattern),
         lambda pattern: cep.adapt(pattern, STREAM),

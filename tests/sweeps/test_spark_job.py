@@ -35,7 +35,7 @@ from cepbench.planners.registry import (
 )
 from cepbench.spark import jobs
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps.cells import ERROR, LATENCY, OK, REFUSED, RESULT_SCHEMA, Cell
+from cepbench.sweeps.cells import ERROR, LATENCY, OF_METHODS, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.on_spark import job as sweep
@@ -151,7 +151,7 @@ def test_a_sweep_fills_every_cell(spark: SparkSession, data: Path, tmp_path: Pat
     assert results["pattern_id"].nunique() == 2 * 2
     assert list(results.columns) == RESULT_SCHEMA.names
     assert (results["status"] == OK).all()
-    missing = ["reason", "measured_with", "details", "commit", *LATENCY]
+    missing = ["reason", "measured_with", "details", "commit", *LATENCY, *OF_METHODS]
     assert not results.drop(columns=missing).isna().any(axis=None)
     identity = read_kept(tmp_path / "out", "sweep")
     assert identity["generators"] == generators
@@ -431,9 +431,11 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         outputs=("arrow",), policies=(("adaptive", '{"policy": "bound"}'),), batch_size=64,
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
+    of_methods = {"methods", "sharing"}  # which a sweep has instead of generators
+    shared -= of_methods
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
-    assert {each.name for each in fields(Grid)} - shared == {"seconds"}
+    assert {each.name for each in fields(Grid)} - shared == {"seconds"} | of_methods
     given: list[Grid] = []
     monkeypatch.setattr(
         sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []

@@ -71,7 +71,7 @@ def test_lengths_windows_and_the_negated_ticker_are_the_papers() -> None:
     assert sorted((len(its.positive), milliseconds(its)) for its in long) == [
         (length, window) for length in range(6, 11) for window in (1000, 2000)
     ]
-    plain, negated = (parse(text) for _, text in config_of("negation").user_patterns)
+    plain, negated = (parse(text) for _, text in config_of("negated_ticker").user_patterns)
     assert tickers(plain) == ["DELL", "IPIX", "AMAT"] and not plain.negated
     assert tickers(negated) == ["DELL", "IPIX", "QQQ", "AMAT"]
     assert [its.type for its in negated.negated] == ["QQQ"]
@@ -138,7 +138,9 @@ def settings_and_series(notebook: str) -> tuple[set[str], set[str]]:
             methods = config_of("scalability").methods
             series = {f"{name}, {window} ms" for name in methods for window in (1000, 2000)}
             lengths = {str(n) for n in range(6, 11)}
-            return lengths | {"extremes", "q1", "q2"}, series | {*config_of("negation").methods}
+            return lengths | {"extremes", "q1", "q2"}, series | {
+                *config_of("negated_ticker").methods
+            }
         case "figure_15":
             config = config_of("construction")
             return {str(w) for w in range(100, 1001, 100)}, {*config.methods, *config.sharing}
