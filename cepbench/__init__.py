@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from cepbench.planners.registry import plan_generator as plan_generator
     from cepbench.planners.sharing.generate import plan_workload as plan_workload
     from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS as WORKLOAD_PLANNERS
+    from cepbench.planners.sharing.registry import workload_planner as workload_planner
     from cepbench.planners.stakes import plan_stakes as plan_stakes
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
@@ -126,6 +127,7 @@ _HOMES = {
     "value_series": "cepbench.exploration.value_series",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
+    "workload_planner": "cepbench.planners.sharing.registry",
 }
 
 __all__ = [*_HOMES, "__version__"]

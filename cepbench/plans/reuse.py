@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 from cepbench.arguments import elements, kind_of, shown
@@ -29,12 +31,13 @@ class Reuse:
         The place, among the positive items of the more specific query, of each positive item of the
         more general one.
     change : str
-        In what the two differ: ``pattern``, ``concept``, ``both`` or ``condition``; empty from scratch.
+        In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
+        from scratch.
     waits : bool
         Whether matches are known later than those of the query by itself: the source goes on after
         the last item of the query.
-    cost : float or None
-        An estimate.
+    cost : float
+        An estimate; NaN for none.
     """
 
     query: str
@@ -43,7 +46,7 @@ class Reuse:
     embedding: tuple[int, ...] = ()
     change: str = ""
     waits: bool = False
-    cost: float | None = field(default=None, compare=False)
+    cost: float = field(default=math.nan, compare=False)
 
     def __str__(self) -> str:
         if self.source is None:
@@ -54,22 +57,36 @@ class Reuse:
 def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
     """The ways to compute a query from the matches of another one, one for each embedding.
 
-    Of queries with equal matches each is computed ``down`` from the other.
-
     Parameters
     ----------
     workload : Workload
     source, query : str
     """
-    patterns = (workload.patterns[source], workload.patterns[query])
-    for method, (general, specific) in (("down", patterns), ("up", patterns[::-1])):
-        found = embeddings(general, specific, getattr(workload, "hierarchy", None))
-        for each in found:
-            change = change_of(general, specific, each)
-            waits = method == "up" and _goes_on(specific, general, each)
-            yield Reuse(query, source, method, each, change, waits)
-        if found:
-            return
+    one, other = workload.patterns[source], workload.patterns[query]
+    downwards, upwards = _embeddings(workload, one, other), _embeddings(workload, other, one)
+    if downwards:
+        for each in downwards:
+            change = "nothing" if upwards else change_of(one, other, each)
+            yield Reuse(query, source, "down", each, change)
+        return
+    for each in upwards:
+        change = change_of(other, one, each)
+        yield Reuse(query, source, "up", each, change, _goes_on(one, other, each))
+
+
+def candidates_of(workload: Workload) -> Iterator[Reuse]:
+    """All ways to compute a query of a workload from another one; of equal ones from the first."""
+    place = {query: number for number, query in enumerate(workload.patterns)}
+    for source, query in permutations(workload.patterns, 2):
+        for way in reuses(workload, source, query):
+            if way.change != "nothing" or place[source] < place[query]:
+                yield way
+
+
+def _embeddings(
+    workload: Workload, general: Pattern, specific: Pattern
+) -> tuple[tuple[int, ...], ...]:
+    return embeddings(general, specific, getattr(workload, "hierarchy", None))
 
 
 def _goes_on(specific: Pattern, general: Pattern, embedding: tuple[int, ...]) -> bool:
@@ -124,7 +141,7 @@ def reused_by(
         )
     known = {way: way for way in candidates}
     found = {}
-    for query in _ordered({query: sources[query] for query in workload.patterns}):
+    for query in in_order({query: sources[query] for query in workload.patterns}):
         ways = [Reuse(query)]
         source = sources[query]
         if source is not None:
@@ -151,9 +168,15 @@ def reused_by(
     return found
 
 
-def _ordered(sources: Mapping[str, str | None]) -> Iterator[str]:
-    """The queries, each after its source, else as given."""
-    done: set[str] = set()
+def in_order(sources: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The queries, each after its source, else as given.
+
+    Raises
+    ------
+    PlanError
+        If queries are computed from each other.
+    """
+    done: dict[str, None] = {}
     for query in sources:
         chain: list[str] = []
         its: str | None = query
@@ -166,5 +189,5 @@ def _ordered(sources: Mapping[str, str | None]) -> Iterator[str]:
                 )
             chain.append(its)
             its = sources[its]
-        done.update(chain)
-        yield from reversed(chain)
+        done |= dict.fromkeys(reversed(chain))
+    return tuple(done)

@@ -328,4 +328,4 @@ def _table(ways: Iterable[Reuse]) -> pd.DataFrame:
 
     columns = ("query", "source", "method", "change", "cost")
     rows = [[getattr(way, column) for column in columns] for way in ways]
-    return pd.DataFrame(rows, columns=[*columns]).astype({"cost": float})
+    return pd.DataFrame(rows, columns=[*columns])

@@ -78,7 +78,7 @@ def test_equal_queries_are_computed_from_each_other_downwards() -> None:
     its = workload({"q1": "AB", "q2": "AB"})
     for source, query in (("q1", "q2"), ("q2", "q1")):
         (way,) = reuses(its, source, query)
-        assert (way.method, way.change, way.waits) == ("down", "condition", False)
+        assert (way.method, way.change, way.waits) == ("down", "nothing", False)
 
 
 def test_a_shorter_window_is_more_specific() -> None:
