@@ -14,7 +14,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
+from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 
@@ -72,7 +72,7 @@ def evaluate(
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     chosen, task = task_for(
         pattern,
         plan,
