@@ -8,16 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cepbench.patterns.contradictions import MOST_STEPS
 from cepbench.patterns.expressions import Aggregate, Attribute, Clause, Expression
-from cepbench.patterns.model import Kind, Pattern, Variable
+from cepbench.patterns.model import Pattern, Variable
 from cepbench.patterns.orders import Fact, Order
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cepbench.patterns.concepts import ConceptHierarchy
 
 #: For each positive variable of the general query, the index of one of the specific query.
@@ -40,8 +43,8 @@ def embeddings(
     -------
     tuple of tuple of int
         For each embedding, the index in ``specific.positive`` of each of ``general.positive``; the
-        projection of every match of ``specific`` to these variables is a match of ``general``.
-        Empty if ``specific`` is no refinement of ``general``, and for patterns that have no
+        projection of every match of ``specific`` to these variables is a match of ``general``. They
+        increase if ``general`` is a SEQ. Empty if ``specific`` is no refinement of ``general``, and for patterns that have no
         refinements: with OR, groups, OUTPUT non_overlap, or a strategy other than ``any``.
 
     Notes
@@ -64,55 +67,71 @@ def embeddings(
     return tuple(_Refinement(above, below, hierarchy).embeddings())
 
 
-def refinements(
-    patterns: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
-) -> dict[tuple[str, str], tuple[Embedding, ...]]:
-    """The :func:`embeddings` of all pairs (general, specific) of queries that have any.
+class Refinements:
+    """Which queries of a workload refine which.
 
     Only pairs are tried in which the specific query has enough variables at or below each type of
     the general one.
-    """
-    queries = {
-        name: query for name, pattern in patterns.items() if (query := _Query.of(pattern))
-    }
-    names = list(queries)
-    found = {}
-    for above, below in _candidates([*queries.values()], hierarchy):
-        pair = names[above], names[below]
-        ways = tuple(_Refinement(queries[pair[0]], queries[pair[1]], hierarchy).embeddings())
-        if ways:
-            found[pair] = ways
-    return found
-
-
-def change(
-    general: Pattern,
-    specific: Pattern,
-    ways: Sequence[Embedding],
-    hierarchy: ConceptHierarchy | None = None,
-) -> str:
-    """What a refinement changes: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``.
-
-    Definition 4 of [liu2011]_: ``pattern`` if the specific query has more variables, negated ones
-    included; ``concept`` if the type of one differs. Of several embeddings, that with the fewest
-    types changed.
 
     Parameters
     ----------
-    general, specific : Pattern
-    ways : sequence of tuple of int
-        Their :func:`embeddings`, at least one.
+    patterns : mapping of str to Pattern
     hierarchy : ConceptHierarchy, optional
+
+    Attributes
+    ----------
+    embeddings : mapping of (str, str) to tuple of tuple of int
+        The pairs (general, specific) that have any, see :func:`embeddings`.
     """
-    above, below = _Query.of(general), _Query.of(specific)
-    assert above is not None and below is not None
-    types = min(_Refinement(above, below, hierarchy).types_changed(way) for way in ways)
-    items = len(specific.variables) - len(general.variables)
-    if items:
-        return "both" if types else "pattern"
-    if types:
-        return "concept"
-    return "nothing" if embeddings(specific, general, hierarchy) else "condition"
+
+    def __init__(
+        self, patterns: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
+    ) -> None:
+        self._names = list(patterns)
+        self._hierarchy = hierarchy
+        queries = {name: _Query.of(pattern) for name, pattern in patterns.items()}
+        self._queries = {name: query for name, query in queries.items() if query}
+        found = {}
+        for pair in _candidates(self._queries, hierarchy):
+            if ways := tuple(self._between(*pair).embeddings()):
+                found[pair] = ways
+        self.embeddings: Mapping[tuple[str, str], tuple[Embedding, ...]] = MappingProxyType(found)
+
+    def _between(self, general: str, specific: str) -> _Refinement:
+        return _Refinement(self._queries[general], self._queries[specific], self._hierarchy)
+
+    def table(self) -> pd.DataFrame:
+        """A row a pair: ``general``, ``specific``, ``change``, ``direct``.
+
+        The change is ``pattern`` if the specific query has more variables, negated ones included,
+        ``concept`` if the type of one differs (by the embedding with fewest such), ``both``,
+        ``condition`` if only conditions or the window do, and ``nothing`` for equal queries.
+        ``direct`` is whether no query is strictly between them. Definition 4 of [liu2011]_.
+        """
+        import pandas as pd
+
+        places = {name: place for place, name in enumerate(self._names)}
+        above = np.zeros((len(places), len(places)), dtype=np.float32)
+        for general, specific in self.embeddings:
+            above[places[general], places[specific]] = 1
+        strictly = above * (1 - above.T)
+        between = strictly @ strictly
+        rows = [
+            (general, specific, self._change(general, specific), bool(between[pair] == 0))
+            for general, specific in self.embeddings
+            for pair in [(places[general], places[specific])]
+        ]
+        return pd.DataFrame(rows, columns=["general", "specific", "change", "direct"])
+
+    def _change(self, general: str, specific: str) -> str:
+        refinement = self._between(general, specific)
+        ways = self.embeddings[general, specific]
+        retyped = min(map(refinement.types_changed, ways)) > 0
+        if refinement.adds_items:
+            return "both" if retyped else "pattern"
+        if retyped:
+            return "concept"
+        return "nothing" if (specific, general) in self.embeddings else "condition"
 
 
 def is_at_or_above(
@@ -125,29 +144,33 @@ def is_at_or_above(
 
 
 def _candidates(
-    queries: Sequence[_Query], hierarchy: ConceptHierarchy | None
-) -> Iterator[tuple[int, int]]:
+    queries: Mapping[str, _Query], hierarchy: ConceptHierarchy | None
+) -> Iterator[tuple[str, str]]:
     """Pairs of different queries that the windows and the numbers of types do not exclude."""
     columns: dict[str | None, int] = {}
-    for query in queries:
+    for query in queries.values():
         for variable in query.variables:
             columns.setdefault(variable.type, len(columns))
     at_or_above = {
-        name: [column for other, column in columns.items() if is_at_or_above(other, name, hierarchy)]
+        name: [
+            column for other, column in columns.items() if is_at_or_above(other, name, hierarchy)
+        ]
         for name in columns
     }
     offered = np.zeros((len(queries), len(columns)), dtype=np.int64)
-    for place, query in enumerate(queries):
+    for place, query in enumerate(queries.values()):
         for variable in query.variables:
             offered[place, at_or_above[variable.type]] += 1
-    lengths = np.array([query.pattern.window.length for query in queries])
-    datetimes = np.array([query.pattern.window.is_datetime for query in queries])
-    for above, query in enumerate(queries):
+    names = list(queries)
+    windows = [query.pattern.window for query in queries.values()]
+    lengths = np.array([window.length for window in windows])
+    datetimes = np.array([window.is_datetime for window in windows])
+    for above, query in enumerate(queries.values()):
         counted = Counter(columns[variable.type] for variable in query.variables)
         enough = (offered[:, [*counted]] >= [*counted.values()]).all(axis=1)
         enough &= (lengths <= lengths[above]) & (datetimes == datetimes[above])
         enough[above] = False
-        yield from ((above, int(below)) for below in np.flatnonzero(enough))
+        yield from ((names[above], names[below]) for below in np.flatnonzero(enough))
 
 
 @dataclass(frozen=True)
@@ -166,7 +189,7 @@ class _Query:
     Attributes
     ----------
     pattern : Pattern
-        Without GROUP BY and AGG, ``[attr]`` as comparisons.
+        With ``[attr]`` as comparisons.
     variables : tuple of Variable
         The positive ones.
     precedence : set of (int, int)
@@ -194,7 +217,7 @@ class _Query:
             or len(pattern.structure.alternatives()) > 1
         ):
             return None
-        (branch,) = replace(pattern, group_by=(), aggregates=(), returns=()).branches()
+        (branch,) = pattern.branches()
         return cls(branch)
 
     @cached_property
@@ -236,7 +259,10 @@ class _Known:
         self._facts: list[Fact] = [(c.comparisons[0], c) for c in plain if len(c.comparisons) == 1]
         self._order = Order(self._facts, MOST_STEPS)
         self._alternatives = [
-            [Order([*self._facts, (comparison, clause)], MOST_STEPS) for comparison in clause.comparisons]
+            [
+                Order([*self._facts, (comparison, clause)], MOST_STEPS)
+                for comparison in clause.comparisons
+            ]
             for clause in plain
             if len(clause.comparisons) > 1
         ]
@@ -268,6 +294,11 @@ class _Refinement:
         above, below = self._general.pattern.window, self._specific.pattern.window
         if above.is_datetime == below.is_datetime and below.length <= above.length:
             yield from self._extended(())
+
+    @property
+    def adds_items(self) -> bool:
+        """Whether the specific query has more variables, negated ones included."""
+        return len(self._specific.pattern.variables) > len(self._general.pattern.variables)
 
     def _extended(self, chosen: Embedding) -> Iterator[Embedding]:
         place = len(chosen)
