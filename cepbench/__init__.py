@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from cepbench.conformance.aggregator_checks import check_aggregator as check_aggregator
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
+    from cepbench.conformance.workload_planner_checks import (
+        check_workload_planner as check_workload_planner,
+    )
     from cepbench.costs.models import COST_MODELS as COST_MODELS
     from cepbench.costs.models import cost_model as cost_model
     from cepbench.costs.nodes import plan_cost as plan_cost
@@ -104,6 +107,7 @@ _HOMES = {
     "check_aggregator": "cepbench.conformance.aggregator_checks",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
+    "check_workload_planner": "cepbench.conformance.workload_planner_checks",
     "compare": "cepbench.sweeps.compare",
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",

@@ -79,9 +79,10 @@ class Chain:
             The first place at which the two queries differ: it is before the item of this number.
         """
         size, total = self.sizes[-1], 0.0
+        differs = min(max(gap - 1, 0), len(self.links) - 1)
         for number in range(len(self.links) - 1, -1, -1):
             size *= self.sizes[number] * self.links[number] * self.kept[number + 1]
-            if number == max(gap - 1, 0):
+            if number == differs:
                 size *= share
             total += size
         return total
@@ -197,12 +198,11 @@ class ECube:
 
     def _down(self, way: Reuse, found: float, general: _Query, specific: _Query) -> float:
         """Of a query from ``found`` matches of a more general one (7) to (14)."""
-        if way.change in ("concept", "condition"):
-            its = found * TYPE * len(general.names)  # (13)
-            return its + self._extended(found, way, general, specific)[0]
         extended, results = self._extended(found, way, general, specific)
-        if way.change == "pattern":
+        if not _reads(way, general, specific):
             return extended
+        if way.change not in ("pattern", "both"):
+            return found * TYPE * len(general.names) + extended  # (13)
         # (14): the pattern first, or the concepts.
         by_pattern = extended + results * TYPE * len(specific.names)
         fewer = specific.chain(way.embedding, general.negated).results
@@ -251,10 +251,10 @@ class ECube:
     def _up(self, way: Reuse, found: float, specific: _Query, general: _Query) -> float:
         """Of a query from ``found`` matches of a more specific one (16) to (18)."""
         own = general.whole
-        if way.change in ("concept", "condition"):
+        if way.change not in ("pattern", "both"):
             return max(own.cost - specific.whole.cost, 0.0)  # (17)
         share, gap = self._share_of_missing(way, specific, general)
-        if way.change == "pattern":
+        if not _reads(way, general, specific):
             return found * TYPE * len(specific.names) + own.missing(share, gap)  # (16)
         # (18): the pattern first, or the concepts.
         between = specific.chain(way.embedding, general.negated)
@@ -291,6 +291,14 @@ class ECube:
             if number and way.embedding[number - 1] == place - 1:
                 links[place - 1] = own.links[number - 1]
         return Chain(sizes, links, whole.kept)
+
+
+def _reads(way: Reuse, general: _Query, specific: _Query) -> bool:
+    """Whether events of the more general query's matches may not be those of the more specific one."""
+    return way.change in ("condition", "nothing") or any(
+        item.type != specific.items[place].type
+        for item, place in zip(general.items, way.embedding, strict=True)
+    )
 
 
 def _sorting(size: float) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Protocol
 
 from cepbench.arguments import choice
@@ -46,11 +47,17 @@ class ReuseProblem:
         Query → its cost from scratch, the edge from the paper's virtual ground; in the order of the
         workload.
     edges : sequence of Reuse
-        The other ways to compute a query, each with a cost; at most one for each source and query.
+        The other ways to compute a query, each with a cost; at most one for each source and query, and
+        of equal queries from the first one only, so that those of method ``down`` have no circles.
     """
 
     scratch: Mapping[str, float]
     edges: Sequence[Reuse]
+
+    def __post_init__(self) -> None:
+        # Several planners get the same problem.
+        object.__setattr__(self, "scratch", MappingProxyType(dict(self.scratch)))
+        object.__setattr__(self, "edges", tuple(self.edges))
 
     @classmethod
     def of(

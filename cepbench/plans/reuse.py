@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Any
 
 from cepbench.arguments import elements, kind_of, shown
 from cepbench.errors import PlanError, did_you_mean
 from cepbench.patterns.model import Kind, Operator, Pattern
-from cepbench.plans.embeddings import change_of, embeddings
 from cepbench.workloads.model import Workload
 
 
@@ -63,30 +61,38 @@ def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
     source, query : str
     """
     one, other = workload.patterns[source], workload.patterns[query]
-    downwards, upwards = _embeddings(workload, one, other), _embeddings(workload, other, one)
-    if downwards:
-        for each in downwards:
-            change = "nothing" if upwards else change_of(one, other, each)
-            yield Reuse(query, source, "down", each, change)
+    upwards = workload.embeddings.get((query, source), ())
+    if (source, query) in workload.embeddings:
+        for each in workload.embeddings[source, query]:
+            yield Reuse(
+                query, source, "down", each, "nothing" if upwards else _change(one, other, each)
+            )
         return
     for each in upwards:
-        change = change_of(other, one, each)
-        yield Reuse(query, source, "up", each, change, _goes_on(one, other, each))
+        yield Reuse(
+            query, source, "up", each, _change(other, one, each), _goes_on(one, other, each)
+        )
 
 
 def candidates_of(workload: Workload) -> Iterator[Reuse]:
     """All ways to compute a query of a workload from another one; of equal ones from the first."""
     place = {query: number for number, query in enumerate(workload.patterns)}
-    for source, query in permutations(workload.patterns, 2):
-        for way in reuses(workload, source, query):
-            if way.change != "nothing" or place[source] < place[query]:
-                yield way
+    for general, specific in workload.embeddings:
+        if (specific, general) not in workload.embeddings:
+            yield from reuses(workload, general, specific)
+            yield from reuses(workload, specific, general)
+        elif place[general] < place[specific]:
+            yield from reuses(workload, general, specific)
 
 
-def _embeddings(
-    workload: Workload, general: Pattern, specific: Pattern
-) -> tuple[tuple[int, ...], ...]:
-    return embeddings(general, specific, getattr(workload, "hierarchy", None))
+def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> str:
+    """In what two different queries differ."""
+    pairs = zip(general.positive, embedding, strict=True)
+    concept = any(its.type != specific.positive[place].type for its, place in pairs)
+    concept = concept or not {v.type for v in general.negated} <= {v.type for v in specific.negated}
+    if len(general.variables) == len(specific.variables):
+        return "concept" if concept else "condition"
+    return "both" if concept else "pattern"
 
 
 def _goes_on(specific: Pattern, general: Pattern, embedding: tuple[int, ...]) -> bool:

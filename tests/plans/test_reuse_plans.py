@@ -153,6 +153,19 @@ def test_plans_return_from_json_and_are_drawn(data: st.DataObject) -> None:
     assert len(lines) == sum(source is not None for source in sources.values())
 
 
+def test_concepts_return_from_json() -> None:
+    hierarchy = cep.ConceptHierarchy({"TX": ["D"], "OK": {"T": ["THospital"]}})
+    patterns = {
+        "q1": "PATTERN SEQ(TX a, OK b) WITHIN 2 hours",
+        "q2": "PATTERN SEQ(D a, T b, T c) WITHIN 2 hours",
+    }
+    its = cep.WorkloadPlan(
+        cep.Workload(patterns, hierarchy=hierarchy), sources={"q1": "q2", "q2": None}
+    )
+    assert its.reuse("q1").change == "both" and its.embeddings == {"q1": (0, 2)}
+    assert cep.WorkloadPlan.from_dict(json.loads(json.dumps(its.to_dict()))) == its
+
+
 def test_hostile_names_are_escaped() -> None:
     its = cep.Workload(dict.fromkeys(("<b>&", "<i>"), 'PATTERN SEQ("<u>" a) WITHIN 5 s'))
     drawn = cep.WorkloadPlan(its, sources={"<b>&": None, "<i>": "<b>&"})._repr_html_()

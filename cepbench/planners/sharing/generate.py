@@ -83,7 +83,7 @@ def plan_workload(
     if generator is not None:
         its_generator = find_generator(generator)
         plans = {
-            query: plan(pattern, statistics[query], its_generator, seed=seed)
+            query: plan(pattern.without_aggregate(), statistics[query], its_generator, seed=seed)
             for query, pattern in workload.patterns.items()
             if sources[query] is None
         }
