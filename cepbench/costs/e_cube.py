@@ -166,10 +166,9 @@ class ECube:
     """
 
     def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
-        patterns = {query: its.without_aggregate() for query, its in workload.patterns.items()}
         self._queries = {
-            query: [_Query(branch, statistics[query]) for branch in pattern.branches()]
-            for query, pattern in patterns.items()
+            query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
+            for query, pattern in workload.patterns.items()
         }
         self._wholes = {
             query: [branch.whole for branch in branches]
