@@ -22,10 +22,12 @@ from cepbench.workloads.refinement import Embedding, Refinements
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*=\s*'
-_QUERY = re.compile(rf"{_NAME}(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
-#: In dialects the text of a query may begin with its structure.
-_PRINTED = re.compile(rf"{_NAME}(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE)
+_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*'
+_QUERY = re.compile(rf"{_NAME}=\s*(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
+#: In dialects the text of a query may begin with its structure, and its name end with a colon.
+_PRINTED = re.compile(
+    rf"{_NAME}[=:]\s*(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Workload:
@@ -130,7 +132,7 @@ class Workload:
         ----------
         text : str
             Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
-            [qi2014]_: ``Q1 = SEQ(VKindle, BKindle)``.
+            [qi2014]_, ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``.
         aggregate, within, dialect : str, optional
             As :func:`cepbench.parse` takes them, for every query.
         hierarchy : ConceptHierarchy, optional
