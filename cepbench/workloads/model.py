@@ -17,10 +17,13 @@ from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.workloads.hierarchy_graph import HierarchyGraph
 from cepbench.workloads.refinement import Embedding, Refinements
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from cepbench.streams.event_stream import EventStream
 
 _NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*'
 _QUERY = re.compile(rf"{_NAME}=\s*(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
@@ -110,6 +113,25 @@ class Workload:
         See :meth:`cepbench.workloads.refinement.Refinements.table`.
         """
         return self._refinements.table()
+
+    @cached_property
+    def _graph(self) -> HierarchyGraph:
+        return HierarchyGraph(self.patterns, self.hierarchy)
+
+    @property
+    def graph(self) -> pd.DataFrame:
+        """The hierarchical pattern graph: ``later``, ``earlier``, ``queries``, ``labels``.
+
+        See :class:`cepbench.workloads.hierarchy_graph.HierarchyGraph`, also for errors.
+        """
+        return self._graph.table()
+
+    def stacks(self, stream: EventStream) -> pd.DataFrame:
+        """The hierarchical instance stacks of a stream: ``position``, ``stack``, ``pointers``.
+
+        See :meth:`cepbench.workloads.hierarchy_graph.HierarchyGraph.stacks`, also for errors.
+        """
+        return self._graph.stacks(stream)
 
     @staticmethod
     def names_queries(text: str) -> bool:
