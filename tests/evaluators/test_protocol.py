@@ -273,7 +273,11 @@ def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
             ", zstream, stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack",
         ),
         ("SEQ(A a, KL(B b))", "KL", ", sase, sase-basic, sase-backtrack"),
-        ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream, stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack"),
+        (
+            "OR(SEQ(A a), SEQ(B b))",
+            "OR",
+            ", zstream, stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack",
+        ),
         ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
     ],
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter_ns
 
 import numpy as np
 
@@ -17,68 +18,67 @@ from cepbench.kernels.hierarchical_stacks import sequences
 from cepbench.kernels.hierarchical_stacks.stacks import Events, Stacks, push
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.model import Attribute
+from cepbench.patterns.model import Attribute, Pattern
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
 
 #: Events in a round, so that memory does not grow with batches.
 ROUND = 1 << 15
 
+#: The least room for further events in a stack: arranging the stacks anew takes a while.
+_SPARE = 64
 
-class HierarchicalStacks(Engine):
+
+class SharedStacks:
     """Finds the matches of several SEQ of plain and negated items, none of which comes last.
 
     Each event is stored once, whatever the number of queries and items that it may be bound to.
 
     Parameters
     ----------
-    task : BranchTask
-        Of branches of one or more patterns, each with its own window; trees are not read.
+    branches : sequence of Pattern
+        Of one or more patterns, each with its own window.
+    reader : NumericReader
 
     Attributes
     ----------
+    reports : list of bool
+        Whether the matches of each branch are returned, or only counted; may be changed before the
+        first event.
     numbers : ndarray of int64, shape (branches,)
         The matches of each branch so far.
+    nanoseconds : ndarray of int64, shape (branches,)
+        The time spent in constructing its sequences.
+    peaks : ndarray of int64
+        See :mod:`cepbench.kernels.counts`.
+    counts : list of NodeCounts
+        Of each branch: the events of each item, and the sequences constructed, by suffix.
     """
 
-    def __init__(self, task: BranchTask) -> None:
-        super().__init__(task)
-        self.layout = stack_layout(task.branches, task.reader.code)
-        self.numbers = np.zeros(len(task.branches), np.int64)
-        self._window = max(branch.window.length for branch in task.branches)
-        self._lows = np.zeros((len(task.branches), len(self.layout.stacks)), np.int64)
-        self._kinds: dict[str, int] = {}
-        self._peaks = np.zeros(counts.PEAKS, np.int64)
-        self._counts = [
-            np.zeros((len(self._nodes(number)), counts.COUNT_COLUMNS), np.int64)
-            for number in range(len(task.branches))
-        ]
-        self._hold(self._no_events(), np.zeros(len(self.layout.stacks), np.int64))
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        return self._peaks
-
-    def node_counts(self) -> list[NodeCounts]:
-        """Counts of the events of each item, and of the sequences constructed, by suffix."""
-        return [
+    def __init__(self, branches: Sequence[Pattern], reader: NumericReader) -> None:
+        self.layout = stack_layout(branches, reader.code)
+        self.branches, self.reader = branches, reader
+        self.reports = [True] * len(branches)
+        self.numbers = np.zeros(len(branches), np.int64)
+        self.nanoseconds = np.zeros(len(branches), np.int64)
+        self.peaks = np.zeros(counts.PEAKS, np.int64)
+        self.counts = [
             NodeCounts(
-                self._nodes(number),
+                nodes,
                 len(branch.positive) + len(branch.negated),
                 branch.window.length,
-                self._counts[number],
+                np.zeros((len(nodes), counts.COUNT_COLUMNS), np.int64),
             )
-            for number, branch in enumerate(self.task.branches)
+            for branch in branches
+            for nodes in [_nodes(branch)]
         ]
+        self._window = max(branch.window.length for branch in branches)
+        self._lows = np.zeros((len(branches), len(self.layout.stacks)), np.int64)
+        self._kinds: dict[str, int] = {}
+        self._hold(self._no_events(), np.zeros(len(self.layout.stacks), np.int64))
 
-    def _nodes(self, number: int) -> list[tuple[str, ...]]:
-        branch = self.task.branches[number]
-        names = branch.positive_names
-        leaves = [(variable.name,) for variable in (*branch.positive, *branch.negated)]
-        return leaves + [names[item:] for item in range(max(len(names) - 2, 0), -1, -1)]
-
-    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
-        """Process a batch of events; see :meth:`Engine.run`."""
+    def advance(self, batch: EventStream | None, first_position: int) -> list[Found]:
+        """Process a batch of events; the matches of each branch."""
         chunks = [[np.empty((query.items, 0), np.int64)] for query in self.layout.queries]
         before = self.numbers.copy()
         if batch is not None:
@@ -87,13 +87,15 @@ class HierarchicalStacks(Engine):
                 for begin in range(0, len(batch), ROUND):
                     part = batch[begin : begin + ROUND]
                     self._round(part, first_position + begin, chunks)
-        matches = (
-            BranchMatches(branch.positive_names, [tuple(rows) for rows in its])
-            if self.task.reports
-            else None
-            for branch, its in zip(self.task.branches, chunks, strict=True)
-        )
-        return Found(int((self.numbers - before).sum()), tuple(matches))
+        new = (self.numbers - before).tolist()
+        return [
+            Found(number, (BranchMatches(branch.positive_names, [*map(tuple, its)]),))
+            if reports
+            else Found(number, (None,))
+            for branch, reports, number, its in zip(
+                self.branches, self.reports, new, chunks, strict=True
+            )
+        ]
 
     def _round(
         self, part: EventStream, first_position: int, chunks: list[list[np.ndarray]]
@@ -126,10 +128,10 @@ class HierarchicalStacks(Engine):
         stacks = kinds[part.type_codes] if len(kinds) else np.empty(0, np.int64)
         rows = np.flatnonzero(stacks >= 0)
         stacks = stacks[rows]
-        code = self.task.reader.code
+        code = self.reader.code
 
         def reading(chosen: np.ndarray) -> Callable[[Attribute], np.ndarray]:
-            return lambda attribute: self.task.reader.read(part, attribute.name, chosen)
+            return lambda attribute: self.reader.read(part, attribute.name, chosen)
 
         passed = np.zeros((len(self.layout.filters), len(rows)), bool)
         for filter_number, (clauses, its) in enumerate(self.layout.filters):
@@ -162,12 +164,12 @@ class HierarchicalStacks(Engine):
         events = self._stacks.events
         rows = rows[events.times[rows] >= earliest]
         rows = rows[np.argsort(events.positions[rows])]
-        return Events(*(array[..., rows] for array in events))
+        return Events(*(np.ascontiguousarray(array[..., rows]) for array in events))
 
     def _hold(self, events: Events, arriving: np.ndarray) -> None:
         """Arrange the stacks anew, without events that are too old, with room for others."""
         graph, count = self.layout.graph, len(self.layout.stacks)
-        self._room = 2 * (np.bincount(events.stacks, minlength=count) + arriving)
+        self._room = 2 * (np.bincount(events.stacks, minlength=count) + arriving) + _SPARE
         room = int(self._room.sum())
         buckets = 2
         while buckets < 2 * room * max(len(graph.keys), 1):
@@ -190,8 +192,9 @@ class HierarchicalStacks(Engine):
 
     def _construct(self, number: int, finals: np.ndarray, chunks: list[np.ndarray]) -> None:
         """Find the sequences of a query that these events complete."""
+        begun = perf_counter_ns()
         query, stacks = self.layout.queries[number], self._stacks
-        items, reports = query.items, self.task.reports
+        items, reports = query.items, self.reports[number]
         spans = zip(query.spans[:items], query.spans[1:], strict=False)
         most = max(len(finals), *(int(stacks.sizes[query.stacks[x:y]].sum()) for x, y in spans))
         scratch = sequences.Scratch(
@@ -216,7 +219,8 @@ class HierarchicalStacks(Engine):
             size = min(2 * size, LARGEST_CHUNK)
         found = int(scratch.progress[sequences.FOUND])
         self.numbers[number] += found
-        created = self._counts[number]
+        self.nanoseconds[number] += perf_counter_ns() - begun
+        created = self.counts[number].counts
         for item in range(items - 1):
             its = created[len(created) - 1 - item]
             its[counts.CREATED] += scratch.tallies[item, sequences.EXTENDED]
@@ -228,7 +232,7 @@ class HierarchicalStacks(Engine):
         """Add the events that arrived in the stacks of each item."""
         query = self.layout.queries[number]
         of_owner = np.add.reduceat(arrived[query.stacks], query.spans[:-1])
-        self._counts[number][: len(of_owner), counts.CREATED] += of_owner
+        self.counts[number].counts[: len(of_owner), counts.CREATED] += of_owner
 
     def _measure(self, earliest: int) -> None:
         """Note how many events are stored that may still be bound."""
@@ -237,20 +241,92 @@ class HierarchicalStacks(Engine):
             size - np.searchsorted(stacks.events.times[origin : origin + size], earliest)
             for origin, size in zip(stacks.origins, stacks.sizes, strict=True)
         ]
-        self._peaks[counts.PEAK_EVENTS] = max(self._peaks[counts.PEAK_EVENTS], sum(kept))
+        self.peaks[counts.PEAK_EVENTS] = max(self.peaks[counts.PEAK_EVENTS], sum(kept))
         self._note_bytes(0)
 
     def _note_bytes(self, more: int) -> None:
         arrays = (*self._stacks.events, *self._stacks[1:])
         taken = more + sum(array.nbytes for array in arrays)
-        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
+        self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays: the events; pointers are set again."""
         held = self._held(np.iinfo(np.int64).min)
-        arrays = {"peaks": self._peaks.copy(), "numbers": self.numbers.copy()}
-        arrays |= {f"counts/{n}": counted.copy() for n, counted in enumerate(self._counts)}
+        arrays = {"peaks": self.peaks.copy(), "numbers": self.numbers.copy()}
+        arrays |= {f"counts/{n}": its.counts.copy() for n, its in enumerate(self.counts)}
         return arrays | dict(zip(Events._fields, held, strict=True))
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such stacks.
+        """
+        self.peaks = stored_array(snapshot, "peaks", self.peaks, self.peaks.shape)
+        self.numbers = stored_array(snapshot, "numbers", self.numbers, self.numbers.shape)
+        for number, its in enumerate(self.counts):
+            counted = stored_array(snapshot, f"counts/{number}", its.counts, its.counts.shape)
+            its.counts[:] = counted
+        size = np.shape(snapshot.get("times", ()))[-1:]
+        events = Events(
+            *(
+                stored_array(snapshot, name, array, (*array.shape[:-1], *size))
+                for name, array in zip(Events._fields, self._no_events(), strict=True)
+            )
+        )
+        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
+
+
+class StackEngine(Engine):
+    """Finds the matches of some branches on stacks that others may share.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Trees are not read.
+    shared : SharedStacks, optional
+        Whose branches from ``first`` on are those of the task; by default stacks of its own.
+    first : int, default 0
+
+    Attributes
+    ----------
+    found : list of Found
+        What the shared stacks found for the batch that is run, by branch.
+    """
+
+    def __init__(
+        self, task: BranchTask, shared: SharedStacks | None = None, first: int = 0
+    ) -> None:
+        super().__init__(task)
+        self._is_alone = shared is None
+        self._shared = SharedStacks(task.branches, task.reader) if shared is None else shared
+        self._own = slice(first, first + len(task.branches))
+        self._shared.reports[self._own] = [task.reports] * len(task.branches)
+        self.found: list[Found] = []
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """Those of the stacks, shared or not; see :mod:`cepbench.kernels.counts`."""
+        return self._shared.peaks
+
+    def node_counts(self) -> Sequence[NodeCounts]:
+        """Counts of the events of each item, and of the sequences constructed, by suffix."""
+        return self._shared.counts[self._own]
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`Engine.run`."""
+        if self._is_alone:
+            self.found = self._shared.advance(batch, first_position)
+        own = self.found[self._own]
+        return Found(
+            sum(each.number for each in own), tuple(one for each in own for one in each.matches)
+        )
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays; that of shared stacks is not part of it."""
+        return self._shared.packed() if self._is_alone else {}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.
@@ -260,17 +336,12 @@ class HierarchicalStacks(Engine):
         SnapshotError
             If they are not those of such an engine.
         """
-        self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
-        self.numbers = stored_array(snapshot, "numbers", self.numbers, self.numbers.shape)
-        for number, counted in enumerate(self._counts):
-            name = f"counts/{number}"
-            self._counts[number] = stored_array(snapshot, name, counted, counted.shape)
-        size = np.shape(snapshot.get("times", ()))[-1:]
-        none = self._no_events()
-        events = Events(
-            *(
-                stored_array(snapshot, name, array, (*array.shape[:-1], *size))
-                for name, array in zip(Events._fields, none, strict=True)
-            )
-        )
-        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
+        if self._is_alone:
+            self._shared.restore(snapshot)
+
+
+def _nodes(branch: Pattern) -> list[tuple[str, ...]]:
+    """The variables of each item, then of each suffix that is constructed."""
+    names = branch.positive_names
+    items = [(variable.name,) for variable in (*branch.positive, *branch.negated)]
+    return items + [names[item:] for item in range(max(len(names) - 2, 0), -1, -1)]

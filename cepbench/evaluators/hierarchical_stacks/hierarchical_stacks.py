@@ -8,7 +8,8 @@ purged.
 
 Differs from the paper: conditions are tested as soon as the construction has chosen all their
 events. An equality of two items' values is a pointer of its own, to the last event with that value,
-from which others lead to the ones before. Events of one timestamp do not follow each other. The
+from which others lead to the ones before. Events of negated types have no pointers, since times tell
+whether one stands between two others. Events of one timestamp do not follow each other. The
 first items' events are counted without being visited if nothing restricts them. OR, groups, and
 negation at the end are additions; the branches of an OR share their stacks.
 """
@@ -19,7 +20,7 @@ from functools import cache
 
 import pandas as pd
 
-from cepbench.evaluators.hierarchical_stacks.engine import HierarchicalStacks
+from cepbench.evaluators.hierarchical_stacks.engine import StackEngine
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
@@ -48,8 +49,8 @@ def open_hierarchical_stacks(task: Task) -> PlanRun:
 def _engine(task: BranchTask) -> Engine | GroupEngine:
     """Matches that wait for a negated event are kept as those that wait for a group's events."""
     if any(map(waits, task.branches)):
-        return GroupEngine(task, HierarchicalStacks, waits=False)
-    return HierarchicalStacks(task)
+        return GroupEngine(task, StackEngine, waits=False)
+    return StackEngine(task)
 
 
 @cache
@@ -69,7 +70,7 @@ def warm_up() -> None:
         timed=False,
         watched=False,
     )
-    HierarchicalStacks(task).run(stream, 0, ended=True)
+    StackEngine(task).run(stream, 0, ended=True)
 
 
 HIERARCHICAL_STACKS = Evaluator(

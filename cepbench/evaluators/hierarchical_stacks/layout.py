@@ -22,7 +22,7 @@ from cepbench.kernels.hierarchical_stacks import sequences
 from cepbench.kernels.hierarchical_stacks.stacks import Graph
 from cepbench.kernels.instructions import LOAD_LEFT
 from cepbench.patterns.expressions import with_terms
-from cepbench.patterns.model import Clause, Expression, Pattern, Variable
+from cepbench.patterns.model import Aggregate, Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
 
 _Key = TypeVar("_Key")
@@ -110,16 +110,14 @@ class _Writer:
 
     def _read_by(self, variable: Variable) -> list[int]:
         """The stacks whose events are of a variable's type."""
-        return [
-            number for number, name in enumerate(self._stacks) if variable.type in (name, None)
-        ]
+        return [number for number, name in enumerate(self._stacks) if variable.type in (name, None)]
 
     def _filter(self, branch: Pattern, variable: Variable) -> int:
         """The number of the conditions on a variable alone; -1 for none."""
         clauses = tuple(
             sorted(
                 {
-                    clause.with_terms(lambda term: replace(term, variable=""))
+                    clause.with_terms(_nameless)
                     for clause in branch.conditions
                     if set(clause.variables) == {variable.name}
                 },
@@ -133,7 +131,7 @@ class _Writer:
 
     def _column(self, expression: Expression, stacks: Iterable[int]) -> int:
         """The number of a value, that of the same expression over any variable."""
-        nameless = with_terms(expression, lambda term: replace(term, variable=""))
+        nameless = with_terms(expression, _nameless)
         self._columns.setdefault(nameless, set()).update(stacks)
         return list(self._columns).index(nameless)
 
@@ -224,9 +222,7 @@ class _Writer:
                 self._column(own[1], self._reads[source]),
                 self._column(own[0], self._reads[name]),
             )
-        vias.append(
-            (self._owner[source], self._label(source, name, label), self._owner[later[0]])
-        )
+        vias.append((self._owner[source], self._label(source, name, label), self._owner[later[0]]))
         compared: list[Rule] = []
         programs: list[Rule] = []
         for clause in clauses:
@@ -279,6 +275,11 @@ class _Writer:
             places=places,
             key_of=np.array([-1 if k is None else keys[k[1]] for k in self._labels], np.int64),
         )
+
+
+def _nameless(term: Attribute | Aggregate) -> Expression:
+    assert isinstance(term, Attribute)  # aggregates are of sets
+    return replace(term, variable="")
 
 
 def _owners(branch: Pattern) -> tuple[Variable, ...]:
