@@ -21,6 +21,7 @@ from cepbench.evaluators.plan_runs.programs import (
 from cepbench.kernels.hierarchical_stacks import sequences
 from cepbench.kernels.hierarchical_stacks.stacks import Graph
 from cepbench.kernels.instructions import LOAD_LEFT
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.expressions import with_terms
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
@@ -39,6 +40,8 @@ class StackLayout:
     ----------
     stacks : tuple of str or None
         The types of the stacks; None for the events of all other types.
+    hierarchy : ConceptHierarchy or None
+        The concepts above the types.
     columns, filters : tuple
         Expressions, and sets of clauses, over a variable without name, each with the stacks whose
         events have its value.
@@ -49,6 +52,7 @@ class StackLayout:
     """
 
     stacks: tuple[str | None, ...]
+    hierarchy: ConceptHierarchy | None
     columns: tuple[tuple[Expression, tuple[int, ...]], ...]
     filters: tuple[tuple[tuple[Clause, ...], tuple[int, ...]], ...]
     graph: Graph
@@ -56,10 +60,13 @@ class StackLayout:
     queries: tuple[sequences.Query, ...]
 
     def stack_of(self, type_name: str) -> int:
-        """The stack of the events of a type; -1 for those that are not stored."""
-        for type_or_any in (type_name, None):
-            if type_or_any in self.stacks:
-                return self.stacks.index(type_or_any)
+        """The stack of the events of a type, that of their finest type; -1 for none."""
+        above: tuple[str, ...] = ()
+        if self.hierarchy is not None and type_name in self.hierarchy:
+            above = self.hierarchy.ancestors(type_name)
+        for each in (type_name, *above, None):
+            if each in self.stacks:
+                return self.stacks.index(each)
         return -1
 
 
@@ -84,6 +91,8 @@ class _Writer:
         self._code = code
         variables = [variable for branch in branches for variable in _owners(branch)]
         self._stacks = tuple(dict.fromkeys(variable.type for variable in variables))
+        # A pattern all of whose types have none below them has no hierarchy.
+        self._hierarchy = next((b.hierarchy for b in branches if b.hierarchy is not None), None)
         self._columns: dict[Expression, set[int]] = {}
         self._filters: dict[tuple[Clause, ...], set[int]] = {}
         self._labels: dict[Label | None, set[tuple[int, int]]] = {None: set()}
@@ -101,6 +110,7 @@ class _Writer:
         queries = tuple(self._query(branch, keeps) for branch in self._branches)
         return StackLayout(
             stacks=self._stacks,
+            hierarchy=self._hierarchy,
             columns=_listed(self._columns),
             filters=_listed(self._filters),
             graph=self._graph(),
@@ -110,7 +120,13 @@ class _Writer:
 
     def _read_by(self, variable: Variable) -> list[int]:
         """The stacks whose events are of a variable's type."""
-        return [number for number, name in enumerate(self._stacks) if variable.type in (name, None)]
+        kind, hierarchy = variable.type, self._hierarchy
+        return [
+            number
+            for number, name in enumerate(self._stacks)
+            if kind in (name, None)
+            or (hierarchy is not None and name is not None and hierarchy.is_a(name, str(kind)))
+        ]
 
     def _filter(self, branch: Pattern, variable: Variable) -> int:
         """The number of the conditions on a variable alone; -1 for none."""
