@@ -16,6 +16,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -122,7 +123,7 @@ def evaluate(
             output=output,
             partial_match_limit=partial_match_limit,
         )
-    pattern = pattern_from(pattern)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream)
     chosen, task = task_for(
         pattern,
         plan,
