@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.errors import CepbenchError, EvaluationError, PlanError, did_you_mean
-from cepbench.evaluators.compressed import CompressedMatches
-from cepbench.evaluators.graph_matches import graph_of_matches
+from cepbench.errors import CepbenchError, EvaluationError, PlanError
 from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
@@ -32,9 +30,11 @@ from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
 from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
 from cepbench.patterns.model import ANY, Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.plans.reuse import Reuse, check_queries
 from cepbench.plans.tree import left_deep
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.numeric import NumericReader
 from cepbench.workloads.model import Workload
 
@@ -45,18 +45,18 @@ _SUMMED = ("seconds", "matches", "partial_matches_created", "comparisons")
 def evaluate_workload(
     workload: Workload,
     stream: EventStream,
-    plan: Mapping[str, AnyPlan] | None,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
     *,
     evaluator: str | Evaluator | None,
     options: Mapping[str, Any] | None,
     output: str,
     partial_match_limit: int,
-    ways: Any = None,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
-    plans = _plans_of(workload, plan)
+    ways, plans = _ways_and_plans(workload, plan)
     output = choice(output, "output", OUTPUTS, EvaluationError)
-    ways = ways or [Reuse(query) for query in workload.patterns]
+    if workload.hierarchy is not None and stream.hierarchy is None:
+        stream = stream.with_hierarchy(workload.hierarchy)
     run = _Run(workload, stream, ways, output, partial_match_limit)
     for way in ways:
         with errors_naming(way.query):
@@ -77,14 +77,6 @@ def evaluate_workload(
     return WorkloadMatches(results, run.taken, _total([each.metrics for each in results.values()]))
 
 
-@dataclass(frozen=True)
-class Reuse:
-    query: str
-    source: str | None = None
-    method: str = "scratch"
-    embedding: tuple[int, ...] = ()
-
-
 class _Run:
     """The queries computed so far."""
 
@@ -102,6 +94,11 @@ class _Run:
         self.taken: list[Step] = []
         self._matches: dict[str, np.ndarray] = {}
         if self.sources:
+            if output == "compressed":
+                raise EvaluationError(
+                    'matches that are reused are listed; evaluate with output="arrow", or without '
+                    "sources"
+                )
             self._queries = queries_of(workload, ways)
             self._events = Events(stream, NumericReader())
             warm_up()
@@ -111,8 +108,8 @@ class _Run:
         metrics = found.metrics
         if way.query in self.sources and way.query not in self._matches:
             assert found.found is not None
-            self._matches[way.query] = np.stack(found.found[0].columns)
-        self.results[way.query] = self._as_output(found)
+            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
         self.taken.append(step)
@@ -120,7 +117,7 @@ class _Run:
     def reuse(self, way: Reuse) -> None:
         """Compute a query from its source."""
         assert way.source is not None
-        pattern = self.workload.patterns[way.query]
+        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
@@ -145,17 +142,6 @@ class _Run:
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
-
-    def _as_output(self, result: Result) -> Result:
-        """The result of a source or a reuse with what was asked for."""
-        if result.found is None or self.output in ("matches", "arrow"):
-            return result
-        graph = None
-        if self.output == "compressed":
-            (part,) = result.found
-            times = self.stream.timestamps[part.last_positions()]
-            graph = CompressedMatches(result.pattern, [(0, graph_of_matches(part, times))])
-        return replace(result, found=None, graph=graph)
 
 
 def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
@@ -206,6 +192,7 @@ def evaluate_alone(
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
         plan = written_plan(pattern, evaluator_for(evaluator))
+    pattern, stream = under_one_hierarchy(pattern, stream)
     chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
     return run_task(chosen, task, stream)
 
@@ -224,22 +211,28 @@ def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
-def _plans_of(workload: Workload, given: Any) -> Mapping[str, AnyPlan]:
-    """The plans of single queries."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise PlanError(
-            f"the plan of a workload is a mapping of queries to plans, not {kind_of(given)}; "
-            'write {"q1": cep.plan(pattern, statistics)}, or leave it out'
-        )
-    for query in given:
-        if query not in workload.patterns:
+def _ways_and_plans(
+    workload: Workload, given: Any
+) -> tuple[Sequence[Reuse], Mapping[str, AnyPlan]]:
+    """How each query is computed, each after its source, and the plans of single queries."""
+    if isinstance(given, WorkloadPlan):
+        if given.workload != workload:
+            raise PlanError("the plan is of another workload; make one of this workload")
+        if given.sources is None:
             raise PlanError(
-                f"the plan has a query {query!r} that the workload has not; it has "
-                f"{', '.join(workload.patterns)}{did_you_mean(query, workload.patterns)}"
+                "the plan has cuts, by which cep.aggregate shares counts; to reuse matches, make "
+                "cep.WorkloadPlan(workload, sources={...})"
             )
-    return given
+        return [given.reuse(query) for query in given.order], given.plans
+    if given is not None and not isinstance(given, Mapping):
+        raise PlanError(
+            f"the plan of a workload is a cep.WorkloadPlan, not {kind_of(given)}; write "
+            "cep.WorkloadPlan(workload, sources={...}), or a mapping of queries to plans such as "
+            '{"q1": cep.plan(pattern, statistics)}'
+        )
+    plans = given or {}
+    check_queries("plan", plans, workload)
+    return [Reuse(query) for query in workload.patterns], plans
 
 
 def _total(metrics: Sequence[Metrics]) -> Metrics:

@@ -223,5 +223,8 @@ def _conditions(
             first, operator, second = second, FLIPPED[operator], first
         left, right = events.value(first[1]), events.value(second[1])
         compared.append((names.index(first[0]), left, COMPARISONS[operator], right))
-    rules = (np.array(its, np.int64).reshape(-1, RULE_COLUMNS) for its in (compared, program))
-    return (*rules, np.array(writer.constants, np.float64))
+    return (
+        np.array(compared, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(program, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(writer.constants, np.float64),
+    )

@@ -14,8 +14,8 @@ A with no D between them and T, without the pointers that would find "the latest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,11 @@ from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
-#: Positions of the events of variables → where a test holds, as bools.
-Test = Callable[[dict[str, np.ndarray]], np.ndarray]
+#: Positions of the events of some variables.
+Positions = Mapping[str, np.ndarray]
+
+#: Whether something holds of each match, as bools.
+Test = Callable[[Positions], np.ndarray]
 
 #: The variables that a test reads, and the test.
 Requirement = tuple[frozenset[str], Test]
@@ -87,23 +90,28 @@ class Edge:
     def tests(self, events: Events) -> Iterator[Requirement]:
         """What the specific query asks of its images alone, and the general one does not."""
         specific = self.specific
+
+        def is_of(type: str | None, at: Positions) -> np.ndarray:
+            (positions,) = at.values()
+            return events.are_of(type, positions)
+
+        def precedes(x: str, y: str, at: Positions) -> np.ndarray:
+            return events.times[at[x]] < events.times[at[y]]
+
+        def in_window(at: Positions) -> np.ndarray:
+            span: np.ndarray = np.ptp([events.times[its] for its in at.values()], axis=0)
+            return span <= specific.window
+
         for image, name in self.name_of.items():
             type = specific.variables[image].type
             if type != self.general.variables[name].type:
-                yield frozenset((image,)), lambda at, x=image, its=type: events.are_of(its, at[x])
+                yield frozenset((image,)), partial(is_of, type)
         for clause in self.conditions:
-            yield (
-                frozenset(clause.variables),
-                lambda at, its=clause: events.holds(its, {x: at[x] for x in its.variables}),
-            )
-        times = events.times
+            yield frozenset(clause.variables), partial(events.holds, clause)
         for x, y in self.order:
-            yield frozenset((x, y)), lambda at, x=x, y=y: times[at[x]] < times[at[y]]
+            yield frozenset((x, y)), partial(precedes, x, y)
         if specific.window < self.general.window:
-            yield (
-                frozenset(self.images),
-                lambda at: np.ptp([times[its] for its in at.values()], axis=0) <= specific.window,
-            )
+            yield frozenset(self.images), in_window
 
 
 def down(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> np.ndarray:
@@ -251,7 +259,7 @@ class _Delta:
             needed.update(check.after, check.before, check.mentioned, check.distinct)
         return frozenset(needed & images)
 
-    def _are_completed(self, at: dict[str, np.ndarray]) -> np.ndarray:
+    def _are_completed(self, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
         matches = np.stack([*at.values()])
         growth = Growth(self.edge.specific, self.events, [*at], matches, self.limit)
