@@ -432,5 +432,7 @@ def warm_up() -> None:
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "k": 1, "x": 0.5})
     stream = EventStream.from_pandas(events, type="type", time="time")
     pattern = parse("PATTERN SEQ(A a, B b) WHERE [k] AGG SUM(a.x), MAX(a.x) WITHIN 9 units")
-    run = CountingRun(AggregationTask(pattern, "change", "window"), "a-seq", by_start=True)
+    run = CountingRun(
+        AggregationTask(pattern, "change", "window"), "window-product", by_start=False
+    )
     run.push(stream)

@@ -9,6 +9,7 @@ import numpy as np
 from cepbench.aggregators.semirings import narrowed
 from cepbench.kernels.sequence_counts import numbers, tables
 from cepbench.kernels.sequence_counts.advance import count_matches
+from cepbench.kernels.sequence_counts.plain import count_plain
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
@@ -36,6 +37,7 @@ class CountingWindow:
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
         self._is_exact = dtype is np.int64 and not sequence.is_maximum
+        self._is_plain = self._is_exact and _is_plain(sequence, columns)
         cells: np.ndarray = np.zeros((columns, 0), dtype)
         self._state = self._with_working_space(
             tables.State(
@@ -142,9 +144,11 @@ class CountingWindow:
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
         self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
-        ended = False
+        ended, kernel = False, count_matches
+        if self._is_plain and len(events.spans) == 2 and self._state.cells.ndim == 2:
+            kernel = count_plain
         while not ended:
-            ended = count_matches(self._plan, self._state, events)
+            ended, kernel = kernel(self._plan, self._state, events), count_matches
             if progress[tables.IS_LARGE]:
                 self.widen()
         out = self._state.out
@@ -155,6 +159,7 @@ class CountingWindow:
         """One that changes apart from this."""
         other = CountingWindow.__new__(CountingWindow)
         other._plan, other._is_exact, other._ends = self._plan, self._is_exact, self._ends
+        other._is_plain = self._is_plain
         other._state = self._state._replace(
             **{name: getattr(self._state, name).copy() for name in _KEPT}
         )
@@ -237,6 +242,21 @@ class CountingWindow:
             fits=np.zeros(total, np.int64),
             spans=spans,
         )
+
+
+def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
+    """Whether each item only adds one column to the next one, and all matches are in the last one."""
+    sources = np.arange(columns - 1)
+    return (
+        not sequence.by_start
+        and sequence.weighted < 0
+        and not sequence.takes.any()
+        and not sequence.prevents.any()
+        and np.array_equal(sequence.steps[:, tables.SOURCE], sources)
+        and np.array_equal(sequence.steps[:, tables.TARGET], sources + 1)
+        and sequence.counts[:, tables.SOURCE].tolist() == [columns - 1]
+        and sequence.count_spans[-2] == 0
+    )
 
 
 def working_sums(

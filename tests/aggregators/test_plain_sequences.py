@@ -1,0 +1,66 @@
+"""Counts over SEQ of plain items, for which there is a kernel of its own, of any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from tests.budgets import examples
+from tests.evaluators.strategies import batches_of
+
+pytestmark = pytest.mark.kernel
+
+
+def expected(kinds: str, times: list[int], number: int, items: str, window: int) -> list[int]:
+    """The counts after the events of the last item, from all of the window; ``number`` of each kind."""
+    found = []
+    for place, now in enumerate(times):
+        if kinds[place] != items[-1]:
+            continue
+        counts = [1] + [0] * len(items)
+        for time in sorted({time for time in times if now - window <= time < now}):
+            these = [kind for kind, its in zip(kinds, times, strict=True) if its == time]
+            for item in reversed(range(len(items))):
+                counts[item + 1] += counts[item] * these.count(items[item]) * number
+        before = [kind for kind, its in zip(kinds[:place], times, strict=False) if its == now]
+        already = before.count(items[-1]) * number
+        found += [counts[-1] + counts[-2] * (already + k) for k in range(1, number + 1)]
+    return found
+
+
+@given(data=st.data())
+@examples(40)
+def test_counts_of_any_size(data: st.DataObject) -> None:
+    # A timestamp multiplies counts by the number of its events.
+    size, number = data.draw(st.integers(1, 20)), data.draw(st.sampled_from([1, 3, 100]))
+    length, window = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 15))
+    items = data.draw(st.text("AB", min_size=length, max_size=length))
+    kinds = data.draw(st.text("ABC", min_size=size, max_size=size))
+    gaps = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    times = np.cumsum(gaps).tolist()
+    frame = pd.DataFrame({"type": [*kinds], "time": times})
+    frame = frame.loc[frame.index.repeat(number)]
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    variables = ", ".join(f"{kind} x{place}" for place, kind in enumerate(items))
+    query = f"PATTERN SEQ({variables}) AGG COUNT WITHIN {window} units"
+    live = cep.Aggregator(query, "window-product")
+    found: list[int] = []
+    for batch in data.draw(batches_of(stream)):
+        if data.draw(st.booleans()):
+            live = cep.Aggregator.restore(live.snapshot())
+        found += [row.values[0] for row in live.take(batch)]
+    assert found == expected(kinds, times, number, items, window)
+
+
+@pytest.mark.parametrize("method", ["window-product", "a-seq"])
+def test_partitions_of_large_integers(method: str) -> None:
+    """Floats would not tell them apart."""
+    frame = pd.DataFrame({"type": [*"AABB"], "time": range(4), "k": [2**60, 2**60 + 1] * 2})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    query = "PATTERN SEQ(A a, B b) GROUP BY k AGG COUNT WITHIN 9 units"
+    values = cep.aggregate(query, stream, method).values
+    assert values[["k", "COUNT"]].to_numpy().tolist() == [[2**60, 1], [2**60 + 1, 1]]
