@@ -121,10 +121,13 @@ class CountingRun:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`."""
         self._check_kinds(batch)
         rows = []
-        for begin in range(0, len(batch), ROUND):
-            part = batch[begin : begin + ROUND]
-            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
-            until = int(behind[0] if len(behind) else part.timestamps[-1])
+        times, end = batch.timestamps, 0
+        while end < len(batch):
+            begin, last = end, times[min(end + ROUND, len(batch)) - 1]
+            # Whole timestamps, so that only those at the end of a batch are held.
+            end = int(np.searchsorted(times, last, side="right"))
+            part = batch[begin:end]
+            until = int(times[end] if end < len(batch) else last)
             changes = self._changes(part, until)
             rows.append(self._valuation.push(part, changes, self._groups))
             self._measure()
