@@ -252,10 +252,10 @@ def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
         and sequence.weighted < 0
         and not sequence.takes.any()
         and not sequence.prevents.any()
+        and sequence.count_spans[-2] == 0
+        and np.array_equal(sequence.counts[:, tables.SOURCE], [columns - 1])
         and np.array_equal(sequence.steps[:, tables.SOURCE], sources)
         and np.array_equal(sequence.steps[:, tables.TARGET], sources + 1)
-        and sequence.counts[:, tables.SOURCE].tolist() == [columns - 1]
-        and sequence.count_spans[-2] == 0
     )
 
 
