@@ -37,7 +37,8 @@ def expected(kinds: str, times: list[int], number: int, items: str, window: int)
 def test_counts_of_any_size(data: st.DataObject) -> None:
     # A timestamp multiplies counts by the number of its events.
     size, number = data.draw(st.integers(1, 20)), data.draw(st.sampled_from([1, 3, 100]))
-    length, window = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 15))
+    length = data.draw(st.integers(1, 9))
+    window = data.draw(st.integers(max(length - 1, 1), 15))
     items = data.draw(st.text("AB", min_size=length, max_size=length))
     kinds = data.draw(st.text("ABC", min_size=size, max_size=size))
     gaps = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
