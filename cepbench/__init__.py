@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.timeline_chart import match_timeline as match_timeline
     from cepbench.exploration.value_series import value_series as value_series
     from cepbench.exploration.what_if import what_if as what_if
+    from cepbench.patterns.concepts import ConceptHierarchy as ConceptHierarchy
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
     from cepbench.patterns.rewriting import rewrite as rewrite
@@ -79,6 +80,7 @@ _HOMES = {
     "Automaton": "cepbench.automata.model",
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
+    "ConceptHierarchy": "cepbench.patterns.concepts",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
     "Either": "cepbench.plans.tree",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -28,11 +29,14 @@ class Workload:
     ----------
     queries : mapping of str to Pattern or str
         Name → pattern or its text; patterns may have AGG.
+    hierarchy : ConceptHierarchy, optional
+        The concepts above their event types.
 
     Attributes
     ----------
     patterns : mapping of str to Pattern
         In the given order.
+    hierarchy : ConceptHierarchy or None
 
     Raises
     ------
@@ -45,7 +49,12 @@ class Workload:
     ('a', 'b')
     """
 
-    def __init__(self, queries: Mapping[str, Pattern | str]) -> None:
+    def __init__(
+        self,
+        queries: Mapping[str, Pattern | str],
+        *,
+        hierarchy: ConceptHierarchy | None = None,
+    ) -> None:
         if not isinstance(queries, Mapping):
             raise PatternError(
                 'the queries of a workload are a mapping such as {"Q1": "PATTERN …"}, not '
@@ -53,10 +62,17 @@ class Workload:
             )
         if not queries:
             raise PatternError('a workload has at least one query: {"Q1": "PATTERN …"}')
+        self.hierarchy = hierarchy_from(hierarchy)
         patterns = {}
         for name, given in queries.items():
             with _errors_naming(text(name, "the name of a query", PatternError)):
-                patterns[name] = pattern_from(given, aggregates=True)
+                pattern = pattern_from(given, aggregates=True)
+                if pattern.hierarchy not in (None, hierarchy):
+                    raise PatternError(
+                        "it has a concept hierarchy that is not the workload's; give the workload "
+                        "the hierarchy of all queries"
+                    )
+                patterns[name] = pattern.with_hierarchy(hierarchy)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
     @property
@@ -80,6 +96,7 @@ class Workload:
         aggregate: str | None = None,
         within: str | None = None,
         dialect: str | None = None,
+        hierarchy: ConceptHierarchy | None = None,
     ) -> Workload:
         """The workload of a text with a name before each query: ``Q1 = PATTERN …``.
 
@@ -90,6 +107,7 @@ class Workload:
             [qi2014]_: ``Q1 = SEQ(VKindle, BKindle)``.
         aggregate, within, dialect : str, optional
             As :func:`cepbench.parse` takes them, for every query.
+        hierarchy : ConceptHierarchy, optional
 
         Raises
         ------
@@ -118,13 +136,16 @@ class Workload:
             query = text[start.end() : end].rstrip()
             with _errors_naming(name):
                 queries[name] = parse(query, dialect=dialect, aggregate=aggregate, within=within)
-        return cls(queries)
+        return cls(queries, hierarchy=hierarchy)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
         # The order of the queries is that of their results.
-        return list(self.patterns.items()) == list(other.patterns.items())
+        return (
+            list(self.patterns.items()) == list(other.patterns.items())
+            and self.hierarchy == other.hierarchy
+        )
 
     def __hash__(self) -> int:
         return hash(tuple(self.patterns.items()))
