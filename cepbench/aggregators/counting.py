@@ -158,7 +158,8 @@ class CountingRun:
         elif len(held.times):
             self._count(held, np.zeros(len(held.rows), bool), int(read.times[0]))
         totals = self._count(events, are_sampled, until)
-        return Changes(rows[are_sampled], events.parts[are_sampled], totals)
+        chosen = np.flatnonzero(are_sampled)
+        return Changes(rows[chosen], events.parts[chosen], totals)
 
     def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
         """Process some events; returns totals after some of them, in their order."""
@@ -173,7 +174,8 @@ class CountingRun:
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
         """What the kernels of each total read."""
         rows, number = events.rows, len(self._groups)
-        samples = np.where(are_sampled, np.cumsum(are_sampled) - 1, -1)
+        samples, chosen = np.full(len(rows), -1), np.flatnonzero(are_sampled)
+        samples[chosen] = np.arange(len(chosen))
         spans = np.array([0, len(rows)])
         if number != 1:
             order = np.argsort(events.parts, kind="stable")

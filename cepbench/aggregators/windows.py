@@ -228,8 +228,13 @@ class CountingWindow:
         rows = steps + np.repeat(old[:, tables.LOW], sizes)
         new = steps + np.repeat(low, sizes)
 
+        # New memory costs more than moving.
+        is_enough = total <= len(state.times) <= 2 * total
+
         def moved(array: np.ndarray, axis: int) -> np.ndarray:
-            room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
+            room = array
+            if not is_enough:
+                room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
             np.moveaxis(room, axis, 0)[new] = np.moveaxis(array, axis, 0)[rows]
             return room
 
@@ -239,7 +244,7 @@ class CountingWindow:
             values=moved(state.values, 1),
             cells=moved(state.cells, 1),
             weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
-            fits=np.zeros(total, np.int64),
+            fits=state.fits if is_enough else np.zeros(total, np.int64),
             spans=spans,
         )
 
@@ -247,6 +252,7 @@ class CountingWindow:
 def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
     """Whether each item only adds one column to the next one, and all matches are in the last one."""
     sources = np.arange(columns - 1)
+    begins, ends = sequence.step_spans[:-1:2], sequence.step_spans[1::2]
     return (
         not sequence.by_start
         and sequence.weighted < 0
@@ -254,8 +260,9 @@ def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
         and not sequence.prevents.any()
         and sequence.count_spans[-2] == 0
         and np.array_equal(sequence.counts[:, tables.SOURCE], [columns - 1])
-        and np.array_equal(sequence.steps[:, tables.SOURCE], sources)
-        and np.array_equal(sequence.steps[:, tables.TARGET], sources + 1)
+        and (ends - begins == 1).all()
+        and np.array_equal(sequence.steps[begins, tables.SOURCE], sources)
+        and np.array_equal(sequence.steps[begins, tables.TARGET], sources + 1)
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.aggregators import windows
 from tests.budgets import examples
 from tests.evaluators.strategies import batches_of
 
@@ -55,6 +58,39 @@ def test_counts_of_any_size(data: st.DataObject) -> None:
             live = cep.Aggregator.restore(live.snapshot())
         found += [row.values[0] for row in live.take(batch)]
     assert found == expected(kinds, times, number, items, window)
+
+
+def test_counts_beyond_64_bits_of_events_apart() -> None:
+    kinds = "".join(40 * kind for kind in "ABCDEFGHIJKLM") * 3
+    stream = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": [*kinds], "time": range(len(kinds))}), type="type", time="time"
+    )
+    items = ", ".join(f"{kind} x{kind}" for kind in "ABCDEFGHIJKLM")
+    query = f"PATTERN SEQ({items}) AGG COUNT WITHIN 700 units"
+    live = cep.Aggregator(query, "window-product")
+    found = [row.values[0] for batch in stream.batches(7) for row in live.take(batch)]
+    # Of all, from A to L, 40 each; those of M are one more at each trigger.
+    assert found[:40] == [40**12 * k for k in range(1, 41)]
+    for method in ("window-product", "a-seq"):
+        assert found == [row.values[0] for row in cep.aggregate(query, stream, method).rows]
+    assert found[-1] > 2**64
+
+
+def test_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = []
+    kernel = windows.count_plain
+
+    def count(*given: Any) -> bool:
+        called.append(given)
+        return kernel(*given)
+
+    monkeypatch.setattr(windows, "count_plain", count)
+    frame = pd.DataFrame({"type": [*"AAB"], "time": range(3)})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    query = "PATTERN SEQ({}) AGG COUNT WITHIN 9 units"
+    for items, number in (("A a, B b", 1), ("A a, NOT(A n), B b", 1), ("KL(A a), B b", 1)):
+        cep.aggregate(query.format(items), stream, "window-product")
+        assert len(called) == number
 
 
 @pytest.mark.parametrize("method", ["window-product", "a-seq"])
