@@ -76,6 +76,21 @@ def test_counts_beyond_64_bits_of_events_apart() -> None:
     assert found[-1] > 2**64
 
 
+@pytest.mark.parametrize("condition", ["", "WHERE x.v > 2"])
+def test_concepts(condition: str) -> None:
+    """An event of a type is one of the concepts above it, so that some are of several items."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"type": rng.choice([*"ABCD"], 60), "time": np.arange(60) // 2})
+    frame["v"] = rng.integers(0, 9, 60)
+    hierarchy = cep.ConceptHierarchy({"Y": {"X": ["A", "B"], "C": []}})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=hierarchy)
+    query = f"PATTERN SEQ(X x, Y y, A a, Y z) {condition} AGG COUNT WITHIN 9 units"
+    due = [row.values for row in cep.aggregate(query, stream, "two-step").rows]
+    for method in ("window-product", "a-seq"):
+        assert [row.values for row in cep.aggregate(query, stream, method).rows] == due
+    assert due[-1] != (0,)
+
+
 def test_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
     kernel = windows.count_plain

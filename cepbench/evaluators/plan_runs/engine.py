@@ -320,11 +320,12 @@ def flagged_rows(
     rows : ndarray of int64
         In ascending order.
     """
-    given = [*flags]
-    table = [sum(flag for kind, flag in given if kind in (None, n)) for n in batch.type_names]
+    table = np.zeros(len(batch.type_names), np.int64)
+    for kind, flag in flags:
+        table[batch.codes_of(kind)] |= flag
     found, rows = np.empty((2, len(batch)), np.int64)
     codes = read_only(np.ascontiguousarray(batch.type_codes))
-    number = rows_with_flags(codes, np.array(table, np.int64), found, rows)
+    number = rows_with_flags(codes, table, found, rows)
     return found, rows[:number]
 
 
