@@ -24,6 +24,7 @@ from cepbench.evaluators.task_runs import run_together
 from cepbench.evaluators.tasks import task_for
 from cepbench.kernels import counts
 from cepbench.kernels.hierarchical_stacks import sequences, stacks
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan
@@ -142,9 +143,13 @@ def test_any_conditions_any_rounds(data: st.DataObject) -> None:
     assert counted.metrics.matches == len(found)
 
 
+#: Events of type D are at a level above those of A and B.
+CONCEPTS = ConceptHierarchy({"D": {"P": ["A", "B"]}})
+
+
 @given(data=st.data())
 def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
-    """Whatever the windows, each has its own matches, batch by batch, also after a restore."""
+    """Whatever windows and levels, each has its own matches, batch by batch, also after a restore."""
     texts = st.sampled_from([
         "SEQ(A a, B b) WHERE a.x < b.x WITHIN 3 units",
         "SEQ(A a, B b) WHERE a.x > 0 AND a.y = b.y WITHIN 9 units",
@@ -152,9 +157,15 @@ def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
         "SEQ(NOT(B n), A a, A b, C c) WHERE a.s = c.s WITHIN 6 units",
         "SEQ(ANY a, C c) WHERE c.y = a.x WITHIN 2 units",
         "SEQ(C c) WHERE c.x > 1 WITHIN 1 units",
+        "SEQ(P p, C c, D d) WITHIN 8 units",
+        "SEQ(D d, NOT(P n), P p) WHERE d.y = p.y AND p.x > 0 WITHIN 9 units",
+        "SEQ(NOT(D n), A a, P p, ANY c) WHERE n.s = p.s AND a.x < c.x WITHIN 7 units",
     ])  # fmt: skip
-    several = patterns(*data.draw(st.lists(texts, min_size=1, max_size=4)))
-    events = data.draw(event_frames("ABC", most=18))
+    several = [
+        pattern.with_hierarchy(CONCEPTS)
+        for pattern in patterns(*data.draw(st.lists(texts, min_size=1, max_size=4)))
+    ]
+    events = data.draw(event_frames("ABCD", most=18))
     shared = shared_by(several)
     found: list[list[tuple[Any, ...]]] = [[] for _ in several]
     position = 0
@@ -221,6 +232,35 @@ def test_equal_values_are_found_without_comparisons() -> None:
     assert found.metrics.matches == other.metrics.matches > 0
     # One of the two equalities of a follows from the others, and is tested for the few that are left.
     assert found.metrics.comparisons < 2 * found.metrics.partial_matches_created
+
+
+def test_an_event_is_in_the_stack_of_its_finest_type() -> None:
+    h = ConceptHierarchy({"TX": {"G": ["GBus"], "D": ["DBus", "DHospital"]}})
+    several = [
+        pattern.with_hierarchy(h)
+        for pattern in patterns(
+            "SEQ(TX x, OK o) WITHIN 9 units",
+            "SEQ(D d, OK o) WITHIN 9 units",
+            "SEQ(NOT(DBus n), G g, DBus d) WITHIN 9 units",
+        )
+    ]
+    shared = shared_by(several)
+    advanced(shared, stream_of(one_each("GBus TX D DBus DHospital OK X")))
+    stacks_of = {
+        name: shared._stacks.events.positions[origin : origin + size].tolist()
+        for name, origin, size in zip(
+            shared.layout.stacks, shared._stacks.origins, shared._stacks.sizes, strict=True
+        )
+    }
+    assert stacks_of == {"TX": [1], "OK": [5], "D": [2, 4], "G": [0], "DBus": [3]}
+    # A concept is left by one pointer to each stack below it.
+    assert pointers_of(shared)[5] == {"TX": 1, "D": 4, "G": 0, "DBus": 3}
+
+
+def one_each(kinds: str) -> pd.DataFrame:
+    """An event of each of these types, one after the other."""
+    types = kinds.split()
+    return pd.DataFrame({"type": types, "time": range(len(types))})
 
 
 def test_an_event_that_no_item_takes_is_not_stored() -> None:
@@ -369,7 +409,7 @@ def test_seconds_of_queries_on_shared_stacks() -> None:
     """Those of all queries together are those that passed; a query has those of its own work."""
     chosen = EVALUATORS["hierarchical-stacks"]
     several = patterns("SEQ(A a, B b, C c) WITHIN 90 units", "SEQ(A a, B b) WITHIN 2 units")
-    tasks = [task_for(pattern, None, evaluator=chosen, whole_stream=True)[1] for pattern in several]
+    tasks = [task_of(pattern, whole_stream=True) for pattern in several]
     began = time.perf_counter()
     many, few = run_together(chosen, tasks, stream_of(steady_events(3_000)))
     passed = time.perf_counter() - began
