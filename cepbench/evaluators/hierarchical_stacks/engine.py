@@ -11,13 +11,13 @@ import numpy as np
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.evaluators.matches import BranchMatches, Found
-from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.hierarchical_stacks import sequences
-from cepbench.kernels.hierarchical_stacks.stacks import Events, Stacks, push
+from cepbench.kernels.hierarchical_stacks.stacks import Events, Stacks, push, stored
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
@@ -130,7 +130,7 @@ class SharedStacks:
             self._count(number, arrived)
             ends = query.stacks[query.spans[query.items - 1] : query.spans[query.items]]
             if arrived[ends].any():
-                finals = rows[np.isin(fresh.stacks, ends)]
+                finals = rows[self._among(ends)[fresh.stacks]]
                 if query.filters[query.items - 1] >= 0:
                     passed = self._stacks.events.passed[query.filters[query.items - 1]]
                     finals = finals[passed[finals]]
@@ -144,9 +144,10 @@ class SharedStacks:
             if name not in self._kinds:
                 self._kinds[name] = self.layout.stack_of(name)
         kinds = np.array([self._kinds[name] for name in part.type_names], np.int64)
-        stacks = kinds[part.type_codes] if len(kinds) else np.empty(0, np.int64)
-        rows = np.flatnonzero(stacks >= 0)
-        stacks = stacks[rows]
+        rows, stacks = np.empty(len(part) + 1, np.int64), np.empty(len(part) + 1, np.int64)
+        codes = read_only(np.ascontiguousarray(part.type_codes))
+        count = stored(codes, kinds, rows, stacks)
+        rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
 
         def reading(chosen: np.ndarray) -> Callable[[Attribute], np.ndarray]:
@@ -154,22 +155,30 @@ class SharedStacks:
 
         passed = np.zeros((len(self.layout.filters), len(rows)), bool)
         for filter_number, (clauses, its) in enumerate(self.layout.filters):
-            left = np.flatnonzero(np.isin(stacks, its))
+            left = np.flatnonzero(self._among(its)[stacks])
             for clause in clauses:
                 held = clause_holds(clause, reading(rows[left]), code)
                 left = left[np.broadcast_to(held, left.shape)]
             passed[filter_number, left] = True
-        kept = np.ones(len(rows), bool)
-        for stack, filters in enumerate(self.layout.keeps):
-            if filters:
-                kept[stacks == stack] = passed[:, stacks == stack][list(filters)].any(axis=0)
-        rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
+        if any(self.layout.keeps):
+            kept = np.ones(len(rows), bool)
+            for stack, filters in enumerate(self.layout.keeps):
+                if filters:
+                    its = np.flatnonzero(stacks == stack)
+                    kept[its] = passed[np.ix_(filters, its)].any(axis=0)
+            rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
         values = np.full((len(self.layout.columns), len(rows)), np.nan)
         for column, (expression, its) in enumerate(self.layout.columns):
-            chosen = np.flatnonzero(np.isin(stacks, its))
+            chosen = np.flatnonzero(self._among(its)[stacks])
             values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
+
+    def _among(self, stacks: Sequence[int] | np.ndarray) -> np.ndarray:
+        """A flag for each stack."""
+        flags = np.zeros(len(self.layout.stacks), bool)
+        flags[list(stacks)] = True
+        return flags
 
     def _no_events(self) -> Events:
         none = np.empty(0, np.int64)
