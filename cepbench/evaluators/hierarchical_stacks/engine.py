@@ -164,8 +164,8 @@ class SharedStacks:
             kept = np.ones(len(rows), bool)
             for stack, filters in enumerate(self.layout.keeps):
                 if filters:
-                    its = np.flatnonzero(stacks == stack)
-                    kept[its] = passed[np.ix_(filters, its)].any(axis=0)
+                    own = np.flatnonzero(stacks == stack)
+                    kept[own] = passed[list(filters)][:, own].any(axis=0)
             rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
         values = np.full((len(self.layout.columns), len(rows)), np.nan)
         for column, (expression, its) in enumerate(self.layout.columns):
