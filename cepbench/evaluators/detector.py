@@ -74,8 +74,9 @@ class Detector:
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, see
+        :class:`~cepbench.evaluators.workload_runs.live.WorkloadDetector`.
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.

@@ -108,13 +108,13 @@ def test_what_a_live_stream_does_not_allow() -> None:
     )
     workload = cep.Workload({"q1": early, "q2": late})
     plan = cep.WorkloadPlan(workload, sources={"q1": "q2", "q2": None}, delays=True)
-    with pytest.raises(cep.CepbenchError, match="query 'q1' from 'q2': .* reported late"):
+    with pytest.raises(cep.CepbenchError, match=r"query 'q1' from 'q2': .* reported late"):
         cep.Detector(workload, plan)
     detector = cep.Detector(TWO)
     detector.push(TEN[5:])
     with pytest.raises(cep.CepbenchError, match="before the last event pushed"):
         detector.push(TEN[:5])
-    with pytest.raises(cep.CepbenchError, match="query 'q1': .*no attribute 'x'"):
+    with pytest.raises(cep.CepbenchError, match=r"query 'q1': .*no attribute 'x'"):
         detector.push(
             cep.EventStream.from_pandas(TEN.to_pandas()[["type", "time"]], type="type", time="time")
         )
