@@ -114,13 +114,13 @@ def test_work_from_scratch() -> None:
     )
     pairs = 10 + 50 + 1000 / 6
     found = model.work_from_scratch("written")
-    assert found == near(scanned=9 * 4, events=4, joined=pairs, looked=pairs)
+    assert found == near(scanned=9 * 4, events=4, joined=pairs, paired=pairs)
     # First b and c, which are two neighbours in 10 s.
     found = model.work_from_scratch("planned")
-    assert found == near(scanned=9 * 3, events=3, joined=60, looked=60)
+    assert found == near(scanned=9 * 3, events=3, joined=60, paired=60)
     kept = 10 * NO_B
     found = model.work_from_scratch("two")
-    assert found == near(scanned=9 * 3, events=2, joined=kept, looked=kept, probed=kept)
+    assert found == near(scanned=9 * 3, events=2, joined=kept, paired=kept, probed=kept)
     assert model.scratch("written") == model.work_from_scratch("written").nanoseconds > 0
 
 
