@@ -279,6 +279,10 @@ CALLS: dict[str, Call] = {
         cep.WorkloadPlan,
         {"workload": WORKLOAD, "cuts": {"Q": [1]}, "shares_prefixes": True},
     ),
+    "WorkloadPlan of sources": Call(
+        cep.WorkloadPlan,
+        {"workload": WORKLOAD, "sources": {"Q": None}, "delays": True, "embeddings": {}, "plans": {}},
+    ),
     "WorkloadPlan, the cuts of a query": Call(
         lambda cuts: cep.WorkloadPlan(WORKLOAD, {"Q": cuts}), {"cuts": [1]}
     ),

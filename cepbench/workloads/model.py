@@ -6,7 +6,9 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
@@ -15,6 +17,10 @@ from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.workloads.refinement import Embedding, Refinements
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*=\s*'
 _QUERY = re.compile(rf"{_NAME}(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
@@ -82,6 +88,26 @@ class Workload:
         if None in known:
             return None
         return tuple(dict.fromkeys(name for types in known for name in types or ()))
+
+    @cached_property
+    def _refinements(self) -> Refinements:
+        return Refinements(self.patterns, self.hierarchy)
+
+    @property
+    def embeddings(self) -> Mapping[tuple[str, str], tuple[Embedding, ...]]:
+        """The pairs (general, specific) of queries that refine each other, with their embeddings.
+
+        See :func:`cepbench.workloads.refinement.embeddings`.
+        """
+        return self._refinements.embeddings
+
+    @property
+    def refinements(self) -> pd.DataFrame:
+        """Which queries refine which: ``general``, ``specific``, ``change``, ``direct``.
+
+        See :meth:`cepbench.workloads.refinement.Refinements.table`.
+        """
+        return self._refinements.table()
 
     @staticmethod
     def names_queries(text: str) -> bool:
