@@ -75,7 +75,7 @@ def test_runs(stream: cep.EventStream, own: cep.EventStream) -> None:
     compared = cep.compare(
         QUERY, stream, generators=["ZSTREAM", "GREEDY"], repetitions=1, seconds=0.1
     )
-    assert set(compared.table["matches"]) == {len(expected)}
+    assert set(compared["matches"]) == {len(expected)}
 
 
 def test_sql(stream: cep.EventStream, own: cep.EventStream) -> None:

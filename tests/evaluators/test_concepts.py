@@ -107,7 +107,7 @@ def test_by_hand_under_a_hierarchy(text: str) -> None:
     # The stream's hierarchy is enough.
     stream = stream_of(events()).with_hierarchy(COMPANIES)
     plain = pattern.with_hierarchy(None)
-    assert len(labelled_matches(plain, events())) < len(expected)
+    assert labelled_matches(plain, events()) != expected
     statistics = cep.measure_statistics(plain, stream)
     for name in able(pattern):
         entry = cep.EVALUATORS[name]
@@ -137,7 +137,7 @@ def test_a_detector_has_the_hierarchy_of_its_pattern() -> None:
     assert found == len(labelled_matches(detector.pattern, events()))
     # A pattern of types with nothing below them needs none.
     leaves = cep.Detector("PATTERN SEQ(INTC a, QQQ b) WITHIN 5 units", plan)
-    assert len(leaves.push(stream.with_hierarchy(COMPANIES))) == 2
+    assert len(leaves.push(stream.with_hierarchy(COMPANIES))) == 3
 
 
 def test_types_that_neither_events_nor_the_hierarchy_have() -> None:
