@@ -17,15 +17,20 @@ from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.workloads.hierarchy_graph import HierarchyGraph
 from cepbench.workloads.refinement import Embedding, Refinements
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*=\s*'
-_QUERY = re.compile(rf"{_NAME}(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
-#: In dialects the text of a query may begin with its structure.
-_PRINTED = re.compile(rf"{_NAME}(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE)
+    from cepbench.streams.event_stream import EventStream
+
+_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*'
+_QUERY = re.compile(rf"{_NAME}=\s*(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
+#: In dialects the text of a query may begin with its structure, and its name end with a colon.
+_PRINTED = re.compile(
+    rf"{_NAME}[=:]\s*(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Workload:
@@ -109,6 +114,25 @@ class Workload:
         """
         return self._refinements.table()
 
+    @cached_property
+    def _graph(self) -> HierarchyGraph:
+        return HierarchyGraph(self.patterns, self.hierarchy)
+
+    @property
+    def graph(self) -> pd.DataFrame:
+        """The hierarchical pattern graph: ``later``, ``earlier``, ``queries``, ``labels``.
+
+        See :class:`cepbench.workloads.hierarchy_graph.HierarchyGraph`, also for errors.
+        """
+        return self._graph.table()
+
+    def stacks(self, stream: EventStream) -> pd.DataFrame:
+        """The hierarchical instance stacks of a stream: ``position``, ``stack``, ``pointers``.
+
+        See :meth:`cepbench.workloads.hierarchy_graph.HierarchyGraph.stacks`, also for errors.
+        """
+        return self._graph.stacks(stream)
+
     @staticmethod
     def names_queries(text: str) -> bool:
         """Whether a text begins with the name of a query, ``Q1 = PATTERN …``."""
@@ -130,7 +154,7 @@ class Workload:
         ----------
         text : str
             Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
-            [qi2014]_: ``Q1 = SEQ(VKindle, BKindle)``.
+            [qi2014]_, ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``.
         aggregate, within, dialect : str, optional
             As :func:`cepbench.parse` takes them, for every query.
         hierarchy : ConceptHierarchy, optional

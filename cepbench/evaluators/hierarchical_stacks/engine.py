@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
 
 import numpy as np
 
-from cepbench.evaluators.hierarchical_stacks.layout import stack_layout
+from cepbench.errors import SnapshotError
+from cepbench.evaluators.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.evaluators.matches import BranchMatches, Found
-from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.hierarchical_stacks import sequences
-from cepbench.kernels.hierarchical_stacks.stacks import Events, Stacks, push
+from cepbench.kernels.hierarchical_stacks.stacks import Events, Stacks, push, stored
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
@@ -34,20 +36,19 @@ class SharedStacks:
 
     Each event is stored once, whatever the number of queries and items that it may be bound to.
 
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Of one or more patterns, each with its own window.
-    reader : NumericReader
-
     Attributes
     ----------
+    branches : list of Pattern
+        Of one or more patterns, each with its own window.
     reports : list of bool
-        Whether the matches of each branch are returned, or only counted; may be changed before the
-        first event.
-    numbers : ndarray of int64, shape (branches,)
-        The matches of each branch so far.
-    nanoseconds : ndarray of int64, shape (branches,)
+        Whether the matches of each branch are returned, or only counted.
+    batches : int
+        The number of batches processed.
+    found : list of Found
+        The matches of each branch in the last batch.
+    numbers : list of int
+        How many there are so far.
+    nanoseconds : list of int
         The time spent in constructing its sequences.
     peaks : ndarray of int64
         See :mod:`cepbench.kernels.counts`.
@@ -55,47 +56,65 @@ class SharedStacks:
         Of each branch: the events of each item, and the sequences constructed, by suffix.
     """
 
-    def __init__(self, branches: Sequence[Pattern], reader: NumericReader) -> None:
-        self.layout = stack_layout(branches, reader.code)
-        self.branches, self.reader = branches, reader
-        self.reports = [True] * len(branches)
-        self.numbers = np.zeros(len(branches), np.int64)
-        self.nanoseconds = np.zeros(len(branches), np.int64)
+    layout: StackLayout
+
+    def __init__(self) -> None:
+        self.reader = NumericReader()
+        self.branches: list[Pattern] = []
+        self.reports: list[bool] = []
+        self.batches = 0
+        self.found: list[Found] = []
+        self.numbers: list[int] = []
+        self.nanoseconds: list[int] = []
+        self.counts: list[NodeCounts] = []
         self.peaks = np.zeros(counts.PEAKS, np.int64)
-        self.counts = [
-            NodeCounts(
-                nodes,
-                len(branch.positive) + len(branch.negated),
-                branch.window.length,
-                np.zeros((len(nodes), counts.COUNT_COLUMNS), np.int64),
-            )
-            for branch in branches
-            for nodes in [_nodes(branch)]
-        ]
-        self._window = max(branch.window.length for branch in branches)
-        self._lows = np.zeros((len(branches), len(self.layout.stacks)), np.int64)
         self._kinds: dict[str, int] = {}
+
+    def add(self, branches: Sequence[Pattern], *, reports: bool) -> slice:
+        """Have the matches of some branches found too, before the first batch; their numbers."""
+        first = len(self.branches)
+        for branch in branches:
+            nodes = _nodes(branch)
+            counted = np.zeros((len(nodes), counts.COUNT_COLUMNS), np.int64)
+            leaves = len(branch.positive) + len(branch.negated)
+            self.counts.append(NodeCounts(nodes, leaves, branch.window.length, counted))
+            self.branches.append(branch)
+            self.reports.append(reports)
+            self.numbers.append(0)
+            self.nanoseconds.append(0)
+        return slice(first, len(self.branches))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether no more branches can be added."""
+        return hasattr(self, "layout")
+
+    def _begin(self) -> None:
+        """Compile the branches, and make empty stacks."""
+        self.layout = stack_layout(self.branches, self.reader.code)
+        self._window = max(branch.window.length for branch in self.branches)
+        self._lows = np.zeros((len(self.branches), len(self.layout.stacks)), np.int64)
         self._hold(self._no_events(), np.zeros(len(self.layout.stacks), np.int64))
 
-    def advance(self, batch: EventStream | None, first_position: int) -> list[Found]:
-        """Process a batch of events; the matches of each branch."""
+    def advance(self, batch: EventStream | None, first_position: int) -> None:
+        """Process a batch of events, or None for no events; see :attr:`found`."""
+        if not self.has_begun:
+            self._begin()
+        self.batches += 1
         chunks = [[np.empty((query.items, 0), np.int64)] for query in self.layout.queries]
-        before = self.numbers.copy()
+        before = list(self.numbers)
         if batch is not None:
             # Divisions by zero are valid values of conditions.
             with np.errstate(all="ignore"):
                 for begin in range(0, len(batch), ROUND):
                     part = batch[begin : begin + ROUND]
                     self._round(part, first_position + begin, chunks)
-        new = (self.numbers - before).tolist()
-        return [
-            Found(number, (BranchMatches(branch.positive_names, [*map(tuple, its)]),))
-            if reports
-            else Found(number, (None,))
-            for branch, reports, number, its in zip(
-                self.branches, self.reports, new, chunks, strict=True
-            )
-        ]
+        self.found = []
+        for number, (branch, rows) in enumerate(zip(self.branches, chunks, strict=True)):
+            its = None
+            if self.reports[number]:
+                its = BranchMatches(branch.positive_names, [*map(tuple, rows)])
+            self.found.append(Found(self.numbers[number] - before[number], (its,)))
 
     def _round(
         self, part: EventStream, first_position: int, chunks: list[list[np.ndarray]]
@@ -111,7 +130,7 @@ class SharedStacks:
             self._count(number, arrived)
             ends = query.stacks[query.spans[query.items - 1] : query.spans[query.items]]
             if arrived[ends].any():
-                finals = rows[np.isin(fresh.stacks, ends)]
+                finals = rows[self._among(ends)[fresh.stacks]]
                 if query.filters[query.items - 1] >= 0:
                     passed = self._stacks.events.passed[query.filters[query.items - 1]]
                     finals = finals[passed[finals]]
@@ -125,9 +144,10 @@ class SharedStacks:
             if name not in self._kinds:
                 self._kinds[name] = self.layout.stack_of(name)
         kinds = np.array([self._kinds[name] for name in part.type_names], np.int64)
-        stacks = kinds[part.type_codes] if len(kinds) else np.empty(0, np.int64)
-        rows = np.flatnonzero(stacks >= 0)
-        stacks = stacks[rows]
+        rows, stacks = np.empty(len(part) + 1, np.int64), np.empty(len(part) + 1, np.int64)
+        codes = read_only(np.ascontiguousarray(part.type_codes))
+        count = stored(codes, kinds, rows, stacks)
+        rows, stacks = rows[:count].copy(), stacks[:count].copy()
         code = self.reader.code
 
         def reading(chosen: np.ndarray) -> Callable[[Attribute], np.ndarray]:
@@ -135,22 +155,30 @@ class SharedStacks:
 
         passed = np.zeros((len(self.layout.filters), len(rows)), bool)
         for filter_number, (clauses, its) in enumerate(self.layout.filters):
-            left = np.flatnonzero(np.isin(stacks, its))
+            left = np.flatnonzero(self._among(its)[stacks])
             for clause in clauses:
                 held = clause_holds(clause, reading(rows[left]), code)
                 left = left[np.broadcast_to(held, left.shape)]
             passed[filter_number, left] = True
-        kept = np.ones(len(rows), bool)
-        for stack, filters in enumerate(self.layout.keeps):
-            if filters:
-                kept[stacks == stack] = passed[:, stacks == stack][list(filters)].any(axis=0)
-        rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
+        if any(self.layout.keeps):
+            kept = np.ones(len(rows), bool)
+            for stack, filters in enumerate(self.layout.keeps):
+                if filters:
+                    own = np.flatnonzero(stacks == stack)
+                    kept[own] = passed[list(filters)][:, own].any(axis=0)
+            rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
         values = np.full((len(self.layout.columns), len(rows)), np.nan)
         for column, (expression, its) in enumerate(self.layout.columns):
-            chosen = np.flatnonzero(np.isin(stacks, its))
+            chosen = np.flatnonzero(self._among(its)[stacks])
             values[column, chosen] = expression_values(expression, reading(rows[chosen]), code)
         times = np.ascontiguousarray(part.timestamps[rows])
         return Events(stacks, times, rows + first_position, values, np.ascontiguousarray(passed))
+
+    def _among(self, stacks: Sequence[int] | np.ndarray) -> np.ndarray:
+        """A flag for each stack."""
+        flags = np.zeros(len(self.layout.stacks), bool)
+        flags[list(stacks)] = True
+        return flags
 
     def _no_events(self) -> Events:
         none = np.empty(0, np.int64)
@@ -251,9 +279,15 @@ class SharedStacks:
 
     def packed(self) -> dict[str, np.ndarray]:
         """The state as plain arrays: the events; pointers are set again."""
-        held = self._held(np.iinfo(np.int64).min)
-        arrays = {"peaks": self.peaks.copy(), "numbers": self.numbers.copy()}
+        if not self.has_begun:
+            self._begin()
+        arrays = {
+            "peaks": self.peaks.copy(),
+            "numbers": np.array(self.numbers, np.int64),
+            "texts": np.array(json.dumps(self.reader.texts)),
+        }
         arrays |= {f"counts/{n}": its.counts.copy() for n, its in enumerate(self.counts)}
+        held = self._held(np.iinfo(np.int64).min)
         return arrays | dict(zip(Events._fields, held, strict=True))
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
@@ -264,11 +298,19 @@ class SharedStacks:
         SnapshotError
             If they are not those of such stacks.
         """
+        self._begin()
         self.peaks = stored_array(snapshot, "peaks", self.peaks, self.peaks.shape)
-        self.numbers = stored_array(snapshot, "numbers", self.numbers, self.numbers.shape)
+        numbers = np.array(self.numbers, np.int64)
+        self.numbers = stored_array(snapshot, "numbers", numbers, numbers.shape).tolist()
         for number, its in enumerate(self.counts):
             counted = stored_array(snapshot, f"counts/{number}", its.counts, its.counts.shape)
             its.counts[:] = counted
+        try:
+            texts = json.loads(str(snapshot["texts"]))
+        except (KeyError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable texts: {error!r}") from error
+        for text in texts:
+            self.reader.code(text)
         size = np.shape(snapshot.get("times", ()))[-1:]
         events = Events(
             *(
@@ -282,34 +324,32 @@ class SharedStacks:
 class StackEngine(Engine):
     """Finds the matches of some branches on stacks that others may share.
 
+    Engines that share stacks are all made before the first batch, and each runs a batch before any
+    runs the next; the first one to run it has it processed for all.
+
     Parameters
     ----------
     task : BranchTask
-        Trees are not read.
+        Trees are not read, nor texts coded by the reader.
     shared : SharedStacks, optional
-        Whose branches from ``first`` on are those of the task; by default stacks of its own.
-    first : int, default 0
-
-    Attributes
-    ----------
-    found : list of Found
-        What the shared stacks found for the batch that is run, by branch.
+        By default stacks of its own.
     """
 
-    def __init__(
-        self, task: BranchTask, shared: SharedStacks | None = None, first: int = 0
-    ) -> None:
+    def __init__(self, task: BranchTask, shared: SharedStacks | None = None) -> None:
         super().__init__(task)
-        self._is_alone = shared is None
-        self._shared = SharedStacks(task.branches, task.reader) if shared is None else shared
-        self._own = slice(first, first + len(task.branches))
-        self._shared.reports[self._own] = [task.reports] * len(task.branches)
-        self.found: list[Found] = []
+        self._shared = shared or SharedStacks()
+        self._own = self._shared.add(task.branches, reports=task.reports)
+        self._batches = 0
 
     @property
     def peaks(self) -> np.ndarray:
         """Those of the stacks, shared or not; see :mod:`cepbench.kernels.counts`."""
         return self._shared.peaks
+
+    @property
+    def seconds(self) -> float:
+        """The time spent in constructing sequences."""
+        return sum(self._shared.nanoseconds[self._own]) / 1e9
 
     def node_counts(self) -> Sequence[NodeCounts]:
         """Counts of the events of each item, and of the sequences constructed, by suffix."""
@@ -317,16 +357,21 @@ class StackEngine(Engine):
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`Engine.run`."""
-        if self._is_alone:
-            self.found = self._shared.advance(batch, first_position)
-        own = self.found[self._own]
+        if self._batches == self._shared.batches:
+            self._shared.advance(batch, first_position)
+        self._batches += 1
+        own = self._shared.found[self._own]
         return Found(
             sum(each.number for each in own), tuple(one for each in own for one in each.matches)
         )
 
+    @property
+    def _is_first(self) -> bool:
+        return self._own.start == 0
+
     def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays; that of shared stacks is not part of it."""
-        return self._shared.packed() if self._is_alone else {}
+        """The state as plain arrays; stacks are part of the first engine's that has them."""
+        return self._shared.packed() if self._is_first else {}
 
     def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`packed` gave.
@@ -336,7 +381,7 @@ class StackEngine(Engine):
         SnapshotError
             If they are not those of such an engine.
         """
-        if self._is_alone:
+        if self._is_first:
             self._shared.restore(snapshot)
 
 

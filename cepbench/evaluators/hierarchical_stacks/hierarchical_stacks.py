@@ -16,41 +16,85 @@ negation at the end are additions; the branches of an OR share their stacks.
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import pandas as pd
 
-from cepbench.evaluators.hierarchical_stacks.engine import StackEngine
+from cepbench.evaluators.hierarchical_stacks.engine import SharedStacks, StackEngine
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.plan_runs.union import waits
 from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.result import Metrics
 from cepbench.patterns.parse import parse
 from cepbench.plans.tree import right_deep
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 
-def open_hierarchical_stacks(task: Task) -> PlanRun:
-    """Run the branches of the pattern over one set of stacks.
+class StackRun(PlanRun):
+    """A run of one task, on stacks that other runs may share.
 
-    Those that wait for a group or a negated event have stacks of their own.
+    Branches that wait for a group or a negated event have stacks of their own.
+
+    Parameters
+    ----------
+    task : Task
+    shared : SharedStacks
     """
-    warm_up()
-    branches = task.pattern.branches()
-    apart = [number for number, branch in enumerate(branches) if branch.groups or waits(branch)]
-    together = [number for number in range(len(branches)) if number not in apart]
-    groups = [*([together] if together else []), *([number] for number in apart)]
-    trees = [right_deep(branch.planned_names) for branch in branches]
-    return PlanRun(task, trees, _engine, groups)
+
+    def __init__(self, task: Task, shared: SharedStacks) -> None:
+        warm_up()
+        self._on_stacks: list[StackEngine] = []
+        branches = task.pattern.branches()
+        apart = [number for number, branch in enumerate(branches) if branch.groups or waits(branch)]
+        together = [number for number in range(len(branches)) if number not in apart]
+        groups = [together] * bool(together) + [[number] for number in apart]
+        trees = [right_deep(branch.planned_names) for branch in branches]
+        super().__init__(task, trees, partial(self._engine, shared), groups)
+
+    def _engine(self, shared: SharedStacks, task: BranchTask) -> Engine | GroupEngine:
+        """Matches that wait for a negated event are kept as those that wait for a group's events."""
+        if any(map(waits, task.branches)):
+            return GroupEngine(task, self._engine_of_own, waits=False)
+        if any(branch.groups for branch in task.branches):
+            return self._engine_of_own(task)
+        return self._engine_on(shared, task)
+
+    def _engine_of_own(self, task: BranchTask) -> StackEngine:
+        return self._engine_on(SharedStacks(), task)
+
+    def _engine_on(self, shared: SharedStacks, task: BranchTask) -> StackEngine:
+        self._on_stacks.append(StackEngine(task, shared))
+        return self._on_stacks[-1]
+
+    def metrics(self) -> Metrics:
+        """Metrics of the run; of shared stacks, peaks are those of all runs together."""
+        seconds = sum(engine.seconds for engine in self._on_stacks)
+        return replace(super().metrics(), details={"construction_seconds": seconds})
 
 
-def _engine(task: BranchTask) -> Engine | GroupEngine:
-    """Matches that wait for a negated event are kept as those that wait for a group's events."""
-    if any(map(waits, task.branches)):
-        return GroupEngine(task, StackEngine, waits=False)
-    return StackEngine(task)
+def open_hierarchical_stacks(task: Task) -> StackRun:
+    """Run the branches of a pattern over one set of stacks."""
+    return StackRun(task, SharedStacks())
+
+
+class HierarchicalStacks:
+    """Opens tasks whose runs share their stacks.
+
+    A task that is opened after the first batch has new stacks, which those opened later share.
+    """
+
+    def __init__(self) -> None:
+        self._shared = SharedStacks()
+
+    def open(self, task: Task) -> StackRun:
+        """See :attr:`cepbench.evaluators.protocol.Evaluator.together`."""
+        if self._shared.has_begun:
+            self._shared = SharedStacks()
+        return StackRun(task, self._shared)
 
 
 @cache
@@ -80,5 +124,6 @@ HIERARCHICAL_STACKS = Evaluator(
     constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
     strategies=("any",),
     snapshots=True,
+    together=lambda: HierarchicalStacks().open,
     source="[liu2011]_",
 )
