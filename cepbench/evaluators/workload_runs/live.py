@@ -43,6 +43,8 @@ from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
+__all__ = ["Detector", "WorkloadDetector"]
+
 _HEADER, _QUERY, _KEPT, _RECENT = "workload", "query/", "kept/", "recent/"
 
 #: Arguments in the header of a snapshot, under the same names.
@@ -477,3 +479,6 @@ class WorkloadDetector(Detector):
         detector._events, detector._last = header["events"], header["last"]
         detector._seconds = header["seconds"]
         return detector
+
+
+Detector.of_workloads = WorkloadDetector
