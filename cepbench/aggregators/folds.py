@@ -19,6 +19,8 @@ from cepbench.aggregators.valuation import Changes
 from cepbench.evaluators.matches import SetColumn
 from cepbench.kernels.match_folds import fold, number_slots
 
+_NEVER = np.iinfo(np.int64).max
+
 
 class Weights(NamedTuple):
     """What matches add to a total: match m ``values[places[m] - lowest]``."""
@@ -184,6 +186,7 @@ class FirstEvents(CompletedMatches):
         self._window = window
         #: Of the slots that have not expired; groups are ascending.
         self._groups = self._times = self._positions = np.zeros(0, np.int64)
+        self._earliest = _NEVER
         self._floats = [False] * len(totals)
         self._cells = [np.zeros(0, np.int64) for _ in totals]
 
@@ -195,6 +198,8 @@ class FirstEvents(CompletedMatches):
     def push(self, times: np.ndarray, matches: Matches, known: np.ndarray, lowest: int) -> Changes:
         """See :meth:`CompletedMatches.push`; also after events with which matches expire."""
         size, wide = len(times), len(times) + 1
+        if not len(matches.rows) and int(times[-1]) - self._window <= self._earliest:
+            return _changes(matches.rows, wide, [its[:0] for its in self._cells])
         runs = _runs_of(matches, wide)
         groups, rows = np.divmod(runs.codes, wide)
         before, slots = len(self._groups), np.empty(len(matches.rows), np.int64)
@@ -247,6 +252,7 @@ class FirstEvents(CompletedMatches):
         self._groups, self._times = self._groups[slots], self._times[slots]
         self._positions = self._positions[slots]
         self._cells = [narrowed(its[slots]) for its in self._cells]
+        self._earliest = int(self._times.min(initial=_NEVER))
 
     def at(self, time: int) -> tuple[np.ndarray, list[np.ndarray]]:
         """The groups of the slots that have not expired at a time, and their totals."""
@@ -264,6 +270,7 @@ class FirstEvents(CompletedMatches):
         """See :meth:`CompletedMatches.restore`."""
         super().restore(state)
         self._groups, self._times, self._positions = np.array(state["slots"], np.int64)
+        self._earliest = int(self._times.min(initial=_NEVER))
         types = [its.dtype for its in self._cells]
         self._cells = [*map(numbers_from, state["cells"], types)]
 
@@ -275,34 +282,22 @@ def _changes(codes: np.ndarray, wide: int, totals: list[np.ndarray]) -> Changes:
     return Changes(rows[order], groups[order], [its[order] for its in totals])
 
 
-def joined(parts: Sequence[Matches], types: Sequence[np.dtype[Any]]) -> Matches:
-    """Matches of several branches.
+def no_matches(types: Sequence[type]) -> Matches:
+    """No matches; the numbers of each total are of these types."""
+    none = np.zeros(0, np.int64)
+    return Matches(none, none, none, [Weights(np.zeros(0, dtype), none) for dtype in types])
 
-    Parameters
-    ----------
-    parts : sequence of Matches
-    types : sequence of dtype
-        Of the numbers of each total.
-    """
+
+def joined(parts: Sequence[Matches]) -> Matches:
+    """The matches of several branches."""
     if len(parts) == 1:
         return parts[0]
-    none = np.zeros(0, np.int64)
-    rows, groups, firsts = (
-        np.concatenate([none, *its]) for its in list(zip(*parts, strict=True))[:3] or [[]] * 3
-    )
-    everywhere = np.arange(len(rows))
-    return Matches(
-        rows,
-        groups,
-        firsts,
-        [
-            Weights(
-                np.concatenate([np.zeros(0, dtype), *(p.weights[k].by_match for p in parts)]),
-                everywhere,
-            )
-            for k, dtype in enumerate(types)
-        ],
-    )
+    rows, groups, firsts = (np.concatenate(its) for its in list(zip(*parts, strict=True))[:3])
+    weights = [
+        Weights(np.concatenate([its.by_match for its in of_total]), np.arange(len(rows)))
+        for of_total in zip(*(part.weights for part in parts), strict=True)
+    ]
+    return Matches(rows, groups, firsts, weights)
 
 
 def of_sets(total: Total, values: np.ndarray, column: SetColumn, lowest: int) -> Weights:

@@ -23,6 +23,7 @@ from cepbench.aggregators.folds import (
     Matches,
     Weights,
     joined,
+    no_matches,
     of_sets,
 )
 from cepbench.aggregators.partitions import numbered
@@ -105,13 +106,13 @@ class TwoStepRun:
         rows, begin = [], 0
         while begin < len(batch):
             size, before = self._round or len(batch), self._updates
-            part = batch[begin : begin + size]
+            part = batch[begin : begin + size] if size < len(batch) else batch
             rows.append(self._pushed(part))
             begin += size
             if self._round:
                 # As many as fit in the cache; the next round may complete more.
                 due = len(part) * _MATCHES // max(1, self._updates - before)
-                self._round = max(1, min(due, 2 * size))
+                self._round = max(1, min(due, max(size, 2 * len(part))))
         return Rows.joined(rows)
 
     def _pushed(self, batch: EventStream) -> Rows:
@@ -180,11 +181,18 @@ class TwoStepRun:
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
 
+    @property
+    def _kinds(self) -> list[tuple[Total, bool]]:
+        """The totals, and whether each is over floats."""
+        return [*zip(self._valuation.totals, self._floats, strict=True)]
+
     # -- matches --------------------------------------------------------------------------------
 
     def _matches(self, found: Found, first: int) -> Matches:
         """The matches of a batch that begins at a position, those that have a group."""
         listed = [its for its in found.matches if its is not None and len(its)]
+        if not listed:
+            return no_matches([total.dtype(is_float=its) for total, its in self._kinds])
         keyed = [self._keys(matches) for matches in listed]
         # Groups that are first seen with the same event come in the order of their keys.
         self._valuation.groups(sorted({key for _, keys in keyed for key in keys}))
@@ -197,13 +205,13 @@ class TwoStepRun:
                 # With one, they are zeros already.
                 np.append(groups, -1)[codes] if self._group_by else codes,
                 matches.in_columns(firsts).first_positions(),
-                self._weights(matches),
+                [
+                    self._weights(total, matches, is_float=is_float)
+                    for total, is_float in self._kinds
+                ],
             )
             parts.append(part.taken(np.flatnonzero(codes >= 0)) if (codes < 0).any() else part)
-        kinds = zip(self._valuation.totals, self._floats, strict=True)
-        return joined(
-            parts, [np.dtype(total.dtype(is_float=is_float)) for total, is_float in kinds]
-        )
+        return joined(parts)
 
     def _keys(self, matches: BranchMatches) -> tuple[np.ndarray, list[Key]]:
         """The number of each match's group, -1 if it misses a value, and the groups."""
@@ -224,28 +232,22 @@ class TwoStepRun:
         codes[used], keys = numbered(events, names, used)
         return codes[own], keys
 
-    def _weights(self, matches: BranchMatches) -> list[Weights]:
-        """What matches of a branch add to each total."""
-        events, lowest = self._recent.stream, self._recent.first
-        everywhere = np.arange(len(events))
-        found: list[Weights] = []
-        for total, is_float in zip(self._valuation.totals, self._floats, strict=True):
+    def _weights(self, total: Total, matches: BranchMatches, *, is_float: bool) -> Weights:
+        """What matches of a branch add to a total."""
+        name, dtype = total.variable, total.dtype(is_float=is_float)
+        if name is None or name not in matches.names:
+            zero, one = total.units(is_float=is_float)
             same = np.zeros(len(matches), np.int64)
-            if total.variable is None or total.variable not in matches.names:
-                own = total.units(is_float=is_float)[total.variable is None]
-                values = np.array([own], total.dtype(is_float=is_float))
-                found.append(Weights(values, same))
-                continue
-            read = None if total.attribute is None else events.column(total.attribute)
-            if is_float and isinstance(read, np.ndarray):
-                read = read.astype(np.float64)
-            values = total.weights(read, everywhere)
-            (column,) = matches.in_columns([total.variable]).columns
-            if isinstance(column, SetColumn):
-                found.append(of_sets(total, values, column, lowest))
-            else:
-                found.append(Weights(values, np.require(column, np.int64, ("C", "W")), lowest))
-        return found
+            return Weights(np.array([one if name is None else zero], dtype), same)
+        events, lowest = self._recent.stream, self._recent.first
+        read = None if total.attribute is None else events.column(total.attribute)
+        if is_float and isinstance(read, np.ndarray):
+            read = read.astype(np.float64)
+        values = total.weights(read, np.arange(len(events)))
+        (column,) = matches.in_columns([name]).columns
+        if isinstance(column, SetColumn):
+            return of_sets(total, values, column, lowest)
+        return Weights(values, np.require(column, np.int64, ("C", "W")), lowest)
 
     def _note_floats(self, batch: EventStream) -> None:
         """Turn totals to floats whose values are floats from now on."""
@@ -255,7 +257,7 @@ class TwoStepRun:
                 total.attribute is not None
                 and getattr(batch.column(total.attribute), "dtype", np.dtype(np.int64)).kind == "f"
             )
-            for total, is_float in zip(self._valuation.totals, self._floats, strict=True)
+            for total, is_float in self._kinds
         ]
         if floats != self._floats:
             self._floats = floats
