@@ -106,7 +106,8 @@ class TwoStepRun:
         rows, begin = [], 0
         while begin < len(batch):
             size, before = self._round or len(batch), self._updates
-            part = batch[begin : begin + size] if size < len(batch) else batch
+            is_whole = not begin and size >= len(batch)
+            part = batch if is_whole else batch[begin : begin + size]
             rows.append(self._pushed(part))
             begin += size
             if self._round:

@@ -26,16 +26,30 @@ def stream_of(types: str, **columns: list) -> cep.EventStream:
     return cep.EventStream.from_pandas(frame.assign(**columns), type="type", time="time")
 
 
+def check_rounds(
+    pattern: cep.Pattern | str, stream: cep.EventStream, scope: str, most: int
+) -> None:
+    """A batch in rounds gives the same values."""
+    whole = cep.aggregate(pattern, stream, "two-step", scope=scope)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(two_step, "_ROUND", 1)
+        patch.setattr(two_step, "_MATCHES", most)
+        by_rounds = cep.aggregate(pattern, stream, "two-step", scope=scope)
+    assert by_rounds.rows == whole.rows
+    assert by_rounds.metrics.updates == whole.metrics.updates
+
+
 @given(case=aggregate_cases(), scope=st.sampled_from(["window", "trigger", "stream"]))
 @examples(30)
 def test_a_batch_is_processed_in_rounds(case: Case, scope: str) -> None:
-    whole = cep.aggregate(case.pattern, case.stream, "two-step", scope=scope)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(two_step, "_ROUND", 2)
-        patch.setattr(two_step, "_MATCHES", 3)
-        by_rounds = cep.aggregate(case.pattern, case.stream, "two-step", scope=scope)
-    assert by_rounds.rows == whole.rows
-    assert by_rounds.metrics.updates == whole.metrics.updates
+    check_rounds(case.pattern, case.stream, scope, 3)
+
+
+def test_every_event_is_in_one_round() -> None:
+    query = "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 4 units"
+    for events in range(1, 17):
+        for most in (1, 2, 1000):
+            check_rounds(query, stream_of(("AB" * 8)[:events]), "window", most)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 60])
