@@ -13,8 +13,8 @@ import pandas as pd
 
 from cepbench.automata.states import Edge, Formula, State
 from cepbench.markup import Html
+from cepbench.patterns.expressions import OPPOSITE
 from cepbench.patterns.model import Aggregate, Attribute, Clause
-from cepbench.patterns.normal_form import OPPOSITE
 from cepbench.patterns.orders import Order
 
 #: The four kinds, as pairs of edges of one state.

@@ -38,12 +38,13 @@ from cepbench.evaluators.snapshot import (
 )
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
 from cepbench.evaluators.user_defined import found_from
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit
+from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.streams.recent import RecentEvents
 
@@ -227,7 +228,12 @@ class Detector:
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
         self._refuse_if_ended()
-        batch = stream_from(batch, "the batch")
+        pattern, batch = under_one_hierarchy(self.pattern, stream_from(batch, "the batch"))
+        if pattern is not self.pattern:
+            raise StreamError(
+                "the batch has a concept hierarchy, and the detector's pattern none; make the "
+                "detector of pattern.with_hierarchy(batch.hierarchy)"
+            )
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         if not len(batch):
@@ -419,8 +425,10 @@ class Detector:
 
     def _header(self) -> dict[str, Any]:
         """What a snapshot states besides arrays; JSON-serializable."""
+        hierarchy = self.pattern.hierarchy
         return {
             "pattern": str(self.pattern),
+            "hierarchy": hierarchy and hierarchy.mapping,
             "plan": None if self.plan is None else plan_to_json(self.plan),
             "evaluator": self.evaluator,
             "options": self.options,
@@ -485,7 +493,10 @@ class Detector:
         header, arrays = unsealed(snapshot)
         try:
             plan = None if header["plan"] is None else plan_from_json(header["plan"])
-            detector = cls._of_header(header, reread(header["pattern"]), plan)
+            mapping = header["hierarchy"]
+            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+            pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
+            detector = cls._of_header(header, pattern, plan)
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))

@@ -13,8 +13,8 @@ from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.costs.throughput import Throughput
 from cepbench.errors import UnsupportedPatternError
-from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.task_runs import run_task
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.explainer.automaton import AutomatonExplanation
 from cepbench.explainer.estimates import estimate

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
+from tests.naive.concepts import types_of_event
 from tests.naive.groups import with_groups
 from tests.naive.selection import non_overlapping, selected
 from tests.naive.values import Bound, Event, clause_true, in_window, share
@@ -47,7 +48,7 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
     rows = events.to_dict("records")
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
-    ways = _ways(pattern.structure, rows, pattern.window)
+    ways = _ways(pattern.structure, rows, pattern)
     for label, part, plain in sorted(ways, key=lambda way: way.choices):
         groups = [variable for variable in _variables(part) if variable.kind is Kind.GROUP]
         in_order = partial(_in_order, part, rows=rows)
@@ -104,11 +105,13 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
     return (variable.name for variable in _variables(part) if variable.kind is not Kind.NEGATED)
 
 
-def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iterator[Found]:
+def _ways(part: Variable | Structure, rows: list[Event], pattern: Pattern) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
         fitting = [
-            position for position, row in enumerate(rows) if part.type in (None, row["type"])
+            position
+            for position, row in enumerate(rows)
+            if part.type in types_of_event(row["type"], pattern.hierarchy)
         ]
         if part.kind in (Kind.NEGATED, Kind.GROUP):
             yield Found((), part, {})
@@ -121,17 +124,17 @@ def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iter
                 yield Found((), part, {part.name: position})
     elif part.operator is Operator.OR:
         for number, item in enumerate(part.items):
-            for choices, chosen, binding in _ways(item, rows, window):
+            for choices, chosen, binding in _ways(item, rows, pattern):
                 yield Found((number, *choices), chosen, binding)
     else:
         joined: list[tuple[Choices, tuple[Variable | Structure, ...], Binding]] = [((), (), {})]
         for item in part.items:
-            ways = list(_ways(item, rows, window))
+            ways = list(_ways(item, rows, pattern))
             joined = [
                 (choices + way.choices, (*parts, way.part), binding | way.binding)
                 for choices, parts, binding in joined
                 for way in ways
-                if _go_together(part.operator, binding, way.binding, rows, window)
+                if _go_together(part.operator, binding, way.binding, rows, pattern.window)
             ]
         for choices, parts, binding in joined:
             yield Found(choices, Structure(part.operator, parts), binding)
@@ -169,7 +172,8 @@ def is_forbidden(
     positions = _positions(binding)
     for negated in (v for v in _variables(part) if v.kind is Kind.NEGATED):
         for position, row in enumerate(rows):
-            if negated.type not in (None, row["type"]) or position in positions:
+            types = types_of_event(row["type"], pattern.hierarchy)
+            if negated.type not in types or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):

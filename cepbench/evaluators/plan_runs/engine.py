@@ -287,7 +287,9 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     type_codes = read_only(np.ascontiguousarray(batch.type_codes))
     counts = np.zeros(len(batch.type_names), np.int64)
     count_types(type_codes, counts)
-    wanted = np.array([name in types for name in batch.type_names], np.int64)
+    concepts = set() if batch.hierarchy is None else types & batch.hierarchy.concepts
+    single = types - concepts
+    wanted = np.array([name in single for name in batch.type_names], np.int64)
     last = np.cumsum(counts * wanted)
     rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
     rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
@@ -295,8 +297,9 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     if None in types:
         found[None] = np.arange(len(batch))
     for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
-        if name in types:
+        if name in single:
             found[name] = rows[end - count : end]
+    found |= {concept: batch.rows_of(concept) for concept in concepts}
     return found
 
 
