@@ -17,7 +17,7 @@ from cepbench.aggregators.semirings import (
 )
 from cepbench.aggregators.valuation import Changes
 from cepbench.evaluators.matches import SetColumn
-from cepbench.kernels.match_folds import fold, number_slots
+from cepbench.kernels.match_folds.folding import fold, number_slots
 
 _NEVER = np.iinfo(np.int64).max
 
