@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -121,6 +122,10 @@ class Detector:
 
     #: The class for workloads, which is a subclass and says so itself.
     of_workloads: ClassVar[type[Detector]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        _show_arguments(cls)
 
     def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
         """A detector of a pattern or, of a class of its own, of a workload."""
@@ -536,3 +541,13 @@ class Detector:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError(f"this detector {self._ended}; make a new one")
+
+
+def _show_arguments(cls: type[Detector]) -> None:
+    """Let help show the arguments of a detector, not those of the choice of its class."""
+    own = inspect.signature(cls.__init__)
+    _, *parameters = own.parameters.values()
+    cls.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+
+
+_show_arguments(Detector)
