@@ -3,8 +3,7 @@
 Trades of 20 tickers, 50 of each in the window unless said otherwise:
 
 - SEQ of five: the methods without matches, and a bare loop of prefix counters that never expires;
-- 100 of each in the window: the same against ``two-step``, over a window that is not yet full, with
-  fewer matches than it will have;
+- 100 of each in the window: the same against ``two-step``, on some events after the window is full;
 - SEQ of three, in windows with ten to ten thousand active events of the first item;
 - the size of the state of a live aggregator over a stream, and one ten times as long.
 
@@ -29,11 +28,11 @@ TYPES = 20
 ACTIVE = (10, 100, 1_000, 10_000)
 METHODS = ("window-product", "a-seq")
 
-#: Tickers in a window that is four fifths full of 100 of each.
-STRETCH = 80 * TYPES
+#: Events in a window with 100 of each ticker, and those of a run of two-step behind them.
+FULL, STRETCH = 100 * TYPES, 10 * TYPES
 
 
-def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) -> pd.DataFrame:
+def measure(events: int, repetitions: int, seed: int, full: int = FULL) -> pd.DataFrame:
     """One row a cell and repetition.
 
     Returns
@@ -57,8 +56,10 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     dense = stream_of(events, seed, per_window=100)
     for method in METHODS:
         cells[f"{method}, 100 of each"] = events, lambda m=method: last(query, dense, m)
-    begun = dense[:stretch]
-    cells["two-step, 100 of each"] = stretch, lambda: by_batches(query, begun, "two-step")
+    filled = cep.Aggregator(query, "two-step")
+    filled.push(dense[:full])
+    before_run, begun = filled.snapshot(), dense[: full + STRETCH]
+    cells["two-step, 100 of each"] = STRETCH, lambda: resumed(before_run, begun[full:])
     fewer = stream[: min(events, 1_000_000)]
     for method in METHODS:
         for active in ACTIVE:
@@ -85,7 +86,7 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     names = found["cell"].str.split(", ", n=1).str[1]
     for name in ("50 of each", *(f"{active:,} active" for active in ACTIVE)):
         assert found.loc[names == name, "value"].nunique() == 1, name
-    assert by_batches(query, begun, "a-seq") == int(
+    assert last(query, begun, "a-seq") == int(
         found.loc[found["cell"] == "two-step, 100 of each", "value"].iloc[0]
     )
     return found
@@ -108,11 +109,9 @@ def last(query: str, stream: cep.EventStream, method: str) -> int:
     return int(cep.aggregate(query, stream, method).rows.columns[0][-1])
 
 
-def by_batches(query: str, stream: cep.EventStream, method: str) -> int:
-    """The same by small batches, because the matches of many events would need much memory."""
-    live = cep.Aggregator(query, method)
-    counts = [live.push(batch)["COUNT"] for batch in stream.batches(TYPES)]
-    return int(pd.concat(counts).iloc[-1])
+def resumed(snapshot: dict[str, np.ndarray], stream: cep.EventStream) -> int:
+    """The last count after a snapshot and further events."""
+    return int(cep.Aggregator.restore(snapshot).take(stream).columns[0][-1])
 
 
 def state_of(query: str, stream: cep.EventStream) -> int:
@@ -165,8 +164,8 @@ def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = parser_of("Aggregates without matches.", events=4_000_000, repetitions=3)
     given = parser.parse_args(arguments)
-    stretch = min(STRETCH, given.events)
-    rows = measure(given.events, given.repetitions, given.seed, stretch)
+    full = min(FULL, given.events // 2)
+    rows = measure(given.events, given.repetitions, given.seed, full)
     print(f"{given.events:,} events of {TYPES} types, {given.repetitions} repetitions")
     print(summary(rows))
     write(rows, given.out)
