@@ -327,7 +327,7 @@ def test_kernels_are_compiled_once() -> None:
         shared.advance(stream, 0)
         shared.restore(shared.packed())
         shared.advance(stream, 20)
-        assert shared.counts[0].counts[0, counts.CREATED] > 0
+        assert shared.node_counts(slice(1))[0].counts[0, counts.CREATED] > 0
     assert len(stacks.push.signatures) == len(sequences.construct.signatures) == 1
 
 

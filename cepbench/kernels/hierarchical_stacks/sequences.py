@@ -42,6 +42,10 @@ class Query(NamedTuple):
     tested: np.ndarray  #: int64 (items + 1,): the negations tested at each item
     used: np.ndarray  #: int64: all stacks that are read
 
+    def read_by(self, owner: int) -> np.ndarray:
+        """The stacks that an owner reads."""
+        return self.stacks[self.spans[owner] : self.spans[owner + 1]]
+
 
 class Scratch(NamedTuple):
     """Working space, and the construction where it paused."""
