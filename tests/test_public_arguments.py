@@ -294,6 +294,15 @@ CALLS: dict[str, Call] = {
         cep.plan_workload,
         {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "SHARON", "seed": 0},
     ),
+    "plan_workload of matches": Call(
+        cep.plan_workload,
+        {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "CHASE", "cost": "e-cube",
+         "generator": "DP-B", "delays": False, "seed": 0},
+    ),
+    "workload_planner": Call(
+        decorated(cep.workload_planner), {"function": dict, "name": "MINE", "source": ""}
+    ),
+    "check_workload_planner": Call(cep.check_workload_planner, {"planner": "NAIVE", "seed": 0}),
     "plan_workload, the statistics of a query": Call(
         lambda statistics: cep.plan_workload(WORKLOAD, {"Q": statistics}),
         {"statistics": STATISTICS},

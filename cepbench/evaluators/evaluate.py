@@ -15,6 +15,7 @@ from cepbench.evaluators.workload_runs.result import WorkloadMatches
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
@@ -25,7 +26,7 @@ from cepbench.workloads.model import Workload
 def evaluate(
     pattern: Workload,
     stream: EventStream,
-    plan: Mapping[str, AnyPlan] | None = None,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
     *,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
@@ -70,8 +71,9 @@ def evaluate(
     stream : EventStream
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
-        them. None for an evaluator that runs without a plan. Of a workload a mapping of queries to
-        such plans; a query without one is evaluated in written order.
+        them. None for an evaluator that runs without a plan. Of a workload a WorkloadPlan with
+        sources, or a mapping of queries to such plans; a query without one is evaluated in written
+        order.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
         for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``; ``tree``

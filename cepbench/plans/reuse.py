@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from cepbench.arguments import elements, kind_of, shown
 from cepbench.errors import PlanError, did_you_mean
 from cepbench.patterns.model import Kind, Operator, Pattern
-from cepbench.plans.embeddings import change_of, embeddings
 from cepbench.workloads.model import Workload
 
 
@@ -29,12 +29,13 @@ class Reuse:
         The place, among the positive items of the more specific query, of each positive item of the
         more general one.
     change : str
-        In what the two differ: ``pattern``, ``concept``, ``both`` or ``condition``; empty from scratch.
+        In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
+        from scratch.
     waits : bool
         Whether matches are known later than those of the query by itself: the source goes on after
         the last item of the query.
-    cost : float or None
-        An estimate.
+    cost : float
+        An estimate; NaN for none.
     """
 
     query: str
@@ -43,7 +44,7 @@ class Reuse:
     embedding: tuple[int, ...] = ()
     change: str = ""
     waits: bool = False
-    cost: float | None = field(default=None, compare=False)
+    cost: float = field(default=math.nan, compare=False)
 
     def __str__(self) -> str:
         if self.source is None:
@@ -54,22 +55,44 @@ class Reuse:
 def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
     """The ways to compute a query from the matches of another one, one for each embedding.
 
-    Of queries with equal matches each is computed ``down`` from the other.
-
     Parameters
     ----------
     workload : Workload
     source, query : str
     """
-    patterns = (workload.patterns[source], workload.patterns[query])
-    for method, (general, specific) in (("down", patterns), ("up", patterns[::-1])):
-        found = embeddings(general, specific, getattr(workload, "hierarchy", None))
-        for each in found:
-            change = change_of(general, specific, each)
-            waits = method == "up" and _goes_on(specific, general, each)
-            yield Reuse(query, source, method, each, change, waits)
-        if found:
-            return
+    one, other = workload.patterns[source], workload.patterns[query]
+    upwards = workload.embeddings.get((query, source), ())
+    if (source, query) in workload.embeddings:
+        for each in workload.embeddings[source, query]:
+            yield Reuse(
+                query, source, "down", each, "nothing" if upwards else _change(one, other, each)
+            )
+        return
+    for each in upwards:
+        yield Reuse(
+            query, source, "up", each, _change(other, one, each), _goes_on(one, other, each)
+        )
+
+
+def candidates_of(workload: Workload) -> Iterator[Reuse]:
+    """All ways to compute a query of a workload from another one; of equal ones from the first."""
+    place = {query: number for number, query in enumerate(workload.patterns)}
+    for general, specific in workload.embeddings:
+        if (specific, general) not in workload.embeddings:
+            yield from reuses(workload, general, specific)
+            yield from reuses(workload, specific, general)
+        elif place[general] < place[specific]:
+            yield from reuses(workload, general, specific)
+
+
+def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> str:
+    """In what two different queries differ."""
+    pairs = zip(general.positive, embedding, strict=True)
+    concept = any(its.type != specific.positive[place].type for its, place in pairs)
+    concept = concept or not {v.type for v in general.negated} <= {v.type for v in specific.negated}
+    if len(general.variables) == len(specific.variables):
+        return "concept" if concept else "condition"
+    return "both" if concept else "pattern"
 
 
 def _goes_on(specific: Pattern, general: Pattern, embedding: tuple[int, ...]) -> bool:
@@ -124,7 +147,7 @@ def reused_by(
         )
     known = {way: way for way in candidates}
     found = {}
-    for query in _ordered({query: sources[query] for query in workload.patterns}):
+    for query in in_order({query: sources[query] for query in workload.patterns}):
         ways = [Reuse(query)]
         source = sources[query]
         if source is not None:
@@ -151,9 +174,15 @@ def reused_by(
     return found
 
 
-def _ordered(sources: Mapping[str, str | None]) -> Iterator[str]:
-    """The queries, each after its source, else as given."""
-    done: set[str] = set()
+def in_order(sources: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The queries, each after its source, else as given.
+
+    Raises
+    ------
+    PlanError
+        If queries are computed from each other.
+    """
+    done: dict[str, None] = {}
     for query in sources:
         chain: list[str] = []
         its: str | None = query
@@ -166,5 +195,5 @@ def _ordered(sources: Mapping[str, str | None]) -> Iterator[str]:
                 )
             chain.append(its)
             its = sources[its]
-        done.update(chain)
-        yield from reversed(chain)
+        done |= dict.fromkeys(reversed(chain))
+    return tuple(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from cepbench.markup import element, picture, shortened
@@ -52,7 +53,7 @@ def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
 
 def _line(one: tuple[float, float], other: tuple[float, float], wide: float, step: Reuse) -> str:
     (x1, y1), (x2, y2) = (one[0] + wide, one[1] + _HIGH / 2), (other[0], other[1] + _HIGH / 2)
-    tip = f"{step.query} {step}" + ("" if step.cost is None else f", cost {step.cost:.4g}")
+    tip = f"{step.query} {step}" + ("" if math.isnan(step.cost) else f", cost {step.cost:.4g}")
     path = f"M{x1:.1f},{y1:.1f}L{x1 + 12:.1f},{y1:.1f} {x1 + 12:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
     label = f"{step.method}, {step.change}"
     return element(

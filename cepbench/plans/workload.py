@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cepbench.arguments import elements, flag, kind_of, whole
 from cepbench.errors import PlanError
 from cepbench.markup import Html
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
@@ -243,17 +244,21 @@ class WorkloadPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict, without planner and costs."""
-        workload = {query: str(its) for query, its in self.workload.patterns.items()}
+        hierarchy = self.workload.hierarchy
+        described = {
+            "workload": {query: str(its) for query, its in self.workload.patterns.items()},
+            "hierarchy": hierarchy and hierarchy.mapping,
+        }
         if self.sources is not None:
             return {
-                "workload": workload,
+                **described,
                 "sources": dict(self.sources),
                 "embeddings": {query: list(its) for query, its in self.embeddings.items()},
                 "delays": self.delays,
                 "plans": {query: plan_to_json(its) for query, its in self.plans.items()},
             }
         return {
-            "workload": workload,
+            **described,
             "cuts": {query: list(cuts) for query, cuts in self.cuts.items()},
             "shares_prefixes": self.shares_prefixes,
         }
@@ -268,7 +273,8 @@ class WorkloadPlan:
             If ``data`` is not of this form.
         """
         try:
-            workload = Workload(data["workload"])
+            hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
+            workload = Workload(data["workload"], hierarchy=hierarchy)
             if "sources" in data:
                 options = {key: data[key] for key in ("sources", "embeddings", "delays")}
                 plans = {query: plan_from_json(its) for query, its in data["plans"].items()}
@@ -328,4 +334,4 @@ def _table(ways: Iterable[Reuse]) -> pd.DataFrame:
 
     columns = ("query", "source", "method", "change", "cost")
     rows = [[getattr(way, column) for column in columns] for way in ways]
-    return pd.DataFrame(rows, columns=[*columns]).astype({"cost": float})
+    return pd.DataFrame(rows, columns=[*columns])

@@ -52,7 +52,7 @@ def test_plans_evaluators_and_outputs_are_those_of_single_queries() -> None:
 @pytest.mark.parametrize(
     ("texts", "given", "message"),
     [
-        (TEXTS, {"plan": "q1"}, "a mapping of queries to plans, not the text"),
+        (TEXTS, {"plan": "q1"}, "is a cep.WorkloadPlan, not the text"),
         (TEXTS, {"plan": {"q": cep.OrderPlan(["a"])}}, "has a query 'q' that the workload has not"),
         (TEXTS, {"plan": {"q1": cep.OrderPlan(["a"])}}, "query 'q1': the plan lacks variable 'b'"),
         (TEXTS, {"latency": True}, "one by one"),

@@ -78,7 +78,7 @@ def test_equal_queries_are_computed_from_each_other_downwards() -> None:
     its = workload({"q1": "AB", "q2": "AB"})
     for source, query in (("q1", "q2"), ("q2", "q1")):
         (way,) = reuses(its, source, query)
-        assert (way.method, way.change, way.waits) == ("down", "condition", False)
+        assert (way.method, way.change, way.waits) == ("down", "nothing", False)
 
 
 def test_a_shorter_window_is_more_specific() -> None:
@@ -151,6 +151,19 @@ def test_plans_return_from_json_and_are_drawn(data: st.DataObject) -> None:
     assert len(boxes) == len(queries.patterns)
     lines = [e for e in drawing.iter() if e.tag.endswith("}path")]
     assert len(lines) == sum(source is not None for source in sources.values())
+
+
+def test_concepts_return_from_json() -> None:
+    hierarchy = cep.ConceptHierarchy({"TX": ["D"], "OK": {"T": ["THospital"]}})
+    patterns = {
+        "q1": "PATTERN SEQ(TX a, OK b) WITHIN 2 hours",
+        "q2": "PATTERN SEQ(D a, T b, T c) WITHIN 2 hours",
+    }
+    its = cep.WorkloadPlan(
+        cep.Workload(patterns, hierarchy=hierarchy), sources={"q1": "q2", "q2": None}
+    )
+    assert its.reuse("q1").change == "both" and its.embeddings == {"q1": (0, 2)}
+    assert cep.WorkloadPlan.from_dict(json.loads(json.dumps(its.to_dict()))) == its
 
 
 def test_hostile_names_are_escaped() -> None:

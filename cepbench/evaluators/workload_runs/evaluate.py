@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cepbench.arguments import kind_of
-from cepbench.errors import CepbenchError, EvaluationError, PlanError, did_you_mean
+from cepbench.arguments import choice, kind_of
+from cepbench.errors import CepbenchError, EvaluationError, PlanError
+from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
 from cepbench.evaluators.task_runs import run_task
-from cepbench.evaluators.tasks import evaluator_without_plan, runs_some, task_for
+from cepbench.evaluators.tasks import (
+    OUTPUTS,
+    constructs_of,
+    evaluator_without_plan,
+    runs_some,
+    task_for,
+)
+from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.growth import Query
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.patterns.model import Pattern
+from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
+from cepbench.patterns.model import ANY, Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.plans.reuse import Reuse, check_queries
 from cepbench.plans.tree import left_deep
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.numeric import NumericReader
 from cepbench.workloads.model import Workload
 
 #: Metrics that are sums over queries.
@@ -29,7 +45,7 @@ _SUMMED = ("seconds", "matches", "partial_matches_created", "comparisons")
 def evaluate_workload(
     workload: Workload,
     stream: EventStream,
-    plan: Mapping[str, AnyPlan] | None,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
     *,
     evaluator: str | Evaluator | None,
     options: Mapping[str, Any] | None,
@@ -37,22 +53,122 @@ def evaluate_workload(
     partial_match_limit: int,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
-    plans = _plans_of(workload, plan)
-    results, taken = {}, []
-    for query, pattern in workload.patterns.items():
-        with errors_naming(query):
-            results[query] = evaluate_alone(
-                pattern,
+    ways, plans = _ways_and_plans(workload, plan)
+    output = choice(output, "output", OUTPUTS, EvaluationError)
+    if workload.hierarchy is not None and stream.hierarchy is None:
+        stream = stream.with_hierarchy(workload.hierarchy)
+    run = _Run(workload, stream, ways, output, partial_match_limit)
+    for way in ways:
+        with errors_naming(way.query):
+            if way.source is not None:
+                run.reuse(way)
+                continue
+            found = evaluate_alone(
+                workload.patterns[way.query],
                 stream,
-                plans.get(query),
+                plans.get(way.query),
                 evaluator=evaluator,
                 options=options,
-                output=output,
+                output="matches" if way.query in run.sources else output,
                 partial_match_limit=partial_match_limit,
             )
-        metrics = results[query].metrics
-        taken.append(Step(query, None, metrics.matches, 0, metrics.matches, metrics.seconds))
-    return WorkloadMatches(results, taken, _total([each.metrics for each in results.values()]))
+            run.add(way, found, 0)
+    results = {query: run.results[query] for query in workload.patterns}
+    return WorkloadMatches(results, run.taken, _total([each.metrics for each in results.values()]))
+
+
+class _Run:
+    """The queries computed so far."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        stream: EventStream,
+        ways: Sequence[Reuse],
+        output: str,
+        limit: int,
+    ) -> None:
+        self.workload, self.stream, self.output, self.limit = workload, stream, output, limit
+        self.sources = {way.source for way in ways if way.source is not None}
+        self.results: dict[str, Result] = {}
+        self.taken: list[Step] = []
+        self._matches: dict[str, np.ndarray] = {}
+        if self.sources:
+            if output == "compressed":
+                raise EvaluationError(
+                    'matches that are reused are listed; evaluate with output="arrow", or without '
+                    "sources"
+                )
+            self._queries = queries_of(workload, ways)
+            self._events = Events(stream, NumericReader())
+            warm_up()
+
+    def add(self, way: Reuse, found: Result, reused: int) -> None:
+        """Note the result of a query."""
+        metrics = found.metrics
+        if way.query in self.sources and way.query not in self._matches:
+            assert found.found is not None
+            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
+        delta = metrics.matches - reused
+        step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
+        self.taken.append(step)
+
+    def reuse(self, way: Reuse) -> None:
+        """Compute a query from its source."""
+        assert way.source is not None
+        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
+        check_types(pattern, self.stream)
+        check_fit(pattern, self.stream)
+        began = time.perf_counter()
+        source, query = self._queries[way.source], self._queries[way.query]
+        matches = self._matches[way.source]
+        if way.method == "down":
+            edge = Edge(source, query, way.embedding)
+            found = down(edge, matches, self._events, self.limit)
+            reused = found.shape[1]
+        else:
+            edge = Edge(query, source, way.embedding)
+            found, reused = up(edge, matches, self._events, self.limit)
+        seconds = time.perf_counter() - began
+        self._matches[way.query] = found
+        result = Result(
+            pattern=pattern,
+            plan=None,
+            evaluator=way.method,
+            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            node_table=None,
+            found=(BranchMatches(query.names, [tuple(found)]),),
+            events=self.stream if pattern.returns else None,
+        )
+        self.add(way, result, reused)
+
+
+def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
+    """The queries that take part in reuse.
+
+    Raises
+    ------
+    EvaluationError
+        If one is not a pattern whose matches can be reused.
+    """
+    found = {}
+    for way in ways:
+        for query in (way.source, way.query) if way.source is not None else ():
+            assert query is not None
+            pattern = workload.patterns[query]
+            others = sorted(constructs_of(pattern) & {"OR", "KL", "GROUP"})
+            if pattern.strategy != ANY:
+                others.append(f"STRATEGY {pattern.strategy}")
+            if pattern.output != "all":
+                others.append(f"OUTPUT {pattern.output}")
+            if others:
+                raise EvaluationError(
+                    f"query {query!r} has {', '.join(others)}, whose matches cannot be reused; compute "
+                    "it, and all that are computed from it, from scratch, with the source None"
+                )
+            found[query] = Query(pattern)
+    return found
 
 
 def evaluate_alone(
@@ -76,6 +192,7 @@ def evaluate_alone(
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
         plan = written_plan(pattern, evaluator_for(evaluator))
+    pattern, stream = under_one_hierarchy(pattern, stream)
     chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
     return run_task(chosen, task, stream)
 
@@ -94,22 +211,28 @@ def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
-def _plans_of(workload: Workload, given: Any) -> Mapping[str, AnyPlan]:
-    """The plans of single queries."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise PlanError(
-            f"the plan of a workload is a mapping of queries to plans, not {kind_of(given)}; "
-            'write {"q1": cep.plan(pattern, statistics)}, or leave it out'
-        )
-    for query in given:
-        if query not in workload.patterns:
+def _ways_and_plans(
+    workload: Workload, given: Any
+) -> tuple[Sequence[Reuse], Mapping[str, AnyPlan]]:
+    """How each query is computed, each after its source, and the plans of single queries."""
+    if isinstance(given, WorkloadPlan):
+        if given.workload != workload:
+            raise PlanError("the plan is of another workload; make one of this workload")
+        if given.sources is None:
             raise PlanError(
-                f"the plan has a query {query!r} that the workload has not; it has "
-                f"{', '.join(workload.patterns)}{did_you_mean(query, workload.patterns)}"
+                "the plan has cuts, by which cep.aggregate shares counts; to reuse matches, make "
+                "cep.WorkloadPlan(workload, sources={...})"
             )
-    return given
+        return [given.reuse(query) for query in given.order], given.plans
+    if given is not None and not isinstance(given, Mapping):
+        raise PlanError(
+            f"the plan of a workload is a cep.WorkloadPlan, not {kind_of(given)}; write "
+            "cep.WorkloadPlan(workload, sources={...}), or a mapping of queries to plans such as "
+            '{"q1": cep.plan(pattern, statistics)}'
+        )
+    plans = given or {}
+    check_queries("plan", plans, workload)
+    return [Reuse(query) for query in workload.patterns], plans
 
 
 def _total(metrics: Sequence[Metrics]) -> Metrics:
