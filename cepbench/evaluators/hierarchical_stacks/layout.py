@@ -126,8 +126,10 @@ class _Writer:
 
     def _stacks_below(self, kind: str | None) -> list[int]:
         """The stacks whose events are of a type; of None, all."""
-        names = {None: self._stacks}.get(kind, (kind,))
-        if self._hierarchy is not None and kind is not None and kind in self._hierarchy:
+        if kind is None:
+            return list(range(len(self._stacks)))
+        names: tuple[str, ...] = (kind,)
+        if self._hierarchy is not None and kind in self._hierarchy:
             names = self._hierarchy.below(kind)
         return [number for number, name in enumerate(self._stacks) if name in names]
 
