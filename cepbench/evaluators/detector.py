@@ -47,6 +47,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.streams.recent import RecentEvents
+from cepbench.workloads.model import Workload
 
 #: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
@@ -73,8 +74,9 @@ class Detector:
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, see
+        :class:`~cepbench.evaluators.workload_runs.live.WorkloadDetector`.
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.
@@ -116,6 +118,15 @@ class Detector:
     same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
     earlier last event can come, which may negated items make one window later.
     """
+
+    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
+        """A detector of a pattern or, of a class of its own, of a workload."""
+        if cls is not Detector or not isinstance(pattern, Workload):
+            return object.__new__(cls)
+        from cepbench.evaluators.workload_runs.live import WorkloadDetector
+
+        made: Any = object.__new__(WorkloadDetector)
+        return made
 
     def __init__(
         self,
@@ -490,6 +501,11 @@ class Detector:
         SnapshotError
             If it is not a snapshot, is one of another version, or is damaged.
         """
+        if isinstance(snapshot, Mapping) and "workload" in snapshot:
+            from cepbench.evaluators.workload_runs.live import WorkloadDetector
+
+            workload: Any = WorkloadDetector.restore(snapshot)
+            return workload
         header, arrays = unsealed(snapshot)
         try:
             plan = None if header["plan"] is None else plan_from_json(header["plan"])

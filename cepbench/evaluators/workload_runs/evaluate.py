@@ -30,16 +30,13 @@ from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
 from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
 from cepbench.patterns.model import ANY, Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.plans.reuse import Reuse, check_queries
+from cepbench.plans.reuse import Reuse
 from cepbench.plans.tree import left_deep
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.numeric import NumericReader
 from cepbench.workloads.model import Workload
-
-#: Metrics that are sums over queries.
-_SUMMED = ("seconds", "matches", "partial_matches_created", "comparisons")
 
 
 def evaluate_workload(
@@ -53,7 +50,8 @@ def evaluate_workload(
     partial_match_limit: int,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
-    ways, plans = _ways_and_plans(workload, plan)
+    plan = workload_plan(workload, plan)
+    ways = [plan.reuse(query) for query in plan.order]
     output = choice(output, "output", OUTPUTS, EvaluationError)
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
@@ -66,7 +64,7 @@ def evaluate_workload(
             found = evaluate_alone(
                 workload.patterns[way.query],
                 stream,
-                plans.get(way.query),
+                plan.plans.get(way.query),
                 evaluator=evaluator,
                 options=options,
                 output="matches" if way.query in run.sources else output,
@@ -74,7 +72,13 @@ def evaluate_workload(
             )
             run.add(way, found, 0)
     results = {query: run.results[query] for query in workload.patterns}
-    return WorkloadMatches(results, run.taken, _total([each.metrics for each in results.values()]))
+    metrics = total_metrics(
+        (its.metrics for its in results.values()),
+        events=len(stream),
+        seconds=sum(its.metrics.seconds for its in results.values()),
+        matches=sum(its.metrics.matches for its in results.values()),
+    )
+    return WorkloadMatches(results, run.taken, metrics)
 
 
 class _Run:
@@ -184,6 +188,16 @@ def evaluate_alone(
     Without a plan the evaluator, by default ``tree``, runs without one if it can, else by a plan in
     written order.
     """
+    evaluator, plan = chosen_for(pattern, plan, evaluator)
+    pattern, stream = under_one_hierarchy(pattern, stream)
+    chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
+    return run_task(chosen, task, stream)
+
+
+def chosen_for(
+    pattern: Pattern, plan: AnyPlan | None, evaluator: str | Evaluator | None
+) -> tuple[str | Evaluator | None, AnyPlan | None]:
+    """Evaluator and plan of one query: ``tree`` and the written order if there is neither."""
     if pattern.aggregates:
         raise EvaluationError(
             "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
@@ -192,9 +206,7 @@ def evaluate_alone(
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
         plan = written_plan(pattern, evaluator_for(evaluator))
-    pattern, stream = under_one_hierarchy(pattern, stream)
-    chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
-    return run_task(chosen, task, stream)
+    return evaluator, plan
 
 
 def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
@@ -211,10 +223,14 @@ def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
     return plans[0] if len(plans) == 1 else UnionPlan(plans)
 
 
-def _ways_and_plans(
-    workload: Workload, given: Any
-) -> tuple[Sequence[Reuse], Mapping[str, AnyPlan]]:
-    """How each query is computed, each after its source, and the plans of single queries."""
+def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
+    """The argument as a plan of sources; plans of single queries are of queries from scratch.
+
+    Raises
+    ------
+    PlanError
+        If it is neither, or of another workload.
+    """
     if isinstance(given, WorkloadPlan):
         if given.workload != workload:
             raise PlanError("the plan is of another workload; make one of this workload")
@@ -223,23 +239,28 @@ def _ways_and_plans(
                 "the plan has cuts, by which cep.aggregate shares counts; to reuse matches, make "
                 "cep.WorkloadPlan(workload, sources={...})"
             )
-        return [given.reuse(query) for query in given.order], given.plans
+        return given
     if given is not None and not isinstance(given, Mapping):
         raise PlanError(
             f"the plan of a workload is a cep.WorkloadPlan, not {kind_of(given)}; write "
             "cep.WorkloadPlan(workload, sources={...}), or a mapping of queries to plans such as "
             '{"q1": cep.plan(pattern, statistics)}'
         )
-    plans = given or {}
-    check_queries("plan", plans, workload)
-    return [Reuse(query) for query in workload.patterns], plans
+    sources = dict.fromkeys(workload.patterns)
+    return WorkloadPlan(workload, sources=sources, plans=given or {})
 
 
-def _total(metrics: Sequence[Metrics]) -> Metrics:
-    """The metrics of all queries together."""
+def total_metrics(
+    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+) -> Metrics:
+    """The metrics of a workload; those not given are sums over its queries."""
+    listed = [*metrics]
     return Metrics(
-        events=metrics[0].events,
-        **{name: np.nansum([getattr(its, name) for its in metrics]).item() for name in _SUMMED},
+        seconds=seconds,
+        events=events,
+        matches=matches,
+        partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
 
 

@@ -40,6 +40,8 @@ class Query:
     variables : dict of str to Variable
     before : set of (str, str)
         The pattern's precedence.
+    last : str or None
+        The positive variable that follows all others.
     checks : list of Check
         Those of its negated variables.
     """
@@ -49,6 +51,12 @@ class Query:
         self.names = self.pattern.positive_names
         self.variables = {variable.name: variable for variable in self.pattern.variables}
         self.before = self.pattern.structure.precedence()
+        follows = (
+            name
+            for name in self.names
+            if all((other, name) in self.before for other in self.names if other != name)
+        )
+        self.last = next(follows, None)
         self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
@@ -80,12 +88,22 @@ class Growth:
         Positions, which satisfy all that the query asks of these variables, but for its negations.
     limit : int
         Maximum number of partial matches.
+    since : int
+        Positions from here on are those of the last event; 0 for any. Restricts the variable that
+        follows all others.
     """
 
     def __init__(
-        self, query: Query, events: Events, names: Sequence[str], matches: np.ndarray, limit: int
+        self,
+        query: Query,
+        events: Events,
+        names: Sequence[str],
+        matches: np.ndarray,
+        limit: int,
+        since: int = 0,
     ) -> None:
         self.query = query
+        self.since = since
         self.events = events
         self.names = list(names)
         self.matches = matches
@@ -159,7 +177,10 @@ class Growth:
 
     def _candidates(self, name: str) -> np.ndarray:
         query = self.query
-        return self.events.fitting(query.variables[name], query.filters(name))
+        found = self.events.fitting(query.variables[name], query.filters(name))
+        if self.since and name == query.last:
+            found = found[np.searchsorted(found, self.since) :]
+        return found
 
     def _probe(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> Probe:
         before, names = self.query.before, self.names

@@ -58,6 +58,10 @@ class Edge:
         Those on images that the general query has not.
     order : list of (str, str)
         Pairs of images of which the first precedes the second, but not in the general query.
+    goes_on : bool
+        Whether the last event of a match may be that of a missing item.
+    waits : bool
+        Whether a match is known only when its window has passed.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: Sequence[int]) -> None:
@@ -76,6 +80,12 @@ class Edge:
             for x, y in sorted(specific.before)
             if {x, y} <= {*self.images} and (self.name_of[x], self.name_of[y]) not in general.before
         ]
+
+        self.goes_on = any(
+            not any((name, image) in specific.before for image in self.images)
+            for name in self.missing
+        )
+        self.waits = any(check.is_late for check in (*general.checks, *specific.checks))
 
     def _in_general(self, clause: Clause) -> frozenset[object]:
         renamed = clause.with_terms(
@@ -114,7 +124,7 @@ class Edge:
             yield frozenset(self.images), in_window
 
 
-def down(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> np.ndarray:
+def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
     """The specific query's matches from those of the general one.
 
     Parameters
@@ -125,19 +135,23 @@ def down(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> np.ndar
     events : Events
     limit : int
         Maximum number of partial matches.
+    since : int
+        Only matches whose last event is at this position or a later one.
 
     Returns
     -------
     int64 array, shape (variables of the specific query, matches)
     """
-    growth = Growth(edge.specific, events, edge.images, matches, limit)
+    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
     growth.grow(edge.missing)
-    return growth.completed()
+    return _since(growth.completed(), since)
 
 
-def up(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> tuple[np.ndarray, int]:
+def up(
+    edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0
+) -> tuple[np.ndarray, int]:
     """The general query's matches from those of the specific one.
 
     Parameters
@@ -148,6 +162,8 @@ def up(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> tuple[np.
     events : Events
     limit : int
         Maximum number of partial matches.
+    since : int
+        Only matches whose last event is at this position or a later one.
 
     Returns
     -------
@@ -160,15 +176,22 @@ def up(edge: Edge, matches: np.ndarray, events: Events, limit: int) -> tuple[np.
     projected = np.ascontiguousarray(matches[places])
     if edge.missing:
         projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _Delta(edge, events, limit).matches()
+    added = _since(_Delta(edge, events, limit, since).matches(), since)
     return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+
+
+def _since(matches: np.ndarray, position: int) -> np.ndarray:
+    """The matches whose last event is at a position or a later one."""
+    if position == 0:
+        return matches
+    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
 
 
 class _Delta:
     """The general query's matches that no match of the specific one contains."""
 
-    def __init__(self, edge: Edge, events: Events, limit: int) -> None:
-        self.edge, self.events, self.limit = edge, events, limit
+    def __init__(self, edge: Edge, events: Events, limit: int, since: int) -> None:
+        self.edge, self.events, self.limit, self.since = edge, events, limit, since
         self.tests = [*edge.tests(events)]
         self.gap = None if self.tests else self._gap()
         if self.gap is None and (edge.missing or edge.specific.checks):
@@ -181,25 +204,28 @@ class _Delta:
             return np.empty((len(general.names), 0), np.int64)
         first, *others = self._order()
         start = self.events.fitting(general.variables[first], general.filters(first))
-        growth = Growth(general, self.events, [first], start[None].copy(), self.limit)
+        if first == general.last:
+            start = start[np.searchsorted(start, self.since) :]
+        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
         growth.labels = np.zeros(len(start), bool)
         tests = self._tested(growth, self.tests)
-        for place, name in enumerate(others):
-            growth.extend(name, self.gap if place == 0 else None)
+        for name in others:
+            gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
+            growth.extend(name, gap)
             tests = self._tested(growth, tests)
         return growth.completed()
 
     def _order(self) -> list[str]:
-        """The general query's variables, those that decide first.
+        """The general query's variables, those that decide first; on a live stream the last one.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
-        name_of = self.edge.name_of
+        name_of, general = self.edge.name_of, self.edge.general
         decides = {name_of[image] for needed, _ in self.tests for image in needed}
-        if self.gap is not None:
-            decides = {*self._ends}
-        behind = list(reversed(self.edge.general.names))
-        return sorted(behind, key=lambda name: name not in decides)
+        decides.update(self.gap[:2] if self.gap is not None else ())
+        newest = general.last if self.since else None
+        behind = reversed(general.names)
+        return sorted(behind, key=lambda name: (name != newest, name not in decides))
 
     def _tested(self, growth: Growth, tests: Sequence[Requirement]) -> list[Requirement]:
         """Test what can be; returns the remaining tests.
@@ -221,8 +247,8 @@ class _Delta:
         growth.check()
         return left
 
-    def _gap(self) -> tuple[str, np.ndarray] | None:
-        """The later end of the gap of the only missing item, and its events' timestamps.
+    def _gap(self) -> tuple[str, str, np.ndarray] | None:
+        """The ends of the gap of the only missing item, and its events' timestamps.
 
         None if there are more differences, or conditions between it and other events.
         """
@@ -237,9 +263,9 @@ class _Delta:
         if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in self.edge.images):
             return None
         ((first,), (last,)) = bounds
-        self._ends = self.edge.name_of[first], self.edge.name_of[last]
         events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        return self._ends[1], read_only(self.events.times[events])
+        names = self.edge.name_of
+        return names[first], names[last], read_only(self.events.times[events])
 
     def _needed_to_complete(self) -> frozenset[str]:
         """The images on which it depends whether the missing items and negations can be added."""
