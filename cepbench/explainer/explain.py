@@ -29,6 +29,7 @@ from cepbench.plans.model import AnyPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 
@@ -108,7 +109,7 @@ def explain(
     pattern = pattern_from(pattern)
     plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:
-        stream = stream_from(stream)
+        pattern, stream = under_one_hierarchy(pattern, stream_from(stream))
     if plan.kind == "automaton":
         return _explain_automaton(
             pattern,

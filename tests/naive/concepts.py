@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from cepbench.patterns.concepts import ConceptHierarchy
+from tests.naive.values import Event
+
+#: Beside the columns of an event: all that it is of.
+TYPES = "all its types"
+
+
+def rows_with_types(events: pd.DataFrame, hierarchy: ConceptHierarchy | None) -> list[Event]:
+    """The events, each with what it is of under :data:`TYPES`."""
+    rows = events.to_dict("records")
+    for row in rows:
+        row[TYPES] = types_of_event(row["type"], hierarchy)
+    return rows
 
 
 def types_of_event(own: str, hierarchy: ConceptHierarchy | None) -> set[str | None]:

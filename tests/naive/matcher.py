@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
-from tests.naive.concepts import types_of_event
+from tests.naive.concepts import TYPES, rows_with_types
 from tests.naive.groups import with_groups
 from tests.naive.selection import non_overlapping, selected
 from tests.naive.values import Bound, Event, clause_true, in_window, share
@@ -45,10 +45,10 @@ def naive_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple]:
 
 def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, tuple]]:
     """As :func:`naive_matches`, each with the number of the branch that it is of."""
-    rows = events.to_dict("records")
+    rows = rows_with_types(events, pattern.hierarchy)
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
-    ways = _ways(pattern.structure, rows, pattern)
+    ways = _ways(pattern.structure, rows, pattern.window)
     for label, part, plain in sorted(ways, key=lambda way: way.choices):
         groups = [variable for variable in _variables(part) if variable.kind is Kind.GROUP]
         in_order = partial(_in_order, part, rows=rows)
@@ -105,14 +105,10 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
     return (variable.name for variable in _variables(part) if variable.kind is not Kind.NEGATED)
 
 
-def _ways(part: Variable | Structure, rows: list[Event], pattern: Pattern) -> Iterator[Found]:
+def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
-        fitting = [
-            position
-            for position, row in enumerate(rows)
-            if part.type in types_of_event(row["type"], pattern.hierarchy)
-        ]
+        fitting = [position for position, row in enumerate(rows) if part.type in row[TYPES]]
         if part.kind in (Kind.NEGATED, Kind.GROUP):
             yield Found((), part, {})
         elif part.kind is Kind.KLEENE:
@@ -124,17 +120,17 @@ def _ways(part: Variable | Structure, rows: list[Event], pattern: Pattern) -> It
                 yield Found((), part, {part.name: position})
     elif part.operator is Operator.OR:
         for number, item in enumerate(part.items):
-            for choices, chosen, binding in _ways(item, rows, pattern):
+            for choices, chosen, binding in _ways(item, rows, window):
                 yield Found((number, *choices), chosen, binding)
     else:
         joined: list[tuple[Choices, tuple[Variable | Structure, ...], Binding]] = [((), (), {})]
         for item in part.items:
-            ways = list(_ways(item, rows, pattern))
+            ways = list(_ways(item, rows, window))
             joined = [
                 (choices + way.choices, (*parts, way.part), binding | way.binding)
                 for choices, parts, binding in joined
                 for way in ways
-                if _go_together(part.operator, binding, way.binding, rows, pattern.window)
+                if _go_together(part.operator, binding, way.binding, rows, window)
             ]
         for choices, parts, binding in joined:
             yield Found(choices, Structure(part.operator, parts), binding)
@@ -172,8 +168,7 @@ def is_forbidden(
     positions = _positions(binding)
     for negated in (v for v in _variables(part) if v.kind is Kind.NEGATED):
         for position, row in enumerate(rows):
-            types = types_of_event(row["type"], pattern.hierarchy)
-            if negated.type not in types or position in positions:
+            if negated.type not in row[TYPES] or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):
