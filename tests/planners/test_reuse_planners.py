@@ -43,7 +43,7 @@ def planned(planner: str | None = None, **options) -> cep.WorkloadPlan:
         query: cep.Statistics(rates={v.name: RATES[str(v.type)] for v in pattern.positive})
         for query, pattern in workload.patterns.items()
     }
-    return cep.plan_workload(workload, statistics, planner, **options)
+    return cep.plan_workload(workload, statistics, planner, **{"cost": "e-cube"} | options)
 
 
 def all_plans(problem: ReuseProblem) -> Iterator[dict[str, str | None]]:
@@ -208,7 +208,9 @@ def test_errors_of_user_defined_planners(message: str) -> None:
 def test_other_errors() -> None:
     with pytest.raises(PlanGeneratorError, match=r"no planner of workloads 'CHSE'.* 'CHASE'"):
         planned("CHSE")
-    with pytest.raises(PlanGeneratorError, match="the cost of reused matches is one of"):
+    with pytest.raises(
+        PlanGeneratorError, match="the cost of reused matches is one of calibrated, e-cube"
+    ):
         planned(cost="throughput")
     with pytest.raises(PlanGeneratorError, match="delays is True or False"):
         planned(delays=2)
