@@ -10,7 +10,7 @@ import numpy as np
 TABLE, TARGET, SOURCE, WEIGHT, ORDER, OPERATION_COLUMNS = range(6)
 
 # Columns of LINKS.
-START, LEFT, LEFT_COLUMN, LEFT_LINK, LINK_COLUMNS = range(5)
+LEFT, LEFT_COLUMN, LINK_COLUMNS = range(3)
 
 # Columns of DEMANDS.
 LAST, COLUMN, LINK, HORIZON, DEMAND_COLUMNS = range(5)
@@ -19,24 +19,39 @@ LAST, COLUMN, LINK, HORIZON, DEMAND_COLUMNS = range(5)
 ZERO, ONE = -2, -1
 
 # PROGRESS[...].
-ROW, FIRST, STAGE, ASK, UPDATES, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = range(8)
+ROW, FIRST, STAGE, ASK, UPDATES, EVENTS, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = range(9)
 
 # Of a row: to take it, to give the values after it, to end its timestamp.
 TAKING, ASKING, ENDING = range(3)
 
 # Why the kernel returned.
-ENDED, NEEDS_ROOM, NEEDS_DIGITS = range(3)
+ENDED, NEEDS_ROOM, NEEDS_LOG, NEEDS_DIGITS = range(4)
 
-#: Starts whose snapshots are transposed at a time.
-BLOCK = 16
+# Columns of a log.
+TIME, EVENT, ENTRY, ENTRY_ROW, LOG_COLUMNS = range(5)
+
+# ENTRY of an event that is a start; others are symbols, and those from CONNECTS on down are the links
+# of a new row on the right.
+STARTS, CONNECTS = -1, -2
+
+# Columns of REPLAYS.
+BASE = 0  # the first start that is counted
+BEGUN = 1  # behind the last one
+APPLIED = 2  # behind the entries of the log that are counted
+CONNECTED = 3  # behind the entries whose rows have the counts before them
+REPLAY_COLUMNS = 4
+
+#: Starts from each of which on matches are counted at a time.
+LANES = 32
 
 
 class Program(NamedTuple):
     """Tables of counters with a row for each event that begins a segment, and how events change them.
 
-    A *table* has the counters of segments that begin with the same events, and a *link* connects a
-    segment with those before it: each row of the table on its right has a snapshot of what came
-    before, by the first event of the whole match (the *start*).
+    A *table* has the counters of segments that begin with the same events. What comes before the last
+    segment of a query is counted from a log of its events, in *lanes*: lane ``p`` has the matches
+    whose first event (the *start*) is start ``BASE + p`` or a later one. A *link* connects both: each
+    row of the table on its right has the counts of the lanes when the row began.
     """
 
     columns: np.ndarray  #: int64 (tables + 1,): of ``inits``, by table
@@ -51,6 +66,15 @@ class Program(NamedTuple):
     orders: int  #: of ``later``, an even number
     link_spans: np.ndarray  #: int64 (tables + 1,): by the table on the right
     links: np.ndarray  #: int64 (links, LINK_COLUMNS)
+    lefts: np.ndarray  #: int64 (lefts,): the horizon of their starts
+    left_columns: np.ndarray  #: int64 (lefts + 1,): of ``left_inits``, by left
+    left_inits: np.ndarray  #: int64 (lanes' columns,): ZERO, ONE or a row of ``Events.weights``
+    left_spans: np.ndarray  #: int64 (lefts * symbols + 1,): of ``left_later``
+    left_later: np.ndarray  #: int64 (·, OPERATION_COLUMNS): done when the timestamp has ended
+    heard_spans: np.ndarray  #: int64 (symbols + 1,)
+    heard: np.ndarray  #: int64: the lefts whose lanes a symbol changes
+    begun_spans: np.ndarray  #: int64 (tables + 1,)
+    begun: np.ndarray  #: int64: the lefts whose starts are the rows of a table
     demands: np.ndarray  #: int64 (demands, DEMAND_COLUMNS): the values that can be asked for
     clears: bool  #: whether a value is of the matches that one event completes
     is_maximum: bool
@@ -83,15 +107,16 @@ class State(NamedTuple):
     highs: np.ndarray  #: int64 (tables,): behind the last row
     bounds: np.ndarray  #: float64 (columns,): of absolute values
     largest: np.ndarray  #: float64 (1,): of the bounds that events have changed
-    #: (links, room, room + padding): by row and start, the sum over this start and all later ones
-    snapshots: np.ndarray
-    ends: np.ndarray  #: int64 (links, room): behind the last start in a row's snapshot
-    sizes: np.ndarray  #: float64 (links, room): a bound of a snapshot's absolute values
-    tops: np.ndarray  #: float64 (links,): a bound of ``sizes``
-    firsts: np.ndarray  #: int64 (demands,): the first row whose snapshot has an active start
-    panels: (
-        np.ndarray
-    )  #: (demands, BLOCK, room + padding): snapshots of a block of starts, by start
-    filled: np.ndarray  #: int64 (demands, 2): the block in a panel, behind its last row
+    log_room: int  #: a power of two; entry ``k`` is at ``k % log_room``
+    logs: np.ndarray  #: int64 (lefts, LOG_COLUMNS, log_room)
+    log_weights: np.ndarray  #: (lefts, weights, log_room)
+    log_highs: np.ndarray  #: int64 (lefts,): behind the last entry
+    marks: np.ndarray  #: int64 (lefts, room): the entries of starts
+    replays: np.ndarray  #: int64 (lefts, REPLAY_COLUMNS)
+    lanes: np.ndarray  #: (lanes' columns, LANES)
+    lane_bounds: np.ndarray  #: float64 (lanes' columns,): of absolute values
+    panels: np.ndarray  #: (links, LANES, room + padding): the counts before each row
+    tops: np.ndarray  #: float64 (links,): a bound of their absolute values
+    firsts: np.ndarray  #: int64 (links,): the first row of a panel; -1 if there is none
     progress: np.ndarray  #: int64 (PROGRESS,)
     out: np.ndarray  #: (asks,): the values

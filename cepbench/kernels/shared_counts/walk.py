@@ -5,8 +5,9 @@ selected before; all other counters follow from behind, once the timestamp has e
 
 Source: the PreTree and Chop-Connect of A-Seq [qi2014]_, sections 4.1 and 4.2.
 
-Differs from the paper: a snapshot has the sum over each start and all later ones, so that a value
-costs one product for each row on the right instead of one for each row and start (Equation 7).
+Differs from the paper: a row on the right has the counts before it from each start on, so that a value
+costs one product for each row on the right instead of one for each row and start (Equation 7), see
+:mod:`cepbench.kernels.shared_counts.lanes`.
 """
 
 from __future__ import annotations
@@ -14,21 +15,24 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.shared_counts.lanes import follow, has_log_room, log
 from cepbench.kernels.shared_counts.tables import (
     ASK,
     ASKING,
-    BLOCK,
+    BASE,
     COLUMN,
+    CONNECTS,
     ENDED,
     ENDING,
+    EVENTS,
     FIRST,
     HORIZON,
+    LANES,
     LAST,
     LEFT,
-    LEFT_COLUMN,
-    LEFT_LINK,
     LINK,
     NEEDS_DIGITS,
+    NEEDS_LOG,
     NEEDS_ROOM,
     ONE,
     ORDER,
@@ -37,7 +41,7 @@ from cepbench.kernels.shared_counts.tables import (
     ROW,
     SOURCE,
     STAGE,
-    START,
+    STARTS,
     TABLE,
     TAKING,
     TARGET,
@@ -59,8 +63,8 @@ def count_shared(program, state, events):
     Returns
     -------
     int
-        ENDED if all events have been processed; NEEDS_ROOM if a table is full; NEEDS_DIGITS if a
-        number may become too large. Then nothing has been changed by what is still to be done.
+        ENDED if all events have been processed; NEEDS_ROOM if a table is full, NEEDS_LOG if a log is;
+        NEEDS_DIGITS if a number may become too large. Then nothing has been changed by what is still to be done.
     """
     progress, times = state.progress, events.times
     while progress[ROW] < len(times):
@@ -106,29 +110,32 @@ def expire(program, state, now):
 
 
 @njit_in_place
-def value_of(program, state, demand, place):
+def value_of(program, state, demand, place, now):
     """Write a value to ``state.out[place]``; whether it has no more digits than there are.
 
     Parameters
     ----------
     program, state : Program, State
-    demand, place : int
+    demand, place, now : int
     """
     table, column = program.demands[demand, LAST], program.demands[demand, COLUMN]
     link, horizon = program.demands[demand, LINK], program.demands[demand, HORIZON]
-    low, first, high = state.lows[horizon], state.lows[horizon], state.highs[table]
+    first, high, lane = state.lows[horizon], state.highs[table], 0
     if link >= 0:
-        first, mask = max(state.firsts[demand], state.lows[table]), state.room - 1
-        while first < high and state.ends[link, first & mask] <= low:
-            first += 1
-        state.firsts[demand] = first
+        left, low = program.links[link, LEFT], first
         if low == state.highs[program.horizons[horizon, 0]]:
             first = high
+        elif not follow(program, state, left, now):
+            return False
+        elif state.firsts[link] < 0:
+            first = high
+        else:
+            first = max(state.firsts[link], state.lows[table])
+        lane = low - state.replays[left, BASE]
         state.progress[UPDATES] += high - first
-        _fill(state, demand, link, low // BLOCK, first, high)
-    if not _fits(program, state, demand, low, first, high):
+    if not _fits(program, state, column, link, lane, first, high):
         return False
-    state.out[place] = _sum(program, state, column, link, demand, low, first, high)
+    state.out[place] = _sum(program, state, column, link, lane, first, high)
     return True
 
 
@@ -149,7 +156,7 @@ def values_at(program, state, now):
     expire(program, state, now)
     fits = True
     for demand in range(len(program.demands)):
-        fits = fits and value_of(program, state, demand, demand)
+        fits = fits and value_of(program, state, demand, demand, now)
     return fits
 
 
@@ -159,20 +166,24 @@ def values_at(program, state, now):
 @njit_in_place
 def _take(program, state, events, row):
     """Begin the rows of an event, and count the matches that it completes."""
+    most = symbols = events.spans[row + 1] - events.spans[row]
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             table = program.creates[place]
-            if state.highs[table] - state.lows[table] == state.room:
+            if state.highs[table] - state.lows[table] + symbols > state.room:
                 return NEEDS_ROOM
-            for link in range(program.link_spans[table], program.link_spans[table + 1]):
-                if not _connect(program, state, table, link):
-                    return NEEDS_DIGITS
+            most += 1 + program.link_spans[table + 1] - program.link_spans[table]
+    if not has_log_room(program, state, most):
+        return NEEDS_LOG
     if not _stays_bounded(program, state, events, row, row + 1, True):
         return NEEDS_DIGITS
     _apply_now(program, state, events, row, 0, False)
+    state.progress[EVENTS] += 1
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
+        for place in range(program.heard_spans[symbol], program.heard_spans[symbol + 1]):
+            log(program, state, events, program.heard[place], symbol, 0, row)
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             _begin(program, state, events, program.creates[place], row)
     _apply_now(program, state, events, row, 1, False)
@@ -181,6 +192,13 @@ def _take(program, state, events, row):
 
 @njit_in_place
 def _begin(program, state, events, table, row):
+    for place in range(program.begun_spans[table], program.begun_spans[table + 1]):
+        left = program.begun[place]
+        state.marks[left, state.highs[table] & (state.room - 1)] = state.log_highs[left]
+        log(program, state, events, left, STARTS, 0, row)
+    for link in range(program.link_spans[table], program.link_spans[table + 1]):
+        number = state.highs[table]
+        log(program, state, events, program.links[link, LEFT], CONNECTS - link, number, row)
     slot = state.highs[table] & (state.room - 1)
     state.times[table, slot] = events.times[row]
     for column in range(program.columns[table], program.columns[table + 1]):
@@ -190,14 +208,12 @@ def _begin(program, state, events, table, row):
         else:
             state.cells[column, slot] = program.one if init == ONE else program.zero
     state.highs[table] += 1
-    rows = counters = 0
+    rows, counters = 0, state.lanes.size
     for other in range(len(state.highs)):
         active = state.highs[other] - state.lows[other]
         rows += active
         counters += active * (program.columns[other + 1] - program.columns[other])
-        for link in range(program.link_spans[other], program.link_spans[other + 1]):
-            start = program.links[link, START]
-            counters += active * (state.highs[start] - state.lows[start])
+        counters += active * LANES * (program.link_spans[other + 1] - program.link_spans[other])
     progress = state.progress
     progress[PEAK_ROWS] = max(progress[PEAK_ROWS], rows)
     progress[PEAK_COUNTERS] = max(progress[PEAK_COUNTERS], counters)
@@ -208,7 +224,8 @@ def _answer(program, state, events, row):
     """Write the values after an event; False if one has too many digits."""
     progress = state.progress
     while progress[ASK] < events.ask_spans[row + 1]:
-        if not value_of(program, state, events.asks[progress[ASK]], progress[ASK]):
+        demand, now = events.asks[progress[ASK]], events.times[row]
+        if not value_of(program, state, demand, progress[ASK], now):
             return False
         progress[ASK] += 1
     if program.clears:
@@ -253,25 +270,38 @@ def _apply_later(program, state, events, first, last, only_bounds):
             if not only_bounds:
                 state.seen[program.creates[place]] += 1
         return
-    for order in range(0, program.orders, 2):
+    order = -2
+    while order < program.orders:
+        following = program.orders
         for row in range(first, last):
-            for half in range(2):
-                for k in range(events.spans[row], events.spans[row + 1]):
+            begin, end = events.spans[row], events.spans[row + 1]
+            # Operations of one symbol are in their order.
+            halves = min(end - begin, 2)
+            for half in range(halves):
+                for k in range(begin, end):
                     symbol = events.symbols[k]
                     for place in range(
                         program.later_spans[symbol], program.later_spans[symbol + 1]
                     ):
-                        if later[place, ORDER] == order + half:
+                        behind = later[place, ORDER] - order
+                        if behind > 1:
+                            following = min(following, order + behind - behind % 2)
+                            break
+                        if behind == half or (behind == 1 and halves == 1):
                             high = state.seen[later[place, TABLE]]
                             _apply(program, state, events, later, place, row, high, only_bounds)
-            if order == program.orders - 2 and not only_bounds:
-                # Further elements of a set at the beginning.
-                for k in range(events.spans[row], events.spans[row + 1]):
-                    symbol = events.symbols[k]
-                    for place in range(
-                        program.create_spans[symbol], program.create_spans[symbol + 1]
-                    ):
+            if only_bounds:
+                continue
+            for k in range(begin, end):
+                symbol = events.symbols[k]
+                creates = range(program.create_spans[symbol], program.create_spans[symbol + 1])
+                if order == program.orders - 2:
+                    # Further elements of a set at the beginning.
+                    for place in creates:
                         state.seen[program.creates[place]] += 1
+                elif len(creates) > 0:
+                    following = min(following, program.orders - 2)
+        order = following
 
 
 @njit_in_place
@@ -325,98 +355,10 @@ def _clear(program, state, column, low, high):
 
 
 @njit_in_place
-def _connect(program, state, table, link):
-    """Keep for the next row of a table what came before; False if it has too many digits."""
-    start, left = program.links[link, START], program.links[link, LEFT]
-    column, before = program.links[link, LEFT_COLUMN], program.links[link, LEFT_LINK]
-    slot, limited = state.highs[table] & (state.room - 1), program.limit < np.inf
-    low, high = state.lows[start], state.seen[start]
-    size = state.bounds[column] * (state.seen[left] - state.lows[left])
-    if before >= 0:
-        size *= state.tops[before]
-    if limited and size > program.limit:
-        _tighten(program, state)
-        size = state.bounds[column] * (state.seen[left] - state.lows[left])
-        if before >= 0:
-            size *= state.tops[before]
-        if size > program.limit:
-            return False
-    if before < 0:
-        size = _suffixes(program, state, column, link, slot, low, high, size)
-    else:
-        _multiply(program, state, left, column, before, link, slot, low, high)
-    state.ends[link, slot] = high
-    if limited:
-        state.sizes[link, slot] = size
-        state.tops[link] = max(state.tops[link], size)
-    return True
-
-
-@njit_in_place
-def _suffixes(program, state, column, link, slot, low, high, bound):
-    """Sums over each start and all later ones; returns the sum of absolute values."""
-    snapshots, cells = state.snapshots, state.cells
-    total, size = program.zero, program.zero
-    state.progress[UPDATES] += high - low
-    begin = low & (state.room - 1)
-    number = min(high - low, state.room - begin)
-    first, last = 0, high - low - number
-    for _ in range(2):
-        if program.is_maximum:
-            for start in range(last - 1, first - 1, -1):
-                total = max(total, cells[column, start])
-                snapshots[link, slot, start] = total
-        else:
-            for start in range(last - 1, first - 1, -1):
-                total += cells[column, start]
-                size += abs(cells[column, start])
-                snapshots[link, slot, start] = total
-        first, last = begin, begin + number
-    return bound if program.limit == np.inf else np.float64(size)
-
-
-@njit_in_place
-def _multiply(program, state, left, column, before, link, slot, low, high):
-    """Sums of products over the rows of the segment before, which has snapshots itself."""
-    snapshots, mask = state.snapshots, state.room - 1
-    for start in range(low, high):
-        snapshots[link, slot, start & mask] = program.zero
-    for row in range(state.lows[left], state.seen[left]):
-        number, end = state.cells[column, row & mask], state.ends[before, row & mask]
-        if number == program.zero:
-            continue
-        for start in range(low, end):
-            other = snapshots[before, row & mask, start & mask]
-            if other == program.zero:
-                continue
-            if program.is_maximum:
-                its = snapshots[link, slot, start & mask]
-                snapshots[link, slot, start & mask] = max(its, number, other)
-            else:
-                snapshots[link, slot, start & mask] += number * other
-        state.progress[UPDATES] += max(0, end - low)
-
-
-@njit_in_place
-def _fill(state, demand, link, block, first, high):
-    """Transpose the snapshots of a block of starts, so that those of one start are neighbours."""
-    filled, mask = state.filled, state.room - 1
-    if filled[demand, 0] != block:
-        filled[demand, 0], filled[demand, 1] = block, first
-    begin = (block * BLOCK) & mask
-    for row in range(max(first, filled[demand, 1]), high):
-        for place in range(BLOCK):
-            state.panels[demand, place, row & mask] = state.snapshots[
-                link, row & mask, begin + place
-            ]
-    filled[demand, 1] = high
-
-
-@njit_in_place
-def _sum(program, state, column, link, demand, low, first, high):
+def _sum(program, state, column, link, lane, first, high):
     """The sum of counters, times what came before each row."""
     cells, panels, start = state.cells, state.panels, first & (state.room - 1)
-    place, total = low % BLOCK, program.zero
+    total = program.zero
     number = min(high - first, state.room - start)
     begin, end = start, start + number
     for _ in range(2):
@@ -429,15 +371,15 @@ def _sum(program, state, column, link, demand, low, first, high):
                     total += cells[column, row]
         elif program.is_maximum:
             for row in range(begin, end):
-                one, other = cells[column, row], panels[demand, place, row]
+                one, other = cells[column, row], panels[link, lane, row]
                 if one != program.zero and other != program.zero:
                     total = max(total, one, other)
         elif program.limit < np.inf:
             for row in range(np.uint64(begin), np.uint64(end)):
-                total += cells[column, row] * panels[demand, place, row]
+                total += cells[column, row] * panels[link, lane, row]
         else:
             for row in range(np.uint64(begin), np.uint64(end)):
-                one, other = cells[column, row], panels[demand, place, row]
+                one, other = cells[column, row], panels[link, lane, row]
                 if one != 0 and other != 0:  # infinite numbers
                     total += one * other
         begin, end = 0, high - first - number
@@ -492,17 +434,11 @@ def _tighten(program, state):
             for row in range(low, high):
                 bound = max(bound, abs(np.float64(state.cells[column, row & mask])))
             state.bounds[column] = bound
-        for link in range(program.link_spans[table], program.link_spans[table + 1]):
-            bound = 0.0
-            for row in range(low, high):
-                bound = max(bound, state.sizes[link, row & mask])
-            state.tops[link] = bound
 
 
 @njit_in_place
-def _fits(program, state, demand, low, first, high):
+def _fits(program, state, column, link, lane, first, high):
     """Whether a value has no more digits than there are."""
-    column, link = program.demands[demand, COLUMN], program.demands[demand, LINK]
     for attempt in range(2):
         if attempt == 1:
             _tighten(program, state)
@@ -515,6 +451,6 @@ def _fits(program, state, demand, low, first, high):
     for row in range(first, high):
         number = abs(np.float64(state.cells[column, row & mask]))
         if link >= 0:
-            number *= abs(np.float64(state.panels[demand, low % BLOCK, row & mask]))
+            number *= abs(np.float64(state.panels[link, lane, row & mask]))
         size += number
     return size <= program.limit
