@@ -53,8 +53,8 @@ class SharedCounters:
             bounds=np.zeros(len(program.inits)),
             largest=np.zeros(1),
             log_room=_LOG_ROOM,
-            logs=np.zeros((lefts, tables.LOG_COLUMNS, _LOG_ROOM), np.int64),
-            log_weights=self._cells(lefts, len(shared.weights), _LOG_ROOM, padding=0),
+            logs=np.zeros((lefts, _LOG_ROOM, tables.LOG_COLUMNS), np.int64),
+            log_weights=self._cells(lefts, _LOG_ROOM, padding=0),
             log_highs=np.zeros(lefts, np.int64),
             marks=np.zeros((lefts, room), np.int64),
             **self._working_space(room),
@@ -130,7 +130,7 @@ class SharedCounters:
             if copies[name].dtype.kind == "U":
                 copies[name] = _integers(copies[name])
                 self._dtype = object
-        room, log_room = copies["times"].shape[1], copies["logs"].shape[2]
+        room, log_room = copies["times"].shape[1], copies["logs"].shape[1]
         self._state = self._state._replace(
             room=room, log_room=log_room, **copies, **self._working_space(room)
         )
@@ -179,13 +179,15 @@ class SharedCounters:
         """Double the room of all logs."""
         old = self._state
         room = 2 * old.log_room
-        logs = np.zeros((*old.logs.shape[:2], room), np.int64)
-        weights = self._cells(*old.log_weights.shape[:2], room, padding=0)
+        logs = np.zeros((len(old.logs), room, tables.LOG_COLUMNS), np.int64)
+        weights = self._cells(len(old.logs), room, padding=0)
         for left, high in enumerate(old.log_highs):
             entries = np.arange(max(0, high - old.log_room), high)
             here, there = entries & (old.log_room - 1), entries & (room - 1)
-            logs[left][:, there] = old.logs[left][:, here]
-            weights[left][:, there] = old.log_weights[left][:, here]
+            logs[left, there], weights[left, there] = (
+                old.logs[left, here],
+                old.log_weights[left, here],
+            )
         self._state = old._replace(log_room=room, logs=logs, log_weights=weights)
 
     # -- digits ---------------------------------------------------------------------------------

@@ -329,19 +329,13 @@ class SharedProgram:
         )
         own = [*enumerate(self._windows)]
         listed = [*own, *(horizon for horizon in horizons if horizon not in own)]
-        now, later, *left_later = (
-            self._by_symbol(numbers, [o for o in self._operations if is_its(o)])
-            for is_its in (
-                lambda o: o.target.use is not _Use.CONTINUED,
-                lambda o: o.target.use is _Use.CONTINUED and o.table >= 0,
-                *(lambda o, its=~left: o.table == its for left in lefts),  # type: ignore[misc]
+        now, later = (
+            self._by_symbol(
+                numbers,
+                [o for o in self._operations if (o.target.use is _Use.CONTINUED) == is_later],
             )
+            for is_later in (False, True)
         )
-        left_sizes = [np.diff(spans) for spans, _ in left_later]
-        heard = [
-            [left for left in lefts if left_sizes[left][symbol]]
-            for symbol in range(len(self.symbols))
-        ]
         starts = [table for table, _ in self._lefts]
         begun = [[left for left in lefts if starts[left] == table] for table in tables_]
         creates = [
@@ -368,12 +362,6 @@ class SharedProgram:
             lefts=np.array([listed.index(its) for its in self._lefts], np.int64),
             left_columns=_spans(len(self._columns[~left]) for left in lefts),
             left_inits=np.array(inits[True], np.int64),
-            left_spans=_spans(np.concatenate([np.zeros(0, np.int64), *left_sizes])),
-            left_later=_table_of(
-                [row for _, rows in left_later for row in rows.tolist()], tables.OPERATION_COLUMNS
-            ),
-            heard_spans=_spans(map(len, heard)),
-            heard=np.array([*chain.from_iterable(heard)], np.int64),
             begun_spans=_spans(map(len, begun)),
             begun=np.array([*chain.from_iterable(begun)], np.int64),
             demands=_table_of(

@@ -1,10 +1,10 @@
 """Counts of what comes before the last segments of sequences, from each of several starts on.
 
-The events of these items are kept in logs. When the value after an event is asked for, the lanes
-follow the log up to this event, and each new row on the right keeps their counts; when the first
-active start is behind all lanes, they follow the log anew from this start on. So an event of the log
-changes LANES counters, all at once, each time, instead of one for each active start; nothing is
-subtracted; and a value is a product of two columns.
+What the events of these items do is kept in logs. When the value after an event is asked for, the lanes
+follow the log, and each new row on the right keeps their counts; when the first active start is behind
+all lanes, they follow the log anew from this start on. So each entry of the log changes LANES counters
+at once, instead of one for each active start; nothing is subtracted; and a value is a product of
+two columns.
 
 Source: the snapshots of Chop-Connect [qi2014]_, section 4.2.
 
@@ -18,26 +18,18 @@ import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
 from cepbench.kernels.shared_counts.tables import (
-    APPLIED,
     BASE,
-    BEGUN,
-    CONNECTED,
+    BEGINS,
+    CLEARS,
     CONNECTS,
-    ENTRY,
     ENTRY_ROW,
-    EVENT,
-    EVENTS,
+    FOLLOWED,
+    FROM,
     LANES,
     LEFT,
     LEFT_COLUMN,
-    ONE,
-    ORDER,
-    SOURCE,
-    STARTS,
-    TARGET,
-    TIME,
+    TO,
     UPDATES,
-    WEIGHT,
 )
 
 
@@ -46,8 +38,8 @@ def has_log_room(program, state, number):
     """Whether each log has room for so many entries."""
     for left in range(len(program.lefts)):
         horizon = program.lefts[left]
-        low, high = state.lows[horizon], state.highs[program.horizons[horizon, 0]]
-        if low < high:
+        low, seen = state.lows[horizon], state.seen[program.horizons[horizon, 0]]
+        if low < seen:
             first = state.marks[left, low & (state.room - 1)]
             if state.log_highs[left] - first + number > state.log_room:
                 return False
@@ -55,65 +47,60 @@ def has_log_room(program, state, number):
 
 
 @njit_in_place
-def log(program, state, events, left, entry, number, row):
-    """Add an entry for an event to a log.
+def log(state, left, target, source, row, weight):
+    """Add an entry to a log.
 
     Parameters
     ----------
-    program, state, events : Program, State, Events
-    left : int
-    entry : int
-        A symbol, STARTS, or CONNECTS minus a link.
-    number : int
-        The new row on the right.
+    state : State
+    left, target, source : int
+        See TO and FROM.
     row : int
-        Of the event.
+        That begins.
+    weight : number
     """
     at = state.log_highs[left] & (state.log_room - 1)
-    state.logs[left, TIME, at] = events.times[row]
-    state.logs[left, EVENT, at] = state.progress[EVENTS]
-    state.logs[left, ENTRY, at] = entry
-    state.logs[left, ENTRY_ROW, at] = number
-    for weight in range(state.log_weights.shape[1]):
-        state.log_weights[left, weight, at] = events.weights[weight, row]
+    state.logs[left, at, TO], state.logs[left, at, FROM] = target, source
+    state.logs[left, at, ENTRY_ROW] = row
+    state.log_weights[left, at] = weight
     state.log_highs[left] += 1
 
 
 @njit_in_place
-def follow(program, state, left, now):
-    """Let lanes, whose starts include the first active one, follow the log up to a time.
+def follow(program, state, left):
+    """Let lanes, whose starts include the first active one, follow the log.
 
     Parameters
     ----------
     program, state : Program, State
     left : int
-        There is an active start.
-    now : int
+        There is an active start before the current timestamp.
 
     Returns
     -------
     bool
         False if a number may become too large; then the lanes have to begin again.
     """
-    replay, logs, mask = state.replays[left], state.logs[left], state.log_room - 1
     _begin_again_if_due(program, state, left)
-    high, first = state.log_highs[left], replay[APPLIED]
-    while first < high:
-        time, last = logs[TIME, first & mask], first + 1
-        while last < high and logs[TIME, last & mask] == time:
-            last += 1
-        for at in range(max(first, replay[CONNECTED]), last):
-            if logs[ENTRY, at & mask] <= CONNECTS:
-                _connect(
-                    program, state, CONNECTS - logs[ENTRY, at & mask], logs[ENTRY_ROW, at & mask]
-                )
-        replay[CONNECTED] = last
-        if time >= now:
-            break
-        if not _apply(program, state, left, first, last):
-            replay[BASE] = replay[BEGUN] = -LANES
-            return False
-        replay[APPLIED] = first = last
+    replay, logs, mask = state.replays[left], state.logs[left], state.log_room - 1
+    base = replay[BASE]
+    for entry in range(replay[FOLLOWED], state.log_highs[left]):
+        at = entry & mask
+        target, source, row = logs[at, TO], logs[at, FROM], logs[at, ENTRY_ROW]
+        if target <= CONNECTS:
+            _connect(program, state, CONNECTS - target, row)
+        elif source == CLEARS:
+            _clear(program, state, target)
+        else:
+            weight = state.log_weights[left, at]
+            if not _stays_bounded(program, state, left, target, source, weight):
+                replay[BASE] = -LANES
+                return False
+            if source == BEGINS:
+                _begin(program, state, target, min(row - base + 1, LANES), weight)
+            else:
+                _add(program, state, target, source, weight)
+    replay[FOLLOWED] = state.log_highs[left]
     return True
 
 
@@ -121,14 +108,11 @@ def follow(program, state, left, now):
 def _begin_again_if_due(program, state, left):
     replay, low = state.replays[left], state.lows[program.lefts[left]]
     mark = state.marks[left, low & (state.room - 1)]
-    if low < replay[BASE] + LANES and replay[APPLIED] >= mark:
+    if low < replay[BASE] + LANES and replay[FOLLOWED] >= mark:
         return
-    replay[BASE] = replay[BEGUN] = low
-    replay[APPLIED] = replay[CONNECTED] = mark
+    replay[BASE], replay[FOLLOWED] = low, mark
     for column in range(program.left_columns[left], program.left_columns[left + 1]):
-        state.lane_bounds[column] = 0.0
-        for lane in range(LANES):
-            state.lanes[column, lane] = program.zero
+        _clear(program, state, column)
     for link in range(len(program.links)):
         if program.links[link, LEFT] == left:
             state.firsts[link], state.tops[link] = -1, 0.0
@@ -147,112 +131,53 @@ def _connect(program, state, link, row):
 
 
 @njit_in_place
-def _apply(program, state, left, first, last):
-    """Change the lanes by the entries of a timestamp; False if a number may become too large."""
-    logs, mask = state.logs[left], state.log_room - 1
-    spans, later = program.left_spans, program.left_later
-    offset = left * (len(program.heard_spans) - 1)
-    if last - first == 1:
-        entry = logs[ENTRY, first & mask]
-        if entry >= 0:
-            for place in range(spans[offset + entry], spans[offset + entry + 1]):
-                if not _add(program, state, left, place, first):
-                    return False
-        elif entry == STARTS:
-            _start(program, state, left, first)
-        return True
-    # From behind, and then in the order of positions.
-    order = -2
-    while order < program.orders:
-        following, begin = program.orders, first
-        while begin < last:
-            end = begin + 1
-            while end < last and logs[EVENT, end & mask] == logs[EVENT, begin & mask]:
-                end += 1
-            halves = min(end - begin, 2)
-            for half in range(halves):
-                for at in range(begin, end):
-                    entry = logs[ENTRY, at & mask]
-                    if entry < 0:
-                        continue
-                    for place in range(spans[offset + entry], spans[offset + entry + 1]):
-                        behind = later[place, ORDER] - order
-                        if behind > 1:
-                            following = min(following, order + behind - behind % 2)
-                            break
-                        if (behind == half or (behind == 1 and halves == 1)) and not _add(
-                            program, state, left, place, at
-                        ):
-                            return False
-            for at in range(begin, end):
-                if logs[ENTRY, at & mask] == STARTS:
-                    if order == program.orders - 2:
-                        # Further elements of a set at the beginning.
-                        _start(program, state, left, at)
-                    else:
-                        following = min(following, program.orders - 2)
-            begin = end
-        order = following
-    return True
+def _clear(program, state, column):
+    state.lane_bounds[column] = 0.0
+    for lane in range(LANES):
+        state.lanes[column, lane] = program.zero
 
 
 @njit_in_place
-def _start(program, state, left, at):
+def _begin(program, state, column, number, weight):
     """Add a start to its lane and all before."""
-    replay, lanes = state.replays[left], state.lanes
-    number = min(replay[BEGUN] - replay[BASE] + 1, LANES)
-    replay[BEGUN] += 1
-    for column in range(program.left_columns[left], program.left_columns[left + 1]):
-        init = program.left_inits[column]
-        if init < ONE:
-            continue
-        value = program.one
-        if init >= 0:
-            value = state.log_weights[left, init, at & (state.log_room - 1)]
-        state.lane_bounds[column] += abs(np.float64(value))
-        for lane in range(number):
-            if program.is_maximum:
-                lanes[column, lane] = max(lanes[column, lane], value)
-            else:
-                lanes[column, lane] += value
+    lanes = state.lanes
+    if number == LANES and not program.is_maximum:
+        for lane in range(LANES):
+            lanes[column, lane] += weight
+        return
+    for lane in range(number):
+        if program.is_maximum:
+            lanes[column, lane] = max(lanes[column, lane], weight)
+        else:
+            lanes[column, lane] += weight
 
 
 @njit_in_place
-def _add(program, state, left, place, at):
-    """Add a column, times a weight, to a column; False if a number may become too large."""
-    lanes, later = state.lanes, program.left_later
-    target, source = later[place, TARGET], later[place, SOURCE]
-    if source < 0:
-        state.lane_bounds[target] = 0.0
-        for lane in range(LANES):
-            lanes[target, lane] = program.zero
-        return True
-    weight = program.one
-    if later[place, WEIGHT] >= 0:
-        weight = state.log_weights[left, later[place, WEIGHT], at & (state.log_room - 1)]
-    if program.limit < np.inf and not _stays_bounded(program, state, left, target, source, weight):
-        return False
+def _add(program, state, target, source, weight):
+    """Add a column, times a weight, to a column."""
+    lanes = state.lanes
     state.progress[UPDATES] += LANES
     if program.is_maximum:
         for lane in range(LANES):
             if lanes[source, lane] != program.zero:
                 lanes[target, lane] = max(lanes[target, lane], lanes[source, lane], weight)
-    elif later[place, WEIGHT] >= 0:
+    elif weight == 1:
+        for lane in range(LANES):
+            lanes[target, lane] += lanes[source, lane]
+    else:
         for lane in range(LANES):
             if lanes[source, lane] != 0:  # infinite weights
                 lanes[target, lane] += lanes[source, lane] * weight
-    else:
-        for lane in range(LANES):
-            lanes[target, lane] += lanes[source, lane]
-    return True
 
 
 @njit_in_place
 def _stays_bounded(program, state, left, target, source, weight):
-    """Whether a column stays small if another one, times a weight, is added to it."""
+    """Whether a column stays small if a start or another column, times a weight, is added to it."""
+    if program.limit == np.inf:
+        return True
     bounds, size = state.lane_bounds, abs(np.float64(weight))
     for _ in range(2):
-        bound = bounds[target] + bounds[source] * size
+        bound = bounds[target] + (size if source == BEGINS else bounds[source] * size)
         if bound <= program.limit:
             bounds[target] = bound
             return True

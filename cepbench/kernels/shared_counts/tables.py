@@ -19,7 +19,7 @@ LAST, COLUMN, LINK, HORIZON, DEMAND_COLUMNS = range(5)
 ZERO, ONE = -2, -1
 
 # PROGRESS[...].
-ROW, FIRST, STAGE, ASK, UPDATES, EVENTS, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = range(9)
+ROW, FIRST, STAGE, ASK, UPDATES, PEAK_ROWS, PEAK_COUNTERS, PROGRESS = range(8)
 
 # Of a row: to take it, to give the values after it, to end its timestamp.
 TAKING, ASKING, ENDING = range(3)
@@ -28,18 +28,18 @@ TAKING, ASKING, ENDING = range(3)
 ENDED, NEEDS_ROOM, NEEDS_LOG, NEEDS_DIGITS = range(4)
 
 # Columns of a log.
-TIME, EVENT, ENTRY, ENTRY_ROW, LOG_COLUMNS = range(5)
+TO, FROM, ENTRY_ROW, LOG_COLUMNS = range(4)
 
-# ENTRY of an event that is a start; others are symbols, and those from CONNECTS on down are the links
-# of a new row on the right.
-STARTS, CONNECTS = -1, -2
+# FROM, if it is no column of the lanes.
+CLEARS, BEGINS = -1, -2  # TO a column; a start of that row
+
+# TO of a new row on the right that is to keep the counts before it: from here on down, by link.
+CONNECTS = -1
 
 # Columns of REPLAYS.
 BASE = 0  # the first start that is counted
-BEGUN = 1  # behind the last one
-APPLIED = 2  # behind the entries of the log that are counted
-CONNECTED = 3  # behind the entries whose rows have the counts before them
-REPLAY_COLUMNS = 4
+FOLLOWED = 1  # behind the entries of the log that are counted
+REPLAY_COLUMNS = 2
 
 #: Starts from each of which on matches are counted at a time.
 LANES = 32
@@ -49,7 +49,7 @@ class Program(NamedTuple):
     """Tables of counters with a row for each event that begins a segment, and how events change them.
 
     A *table* has the counters of segments that begin with the same events. What comes before the last
-    segment of a query is counted from a log of its events, in *lanes*: lane ``p`` has the matches
+    segment of a query, its *left*, is counted in *lanes* from a log of what changes them: lane ``p`` has the matches
     whose first event (the *start*) is start ``BASE + p`` or a later one. A *link* connects both: each
     row of the table on its right has the counts of the lanes when the row began.
     """
@@ -62,17 +62,16 @@ class Program(NamedTuple):
     now_spans: np.ndarray  #: int64 (symbols + 1,)
     now: np.ndarray  #: int64 (·, OPERATION_COLUMNS): done with the event
     later_spans: np.ndarray  #: int64 (symbols + 1,)
-    later: np.ndarray  #: int64 (·, OPERATION_COLUMNS): done when the timestamp has ended
+    later: (
+        np.ndarray
+    )  #: int64 (·, OPERATION_COLUMNS): done when the timestamp has ended, or logged for a
+    #: left, whose bitwise negation is in place of a table
     orders: int  #: of ``later``, an even number
     link_spans: np.ndarray  #: int64 (tables + 1,): by the table on the right
     links: np.ndarray  #: int64 (links, LINK_COLUMNS)
     lefts: np.ndarray  #: int64 (lefts,): the horizon of their starts
     left_columns: np.ndarray  #: int64 (lefts + 1,): of ``left_inits``, by left
     left_inits: np.ndarray  #: int64 (lanes' columns,): ZERO, ONE or a row of ``Events.weights``
-    left_spans: np.ndarray  #: int64 (lefts * symbols + 1,): of ``left_later``
-    left_later: np.ndarray  #: int64 (·, OPERATION_COLUMNS): done when the timestamp has ended
-    heard_spans: np.ndarray  #: int64 (symbols + 1,)
-    heard: np.ndarray  #: int64: the lefts whose lanes a symbol changes
     begun_spans: np.ndarray  #: int64 (tables + 1,)
     begun: np.ndarray  #: int64: the lefts whose starts are the rows of a table
     demands: np.ndarray  #: int64 (demands, DEMAND_COLUMNS): the values that can be asked for
@@ -108,10 +107,10 @@ class State(NamedTuple):
     bounds: np.ndarray  #: float64 (columns,): of absolute values
     largest: np.ndarray  #: float64 (1,): of the bounds that events have changed
     log_room: int  #: a power of two; entry ``k`` is at ``k % log_room``
-    logs: np.ndarray  #: int64 (lefts, LOG_COLUMNS, log_room)
-    log_weights: np.ndarray  #: (lefts, weights, log_room)
+    logs: np.ndarray  #: int64 (lefts, log_room, LOG_COLUMNS)
+    log_weights: np.ndarray  #: (lefts, log_room): by what the entry is multiplied
     log_highs: np.ndarray  #: int64 (lefts,): behind the last entry
-    marks: np.ndarray  #: int64 (lefts, room): the entries of starts
+    marks: np.ndarray  #: int64 (lefts, room): the first entries of starts
     replays: np.ndarray  #: int64 (lefts, REPLAY_COLUMNS)
     lanes: np.ndarray  #: (lanes' columns, LANES)
     lane_bounds: np.ndarray  #: float64 (lanes' columns,): of absolute values

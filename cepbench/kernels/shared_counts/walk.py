@@ -20,11 +20,12 @@ from cepbench.kernels.shared_counts.tables import (
     ASK,
     ASKING,
     BASE,
+    BEGINS,
+    CLEARS,
     COLUMN,
     CONNECTS,
     ENDED,
     ENDING,
-    EVENTS,
     FIRST,
     HORIZON,
     LANES,
@@ -41,7 +42,6 @@ from cepbench.kernels.shared_counts.tables import (
     ROW,
     SOURCE,
     STAGE,
-    STARTS,
     TABLE,
     TAKING,
     TARGET,
@@ -81,9 +81,10 @@ def count_shared(program, state, events):
                 return NEEDS_DIGITS
             progress[STAGE] = ENDING
         is_last = row + 1 == len(times) or times[row + 1] != times[row]
-        has_ended = is_last and times[row] < events.until
-        if has_ended and not _end(program, state, events, progress[FIRST], row + 1):
-            return NEEDS_DIGITS
+        if is_last and times[row] < events.until:
+            status = _end(program, state, events, progress[FIRST], row + 1)
+            if status != ENDED:
+                return status
         if is_last:
             progress[FIRST] = row + 1
         progress[ROW] = row + 1
@@ -110,22 +111,22 @@ def expire(program, state, now):
 
 
 @njit_in_place
-def value_of(program, state, demand, place, now):
+def value_of(program, state, demand, place):
     """Write a value to ``state.out[place]``; whether it has no more digits than there are.
 
     Parameters
     ----------
     program, state : Program, State
-    demand, place, now : int
+    demand, place : int
     """
     table, column = program.demands[demand, LAST], program.demands[demand, COLUMN]
     link, horizon = program.demands[demand, LINK], program.demands[demand, HORIZON]
     first, high, lane = state.lows[horizon], state.highs[table], 0
     if link >= 0:
         left, low = program.links[link, LEFT], first
-        if low == state.highs[program.horizons[horizon, 0]]:
+        if low >= state.seen[program.horizons[horizon, 0]]:
             first = high
-        elif not follow(program, state, left, now):
+        elif not follow(program, state, left):
             return False
         elif state.firsts[link] < 0:
             first = high
@@ -156,7 +157,7 @@ def values_at(program, state, now):
     expire(program, state, now)
     fits = True
     for demand in range(len(program.demands)):
-        fits = fits and value_of(program, state, demand, demand, now)
+        fits = fits and value_of(program, state, demand, demand)
     return fits
 
 
@@ -166,24 +167,21 @@ def values_at(program, state, now):
 @njit_in_place
 def _take(program, state, events, row):
     """Begin the rows of an event, and count the matches that it completes."""
-    most = symbols = events.spans[row + 1] - events.spans[row]
+    symbols, entries = events.spans[row + 1] - events.spans[row], 0
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             table = program.creates[place]
             if state.highs[table] - state.lows[table] + symbols > state.room:
                 return NEEDS_ROOM
-            most += 1 + program.link_spans[table + 1] - program.link_spans[table]
-    if not has_log_room(program, state, most):
+            entries += program.link_spans[table + 1] - program.link_spans[table]
+    if entries > 0 and not has_log_room(program, state, entries):
         return NEEDS_LOG
     if not _stays_bounded(program, state, events, row, row + 1, True):
         return NEEDS_DIGITS
     _apply_now(program, state, events, row, 0, False)
-    state.progress[EVENTS] += 1
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
-        for place in range(program.heard_spans[symbol], program.heard_spans[symbol + 1]):
-            log(program, state, events, program.heard[place], symbol, 0, row)
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             _begin(program, state, events, program.creates[place], row)
     _apply_now(program, state, events, row, 1, False)
@@ -192,13 +190,9 @@ def _take(program, state, events, row):
 
 @njit_in_place
 def _begin(program, state, events, table, row):
-    for place in range(program.begun_spans[table], program.begun_spans[table + 1]):
-        left = program.begun[place]
-        state.marks[left, state.highs[table] & (state.room - 1)] = state.log_highs[left]
-        log(program, state, events, left, STARTS, 0, row)
     for link in range(program.link_spans[table], program.link_spans[table + 1]):
-        number = state.highs[table]
-        log(program, state, events, program.links[link, LEFT], CONNECTS - link, number, row)
+        left = program.links[link, LEFT]
+        log(state, left, CONNECTS - link, CLEARS, state.highs[table], program.one)
     slot = state.highs[table] & (state.room - 1)
     state.times[table, slot] = events.times[row]
     for column in range(program.columns[table], program.columns[table + 1]):
@@ -224,8 +218,7 @@ def _answer(program, state, events, row):
     """Write the values after an event; False if one has too many digits."""
     progress = state.progress
     while progress[ASK] < events.ask_spans[row + 1]:
-        demand, now = events.asks[progress[ASK]], events.times[row]
-        if not value_of(program, state, demand, progress[ASK], now):
+        if not value_of(program, state, events.asks[progress[ASK]], progress[ASK]):
             return False
         progress[ASK] += 1
     if program.clears:
@@ -239,10 +232,19 @@ def _answer(program, state, events, row):
 @njit_in_place
 def _end(program, state, events, first, last):
     """Change the counters that the events of a timestamp change for later ones."""
+    entries = 0
+    if len(program.lefts) > 0:
+        for k in range(events.spans[first], events.spans[last]):
+            symbol = events.symbols[k]
+            entries += program.later_spans[symbol + 1] - program.later_spans[symbol]
+            creates = program.create_spans[symbol + 1] - program.create_spans[symbol]
+            entries += creates * len(program.left_inits)
+    if entries > 0 and not has_log_room(program, state, entries):
+        return NEEDS_LOG
     if not _stays_bounded(program, state, events, first, last, False):
-        return False
+        return NEEDS_DIGITS
     _apply_later(program, state, events, first, last, False)
-    return True
+    return ENDED
 
 
 @njit_in_place
@@ -264,11 +266,10 @@ def _apply_later(program, state, events, first, last, only_bounds):
     if last - first == 1 and events.spans[last] - events.spans[first] == 1:
         symbol = events.symbols[events.spans[first]]
         for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
-            high = state.seen[later[place, TABLE]]
-            _apply(program, state, events, later, place, first, high, only_bounds)
+            _apply_or_log(program, state, events, place, first, only_bounds)
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             if not only_bounds:
-                state.seen[program.creates[place]] += 1
+                _see(program, state, events, program.creates[place], first)
         return
     order = -2
     while order < program.orders:
@@ -288,8 +289,7 @@ def _apply_later(program, state, events, first, last, only_bounds):
                             following = min(following, order + behind - behind % 2)
                             break
                         if behind == half or (behind == 1 and halves == 1):
-                            high = state.seen[later[place, TABLE]]
-                            _apply(program, state, events, later, place, row, high, only_bounds)
+                            _apply_or_log(program, state, events, place, row, only_bounds)
             if only_bounds:
                 continue
             for k in range(begin, end):
@@ -298,10 +298,38 @@ def _apply_later(program, state, events, first, last, only_bounds):
                 if order == program.orders - 2:
                     # Further elements of a set at the beginning.
                     for place in creates:
-                        state.seen[program.creates[place]] += 1
+                        _see(program, state, events, program.creates[place], row)
                 elif len(creates) > 0:
                     following = min(following, program.orders - 2)
         order = following
+
+
+@njit_in_place
+def _see(program, state, events, table, row):
+    """Let a row count for later events."""
+    number = state.seen[table]
+    for place in range(program.begun_spans[table], program.begun_spans[table + 1]):
+        left = program.begun[place]
+        state.marks[left, number & (state.room - 1)] = state.log_highs[left]
+        for column in range(program.left_columns[left], program.left_columns[left + 1]):
+            init = program.left_inits[column]
+            if init >= ONE:
+                weight = program.one if init == ONE else events.weights[init, row]
+                log(state, left, column, BEGINS, number, weight)
+    state.seen[table] += 1
+
+
+@njit_in_place
+def _apply_or_log(program, state, events, place, row, only_bounds):
+    later = program.later
+    table = later[place, TABLE]
+    if table >= 0:
+        _apply(program, state, events, later, place, row, state.seen[table], only_bounds)
+    elif not only_bounds:
+        weight = program.one
+        if later[place, WEIGHT] >= 0:
+            weight = events.weights[later[place, WEIGHT], row]
+        log(state, ~table, later[place, TARGET], later[place, SOURCE], 0, weight)
 
 
 @njit_in_place
