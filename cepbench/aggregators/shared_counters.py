@@ -58,6 +58,8 @@ class SharedCounters:
             log_highs=np.zeros(lefts, np.int64),
             marks=np.zeros((lefts, room), np.int64),
             **self._working_space(room),
+            queue=np.zeros((0, 2), np.int64),
+            ends=np.zeros(program.orders // 2 + 1, np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
             out=self._cells(0),
         )
@@ -71,7 +73,11 @@ class SharedCounters:
         """
         progress = self._state.progress
         progress[: tables.UPDATES] = 0
-        self._state = self._state._replace(out=self._cells(len(events.asks), padding=0))
+        spans = (self._program.later_spans, self._program.create_spans)
+        most = int(sum(np.diff(its)[events.symbols].sum() for its in spans))
+        self._state = self._state._replace(
+            out=self._cells(len(events.asks), padding=0), queue=np.empty((most, 2), np.int64)
+        )
         if self._dtype is object:
             events = events._replace(weights=events.weights.astype(object))
         while (status := self._kernel("count_shared")(self._program, self._state, events)) != (

@@ -117,5 +117,9 @@ class State(NamedTuple):
     panels: np.ndarray  #: (links, LANES, room + padding): the counts before each row
     tops: np.ndarray  #: float64 (links,): a bound of their absolute values
     firsts: np.ndarray  #: int64 (links,): the first row of a panel; -1 if there is none
+    queue: (
+        np.ndarray
+    )  #: int64 (·, 2): working space for the operations of a timestamp, and their events
+    ends: np.ndarray  #: int64 (orders / 2 + 1,): working space
     progress: np.ndarray  #: int64 (PROGRESS,)
     out: np.ndarray  #: (asks,): the values

@@ -177,14 +177,14 @@ def _take(program, state, events, row):
             entries += program.link_spans[table + 1] - program.link_spans[table]
     if entries > 0 and not has_log_room(program, state, entries):
         return NEEDS_LOG
-    if not _stays_bounded(program, state, events, row, row + 1, True):
+    if not _stays_bounded(program, state, events, row, -1):
         return NEEDS_DIGITS
-    _apply_now(program, state, events, row, 0, False)
+    _apply_now(program, state, events, row, 0)
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             _begin(program, state, events, program.creates[place], row)
-    _apply_now(program, state, events, row, 1, False)
+    _apply_now(program, state, events, row, 1)
     return ENDED
 
 
@@ -232,23 +232,19 @@ def _answer(program, state, events, row):
 @njit_in_place
 def _end(program, state, events, first, last):
     """Change the counters that the events of a timestamp change for later ones."""
-    entries = 0
+    number = _enqueue(program, state, events, first, last)
     if len(program.lefts) > 0:
-        for k in range(events.spans[first], events.spans[last]):
-            symbol = events.symbols[k]
-            entries += program.later_spans[symbol + 1] - program.later_spans[symbol]
-            creates = program.create_spans[symbol + 1] - program.create_spans[symbol]
-            entries += creates * len(program.left_inits)
-    if entries > 0 and not has_log_room(program, state, entries):
-        return NEEDS_LOG
-    if not _stays_bounded(program, state, events, first, last, False):
+        most = number * (1 + len(program.left_inits))
+        if not has_log_room(program, state, most):
+            return NEEDS_LOG
+    if not _stays_bounded(program, state, events, 0, number):
         return NEEDS_DIGITS
-    _apply_later(program, state, events, first, last, False)
+    _apply_later(program, state, events, number)
     return ENDED
 
 
 @njit_in_place
-def _apply_now(program, state, events, row, order, only_bounds):
+def _apply_now(program, state, events, row, order):
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
@@ -256,52 +252,65 @@ def _apply_now(program, state, events, row, order, only_bounds):
                 # Further elements of a set may have the timestamp of the one before.
                 table = program.now[place, TABLE]
                 high = state.highs[table] if order == 0 else state.seen[table]
-                _apply(program, state, events, program.now, place, row, high, only_bounds)
+                _apply(program, state, events, program.now, place, row, high)
 
 
 @njit_in_place
-def _apply_later(program, state, events, first, last, only_bounds):
-    """From behind, and then in the order of positions."""
-    later = program.later
-    if last - first == 1 and events.spans[last] - events.spans[first] == 1:
-        symbol = events.symbols[events.spans[first]]
+def _enqueue(program, state, events, first, last):
+    """Order what some events do later: from behind, and then by positions.
+
+    New rows, in the queue by their bitwise negations, come with the events that begin sets.
+
+    Returns
+    -------
+    int
+        The length of the queue.
+    """
+    later, queue, ends = program.later, state.queue, state.ends
+    for order in range(len(ends)):
+        ends[order] = 0
+    for k in range(events.spans[first], events.spans[last]):
+        symbol = events.symbols[k]
         for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
-            _apply_or_log(program, state, events, place, first, only_bounds)
-        for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
-            if not only_bounds:
-                _see(program, state, events, program.creates[place], first)
-        return
-    order = -2
-    while order < program.orders:
-        following = program.orders
-        for row in range(first, last):
-            begin, end = events.spans[row], events.spans[row + 1]
-            # Operations of one symbol are in their order.
-            halves = min(end - begin, 2)
-            for half in range(halves):
-                for k in range(begin, end):
-                    symbol = events.symbols[k]
-                    for place in range(
-                        program.later_spans[symbol], program.later_spans[symbol + 1]
-                    ):
-                        behind = later[place, ORDER] - order
-                        if behind > 1:
-                            following = min(following, order + behind - behind % 2)
-                            break
-                        if behind == half or (behind == 1 and halves == 1):
-                            _apply_or_log(program, state, events, place, row, only_bounds)
-            if only_bounds:
-                continue
+            ends[later[place, ORDER] // 2 + 1] += 1
+        ends[-1] += program.create_spans[symbol + 1] - program.create_spans[symbol]
+    for order in range(1, len(ends)):
+        ends[order] += ends[order - 1]
+    number = ends[-1]
+    for row in range(first, last):
+        begin, end = events.spans[row], events.spans[row + 1]
+        # Operations of one symbol are in their order.
+        halves = min(end - begin, 2)
+        for half in range(halves):
             for k in range(begin, end):
                 symbol = events.symbols[k]
-                creates = range(program.create_spans[symbol], program.create_spans[symbol + 1])
-                if order == program.orders - 2:
-                    # Further elements of a set at the beginning.
-                    for place in creates:
-                        _see(program, state, events, program.creates[place], row)
-                elif len(creates) > 0:
-                    following = min(following, program.orders - 2)
-        order = following
+                for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
+                    order = later[place, ORDER]
+                    if halves == 1 or order % 2 == half:
+                        queue[ends[order // 2], 0], queue[ends[order // 2], 1] = place, row
+                        ends[order // 2] += 1
+        for k in range(begin, end):
+            symbol = events.symbols[k]
+            for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
+                queue[ends[-2], 0], queue[ends[-2], 1] = ~place, row
+                ends[-2] += 1
+    return number
+
+
+@njit_in_place
+def _apply_later(program, state, events, number):
+    for k in range(number):
+        place, row = state.queue[k, 0], state.queue[k, 1]
+        if place < 0:
+            _see(program, state, events, program.creates[~place], row)
+            continue
+        table, weight = program.later[place, TABLE], program.later[place, WEIGHT]
+        if table >= 0:
+            _apply(program, state, events, program.later, place, row, state.seen[table])
+        else:
+            factor = program.one if weight < 0 else events.weights[weight, row]
+            target, source = program.later[place, TARGET], program.later[place, SOURCE]
+            log(state, ~table, target, source, 0, factor)
 
 
 @njit_in_place
@@ -320,28 +329,9 @@ def _see(program, state, events, table, row):
 
 
 @njit_in_place
-def _apply_or_log(program, state, events, place, row, only_bounds):
-    later = program.later
-    table = later[place, TABLE]
-    if table >= 0:
-        _apply(program, state, events, later, place, row, state.seen[table], only_bounds)
-    elif not only_bounds:
-        weight = program.one
-        if later[place, WEIGHT] >= 0:
-            weight = events.weights[later[place, WEIGHT], row]
-        log(state, ~table, later[place, TARGET], later[place, SOURCE], 0, weight)
-
-
-@njit_in_place
-def _apply(program, state, events, operations, place, row, high, only_bounds):
+def _apply(program, state, events, operations, place, row, high):
     target, source = operations[place, TARGET], operations[place, SOURCE]
     weight = operations[place, WEIGHT]
-    if only_bounds:
-        if source >= 0:
-            size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
-            bound = state.bounds[target] + state.bounds[source] * size
-            state.bounds[target], state.largest[0] = bound, max(state.largest[0], bound)
-        return
     low = state.lows[operations[place, TABLE]]
     if source < 0:
         _clear(program, state, target, low, high)
@@ -418,23 +408,39 @@ def _sum(program, state, column, link, lane, first, high):
 
 
 @njit_in_place
-def _stays_bounded(program, state, events, first, last, is_now):
-    """Whether no counter becomes too large by some events."""
+def _stays_bounded(program, state, events, row, number):
+    """Whether no counter becomes too large by the queue, or by an event if ``number`` is negative."""
     if program.limit == np.inf:
         return True
     for attempt in range(2):
         if attempt == 1:
             _tighten(program, state)
         state.largest[0] = 0.0
-        if is_now:
-            _bound_rows(program, state, events, first)
-            _apply_now(program, state, events, first, 0, True)
-            _apply_now(program, state, events, first, 1, True)
-        else:
-            _apply_later(program, state, events, first, last, True)
+        if number < 0:
+            _bound_rows(program, state, events, row)
+            for order in range(2):
+                for k in range(events.spans[row], events.spans[row + 1]):
+                    symbol = events.symbols[k]
+                    for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
+                        if program.now[place, ORDER] == order:
+                            _bound(state, events, program.now, place, row)
+        for k in range(number):
+            place = state.queue[k, 0]
+            if place >= 0 and program.later[place, TABLE] >= 0:
+                _bound(state, events, program.later, place, state.queue[k, 1])
         if state.largest[0] <= program.limit:
             return True
     return False
+
+
+@njit_in_place
+def _bound(state, events, operations, place, row):
+    source, weight = operations[place, SOURCE], operations[place, WEIGHT]
+    if source >= 0:
+        size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
+        bound = state.bounds[operations[place, TARGET]] + state.bounds[source] * size
+        state.bounds[operations[place, TARGET]] = bound
+        state.largest[0] = max(state.largest[0], bound)
 
 
 @njit_in_place
