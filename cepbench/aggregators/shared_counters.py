@@ -154,7 +154,7 @@ class SharedCounters:
             "replays": np.full((len(program.lefts), tables.REPLAY_COLUMNS), -tables.LANES),
             "lanes": self._cells(len(program.left_inits), tables.LANES, padding=0),
             "lane_bounds": np.zeros(len(program.left_inits)),
-            "panels": self._cells(links, tables.LANES, room),
+            "panels": self._cells(links, tables.LANES // tables.TILE, room, tables.TILE, padding=0),
             "tops": np.zeros(links),
             "firsts": np.full(links, -1),
         }

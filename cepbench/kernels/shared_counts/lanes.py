@@ -28,6 +28,7 @@ from cepbench.kernels.shared_counts.tables import (
     LANES,
     LEFT,
     LEFT_COLUMN,
+    TILE,
     TO,
     UPDATES,
 )
@@ -122,8 +123,9 @@ def _begin_again_if_due(program, state, left):
 def _connect(program, state, link, row):
     """Keep for a row on the right what came before."""
     column, slot = program.links[link, LEFT_COLUMN], row & (state.room - 1)
-    for lane in range(LANES):
-        state.panels[link, lane, slot] = state.lanes[column, lane]
+    for tile in range(LANES // TILE):
+        for lane in range(TILE):
+            state.panels[link, tile, slot, lane] = state.lanes[column, tile * TILE + lane]
     state.tops[link] = max(state.tops[link], state.lane_bounds[column])
     if state.firsts[link] < 0:
         state.firsts[link] = row

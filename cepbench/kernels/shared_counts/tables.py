@@ -42,7 +42,10 @@ FOLLOWED = 1  # behind the entries of the log that are counted
 REPLAY_COLUMNS = 2
 
 #: Starts from each of which on matches are counted at a time.
-LANES = 32
+LANES = 64
+
+#: Lanes whose counts before a row lie together, in a cache line.
+TILE = 8
 
 
 class Program(NamedTuple):
@@ -114,7 +117,7 @@ class State(NamedTuple):
     replays: np.ndarray  #: int64 (lefts, REPLAY_COLUMNS)
     lanes: np.ndarray  #: (lanes' columns, LANES)
     lane_bounds: np.ndarray  #: float64 (lanes' columns,): of absolute values
-    panels: np.ndarray  #: (links, LANES, room + padding): the counts before each row
+    panels: np.ndarray  #: (links, LANES / TILE, room, TILE): the counts before each row, by lane
     tops: np.ndarray  #: float64 (links,): a bound of their absolute values
     firsts: np.ndarray  #: int64 (links,): the first row of a panel; -1 if there is none
     queue: (

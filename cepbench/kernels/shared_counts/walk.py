@@ -45,6 +45,7 @@ from cepbench.kernels.shared_counts.tables import (
     TABLE,
     TAKING,
     TARGET,
+    TILE,
     UPDATES,
     WEIGHT,
 )
@@ -376,7 +377,7 @@ def _clear(program, state, column, low, high):
 def _sum(program, state, column, link, lane, first, high):
     """The sum of counters, times what came before each row."""
     cells, panels, start = state.cells, state.panels, first & (state.room - 1)
-    total = program.zero
+    total, tile, place = program.zero, lane // TILE, lane % TILE
     number = min(high - first, state.room - start)
     begin, end = start, start + number
     for _ in range(2):
@@ -389,15 +390,15 @@ def _sum(program, state, column, link, lane, first, high):
                     total += cells[column, row]
         elif program.is_maximum:
             for row in range(begin, end):
-                one, other = cells[column, row], panels[link, lane, row]
+                one, other = cells[column, row], panels[link, tile, row, place]
                 if one != program.zero and other != program.zero:
                     total = max(total, one, other)
         elif program.limit < np.inf:
             for row in range(np.uint64(begin), np.uint64(end)):
-                total += cells[column, row] * panels[link, lane, row]
+                total += cells[column, row] * panels[link, tile, row, place]
         else:
             for row in range(np.uint64(begin), np.uint64(end)):
-                one, other = cells[column, row], panels[link, lane, row]
+                one, other = cells[column, row], panels[link, tile, row, place]
                 if one != 0 and other != 0:  # infinite numbers
                     total += one * other
         begin, end = 0, high - first - number
@@ -485,6 +486,6 @@ def _fits(program, state, column, link, lane, first, high):
     for row in range(first, high):
         number = abs(np.float64(state.cells[column, row & mask]))
         if link >= 0:
-            number *= abs(np.float64(state.panels[link, lane, row & mask]))
+            number *= abs(np.float64(state.panels[link, lane // TILE, row & mask, lane % TILE]))
         size += number
     return size <= program.limit
