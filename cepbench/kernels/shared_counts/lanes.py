@@ -97,6 +97,7 @@ def follow(program, state, left):
             if not _stays_bounded(program, state, left, target, source, weight):
                 replay[BASE] = -LANES
                 return False
+            state.progress[UPDATES] += LANES
             if source == BEGINS:
                 _begin(program, state, target, min(row - base + 1, LANES), weight)
             else:
@@ -158,7 +159,6 @@ def _begin(program, state, column, number, weight):
 def _add(program, state, target, source, weight):
     """Add a column, times a weight, to a column."""
     lanes = state.lanes
-    state.progress[UPDATES] += LANES
     if program.is_maximum:
         for lane in range(LANES):
             if lanes[source, lane] != program.zero:
