@@ -20,7 +20,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 from command_line import parser_of, write
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 import cepbench as cep
 from cepbench.costs.sharing import SharingProblem
@@ -28,6 +28,9 @@ from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
 TYPES = 40
 ACTIVE = (10, 30, 100, 300)
+#: Seconds of an addition of one number to another in a column, at least.
+NUMBER = 0.25e-9
+
 PLANNERS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 
 
@@ -108,9 +111,11 @@ def _stream_of(events: int, seed: int, per_window: float) -> cep.EventStream:
 
 
 def fitted(rows: pd.DataFrame) -> pd.Series:
-    """Seconds of each term."""
+    """Seconds of each term, of numbers at least ``NUMBER``."""
     terms = rows.drop(columns=["workload", "active", "plan", "seconds"]).astype(float)
-    found, _ = nnls(terms.to_numpy() / rows["seconds"].to_numpy()[:, None], np.ones(len(rows)))
+    least = np.where(terms.columns.isin(["updates", "products", "sums"]), NUMBER, 0.0)
+    relative = terms.to_numpy() / rows["seconds"].to_numpy()[:, None]
+    found = lsq_linear(relative, np.ones(len(rows)), (least, np.inf)).x
     return pd.Series(found, terms.columns)
 
 

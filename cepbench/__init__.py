@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from cepbench.conformance.aggregator_checks import check_aggregator as check_aggregator
     from cepbench.conformance.evaluator_checks import check_evaluator as check_evaluator
     from cepbench.conformance.generator_checks import check_generator as check_generator
+    from cepbench.conformance.workload_planner_checks import (
+        check_workload_planner as check_workload_planner,
+    )
     from cepbench.costs.models import COST_MODELS as COST_MODELS
     from cepbench.costs.models import cost_model as cost_model
     from cepbench.costs.nodes import plan_cost as plan_cost
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from cepbench.exploration.timeline_chart import match_timeline as match_timeline
     from cepbench.exploration.value_series import value_series as value_series
     from cepbench.exploration.what_if import what_if as what_if
+    from cepbench.patterns.concepts import ConceptHierarchy as ConceptHierarchy
     from cepbench.patterns.model import Pattern as Pattern
     from cepbench.patterns.parse import parse as parse
     from cepbench.patterns.rewriting import rewrite as rewrite
@@ -57,6 +61,7 @@ if TYPE_CHECKING:
     from cepbench.planners.registry import plan_generator as plan_generator
     from cepbench.planners.sharing.generate import plan_workload as plan_workload
     from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS as WORKLOAD_PLANNERS
+    from cepbench.planners.sharing.registry import workload_planner as workload_planner
     from cepbench.planners.stakes import plan_stakes as plan_stakes
     from cepbench.plans.model import OrderPlan as OrderPlan
     from cepbench.plans.model import TreePlan as TreePlan
@@ -79,6 +84,7 @@ _HOMES = {
     "Automaton": "cepbench.automata.model",
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
+    "ConceptHierarchy": "cepbench.patterns.concepts",
     "Detector": "cepbench.evaluators.detector",
     "EVALUATORS": "cepbench.evaluators.registry",
     "Either": "cepbench.plans.tree",
@@ -101,6 +107,7 @@ _HOMES = {
     "check_aggregator": "cepbench.conformance.aggregator_checks",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
+    "check_workload_planner": "cepbench.conformance.workload_planner_checks",
     "compare": "cepbench.sweeps.compare",
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
@@ -126,6 +133,7 @@ _HOMES = {
     "value_series": "cepbench.exploration.value_series",
     "what_if": "cepbench.exploration.what_if",
     "with_events": "cepbench.evaluators.arrow_matches",
+    "workload_planner": "cepbench.planners.sharing.registry",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -114,6 +114,10 @@ class UnsatisfiablePatternError(PatternError):
     """The pattern can have no match, whatever the stream."""
 
 
+class HierarchyError(CepbenchError):
+    """A concept hierarchy is invalid, or does not have a name."""
+
+
 class StreamError(CepbenchError):
     """An event stream breaks the rules of a stream; ``row`` is the first offending position."""
 

@@ -279,6 +279,10 @@ CALLS: dict[str, Call] = {
         cep.WorkloadPlan,
         {"workload": WORKLOAD, "cuts": {"Q": [1]}, "shares_prefixes": True},
     ),
+    "WorkloadPlan of sources": Call(
+        cep.WorkloadPlan,
+        {"workload": WORKLOAD, "sources": {"Q": None}, "delays": True, "embeddings": {}, "plans": {}},
+    ),
     "WorkloadPlan, the cuts of a query": Call(
         lambda cuts: cep.WorkloadPlan(WORKLOAD, {"Q": cuts}), {"cuts": [1]}
     ),
@@ -290,6 +294,15 @@ CALLS: dict[str, Call] = {
         cep.plan_workload,
         {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "SHARON", "seed": 0},
     ),
+    "plan_workload of matches": Call(
+        cep.plan_workload,
+        {"workload": WORKLOAD, "statistics": {"Q": STATISTICS}, "planner": "CHASE", "cost": "e-cube",
+         "generator": "DP-B", "delays": False, "seed": 0},
+    ),
+    "workload_planner": Call(
+        decorated(cep.workload_planner), {"function": dict, "name": "MINE", "source": ""}
+    ),
+    "check_workload_planner": Call(cep.check_workload_planner, {"planner": "NAIVE", "seed": 0}),
     "plan_workload, the statistics of a query": Call(
         lambda statistics: cep.plan_workload(WORKLOAD, {"Q": statistics}),
         {"statistics": STATISTICS},

@@ -29,7 +29,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
+from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 
@@ -154,7 +154,7 @@ def adapt(
     round only; a rebuilt run sees the events of one window again, or of three if the pattern negates,
     has groups or consumes events.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     check_types(pattern, stream)
     detector = AdaptiveDetector(
         # What matches return is read from the whole stream.

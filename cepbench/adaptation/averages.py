@@ -16,8 +16,6 @@ import numpy as np
 
 from cepbench.errors import SnapshotError
 from cepbench.kernels.sampling import (
-    ABSENT,
-    OF_ANY_TYPE,
     ORDERED,
     SAME,
     UNORDERED,
@@ -166,18 +164,13 @@ class Averages:
         events = events[-EVENTS:]
         if events.type_names is not self._type_names:
             self._type_names = events.type_names
-            codes = {name: code for code, name in enumerate(events.type_names)}
-            self._types = np.array(
-                [
-                    OF_ANY_TYPE if its.type is None else codes.get(its.type, ABSENT)
-                    for its in self._pattern.variables
-                ],
-                np.int64,
-            )
+            self._is_of = np.zeros((len(self._names), len(events.type_names)), np.bool_)
+            for its, variable in zip(self._is_of, self._pattern.variables, strict=True):
+                its[events.codes_of(variable.type)] = True
         active = draw_candidates(
             _read_only(events.type_codes),
             _read_only(events.timestamps),
-            self._types,
+            self._is_of,
             self._relations,
             self._window,
             LONGEST_PAUSE * self._window,

@@ -13,12 +13,12 @@ partition expires.
 
 from __future__ import annotations
 
-from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.counting import CountingRun, warmed
 from cepbench.aggregators.protocol import AggregationMethod, AggregationTask
 
 
 def _open(task: AggregationTask) -> CountingRun:
-    return CountingRun(task, "a-seq", by_start=True)
+    return warmed(CountingRun(task, "a-seq", by_start=True))
 
 
 A_SEQ = AggregationMethod("a-seq", _open, source="[qi2014]_, section 3")

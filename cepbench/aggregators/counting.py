@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -121,10 +122,13 @@ class CountingRun:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`."""
         self._check_kinds(batch)
         rows = []
-        for begin in range(0, len(batch), ROUND):
-            part = batch[begin : begin + ROUND]
-            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
-            until = int(behind[0] if len(behind) else part.timestamps[-1])
+        times, end = batch.timestamps, 0
+        while end < len(batch):
+            begin, last = end, times[min(end + ROUND, len(batch)) - 1]
+            # Whole timestamps, so that only those at the end of a batch are held.
+            end = int(np.searchsorted(times, last, side="right"))
+            part = batch[begin:end]
+            until = int(times[end] if end < len(batch) else last)
             changes = self._changes(part, until)
             rows.append(self._valuation.push(part, changes, self._groups))
             self._measure()
@@ -155,7 +159,8 @@ class CountingRun:
         elif len(held.times):
             self._count(held, np.zeros(len(held.rows), bool), int(read.times[0]))
         totals = self._count(events, are_sampled, until)
-        return Changes(rows[are_sampled], events.parts[are_sampled], totals)
+        chosen = np.flatnonzero(are_sampled)
+        return Changes(rows[chosen], events.parts[chosen], totals)
 
     def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
         """Process some events; returns totals after some of them, in their order."""
@@ -170,7 +175,8 @@ class CountingRun:
     def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
         """What the kernels of each total read."""
         rows, number = events.rows, len(self._groups)
-        samples = np.where(are_sampled, np.cumsum(are_sampled) - 1, -1)
+        samples, chosen = np.full(len(rows), -1), np.flatnonzero(are_sampled)
+        samples[chosen] = np.arange(len(chosen))
         spans = np.array([0, len(rows)])
         if number != 1:
             order = np.argsort(events.parts, kind="stable")
@@ -424,13 +430,26 @@ def _with_samples(
     return events, rows[order], np.append(are_sampled, none == 0)[order]
 
 
-def warm_up() -> None:
-    """Compile the kernels of all totals, or load them from the disk cache.
+_R = TypeVar("_R", bound=CountingRun)
+
+
+def warmed(run: _R) -> _R:
+    """A new run whose kernels have been loaded, to exclude this from measured times."""
+    warm_up(of_values=any(each.attribute for each in run._task.pattern.aggregates))
+    return run
+
+
+@cache
+def warm_up(*, of_values: bool = True) -> None:
+    """Compile the kernels of COUNT, and of other totals too, or load them from the disk cache.
 
     Those of integers are also compiled by :mod:`cepbench.evaluators.sase.counting`.
     """
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "k": 1, "x": 0.5})
     stream = EventStream.from_pandas(events, type="type", time="time")
-    pattern = parse("PATTERN SEQ(A a, B b) WHERE [k] AGG SUM(a.x), MAX(a.x) WITHIN 9 units")
-    run = CountingRun(AggregationTask(pattern, "change", "window"), "a-seq", by_start=True)
+    aggregates = "SUM(a.x), MAX(a.x)" if of_values else "COUNT"
+    pattern = parse(f"PATTERN SEQ(A a, B b) WHERE [k] AGG {aggregates} WITHIN 9 units")
+    run = CountingRun(
+        AggregationTask(pattern, "change", "window"), "window-product", by_start=False
+    )
     run.push(stream)

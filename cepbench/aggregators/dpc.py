@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.counting import CountingRun, warmed
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregationMethod, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
@@ -119,4 +119,8 @@ class PrefixCountingRun(CountingRun):
         self._oldest = None if position is None else (position, time)
 
 
-DPC = AggregationMethod("dpc", PrefixCountingRun, expires=False, source="[qi2014]_, section 3.1")
+def _open(task: AggregationTask) -> PrefixCountingRun:
+    return warmed(PrefixCountingRun(task))
+
+
+DPC = AggregationMethod("dpc", _open, expires=False, source="[qi2014]_, section 3.1")

@@ -12,6 +12,8 @@ slides with each event; NOT forbids edges between the nodes around it.
 
 from __future__ import annotations
 
+from functools import cache
+
 import pandas as pd
 
 from cepbench.aggregators.counting import CountingRun
@@ -34,9 +36,16 @@ class GraphRun(CountingRun):
         return CountedGraph(pattern, layout, graph, self._task.scope)
 
 
-GRETA = AggregationMethod("greta", GraphRun, source="[poppe2017]_, sections 4 to 6")
+def _open(task: AggregationTask) -> GraphRun:
+    run = GraphRun(task)
+    warm_up()
+    return run
 
 
+GRETA = AggregationMethod("greta", _open, source="[poppe2017]_, sections 4 to 6")
+
+
+@cache
 def warm_up() -> None:
     """Compile the kernels of integers, of large ones and of floats, or load them from the disk cache."""
     events = pd.DataFrame({"type": list("AAAABB"), "time": range(6), "v": 2**62, "x": 0.5})

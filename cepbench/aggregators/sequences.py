@@ -212,8 +212,21 @@ def sequence_of(
             f"{name} cannot tell when a NOT before the first item has been decided, in scope window; "
             "use the method a-seq or two-step"
         )
-    layout = replace(layout, items=items._replace(by_start=by_start))
+    layout = _of_read_columns(replace(layout, items=items._replace(by_start=by_start)))
     return CountedSequence(pattern, layout, task.scope)
+
+
+def _of_read_columns(layout: CountLayout) -> CountLayout:
+    """Without the columns of events that no condition reads: partitions have their own keys."""
+    items, of_events = layout.items, layout.of_events
+    rules, number = items.rules.copy(), len(items.rules)
+    read, places = np.unique(np.append(rules[:, 0], items.kept), return_inverse=True)
+    rules[:, 0] = places[:number]
+    return replace(
+        layout,
+        items=items._replace(rules=rules, kept=places[number:]),
+        of_events=replace(of_events, columns=tuple(of_events.columns[place] for place in read)),
+    )
 
 
 def _condition_on_first(pattern: Pattern) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -544,6 +545,7 @@ def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
+@cache
 def warm_up() -> None:
     """Compile the kernels of integers and floats, or load them from the disk cache."""
     pattern = parse("PATTERN SEQ(A a, B b) AGG SUM(a.x) WITHIN 9 units")

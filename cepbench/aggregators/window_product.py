@@ -9,12 +9,12 @@ Not in the paper [qi2014]_, whose A-Seq keeps counters for each first event.
 
 from __future__ import annotations
 
-from cepbench.aggregators.counting import CountingRun
+from cepbench.aggregators.counting import CountingRun, warmed
 from cepbench.aggregators.protocol import AggregationMethod, AggregationTask
 
 
 def _open(task: AggregationTask) -> CountingRun:
-    return CountingRun(task, "window-product", by_start=False)
+    return warmed(CountingRun(task, "window-product", by_start=False))
 
 
 WINDOW_PRODUCT = AggregationMethod("window-product", _open)

@@ -9,6 +9,7 @@ import numpy as np
 from cepbench.aggregators.semirings import narrowed
 from cepbench.kernels.sequence_counts import numbers, tables
 from cepbench.kernels.sequence_counts.advance import count_matches
+from cepbench.kernels.sequence_counts.plain import count_plain
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
@@ -36,6 +37,7 @@ class CountingWindow:
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
         self._is_exact = dtype is np.int64 and not sequence.is_maximum
+        self._is_plain = self._is_exact and _is_plain(sequence, columns)
         cells: np.ndarray = np.zeros((columns, 0), dtype)
         self._state = self._with_working_space(
             tables.State(
@@ -142,9 +144,11 @@ class CountingWindow:
         progress[:] = 0
         progress[tables.ITEM] = len(self._plan.begins) - 1
         self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
-        ended = False
+        ended, kernel = False, count_matches
+        if self._is_plain and len(events.spans) == 2 and self._state.cells.ndim == 2:
+            kernel = count_plain
         while not ended:
-            ended = count_matches(self._plan, self._state, events)
+            ended, kernel = kernel(self._plan, self._state, events), count_matches
             if progress[tables.IS_LARGE]:
                 self.widen()
         out = self._state.out
@@ -155,6 +159,7 @@ class CountingWindow:
         """One that changes apart from this."""
         other = CountingWindow.__new__(CountingWindow)
         other._plan, other._is_exact, other._ends = self._plan, self._is_exact, self._ends
+        other._is_plain = self._is_plain
         other._state = self._state._replace(
             **{name: getattr(self._state, name).copy() for name in _KEPT}
         )
@@ -223,8 +228,13 @@ class CountingWindow:
         rows = steps + np.repeat(old[:, tables.LOW], sizes)
         new = steps + np.repeat(low, sizes)
 
+        # New memory costs more than moving.
+        is_enough = total <= len(state.times) <= 2 * total
+
         def moved(array: np.ndarray, axis: int) -> np.ndarray:
-            room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
+            room = array
+            if not is_enough:
+                room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
             np.moveaxis(room, axis, 0)[new] = np.moveaxis(array, axis, 0)[rows]
             return room
 
@@ -234,9 +244,26 @@ class CountingWindow:
             values=moved(state.values, 1),
             cells=moved(state.cells, 1),
             weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
-            fits=np.zeros(total, np.int64),
+            fits=state.fits if is_enough else np.zeros(total, np.int64),
             spans=spans,
         )
+
+
+def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
+    """Whether each item only adds one column to the next one, and all matches are in the last one."""
+    sources = np.arange(columns - 1)
+    begins, ends = sequence.step_spans[:-1:2], sequence.step_spans[1::2]
+    return (
+        not sequence.by_start
+        and sequence.weighted < 0
+        and not sequence.takes.any()
+        and not sequence.prevents.any()
+        and sequence.count_spans[-2] == 0
+        and np.array_equal(sequence.counts[:, tables.SOURCE], [columns - 1])
+        and (ends - begins == 1).all()
+        and np.array_equal(sequence.steps[begins, tables.SOURCE], sources)
+        and np.array_equal(sequence.steps[begins, tables.TARGET], sources + 1)
+    )
 
 
 def working_sums(

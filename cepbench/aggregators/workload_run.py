@@ -10,7 +10,7 @@ import numpy as np
 
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
-from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions
+from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions, warm_up
 from cepbench.aggregators.shared_construction import CONSTRUCTION, ConstructionRun
 from cepbench.arguments import shown
 from cepbench.errors import (
@@ -65,6 +65,8 @@ class WorkloadRun:
             for its in by_partitions(shared)
             if plan is not None
         ]
+        if self._shared:
+            warm_up()
         self.methods = dict.fromkeys(tasks, SHARED)
         self._alone: dict[str, AggregationRun] = {}
         for name, task in tasks.items():

@@ -73,6 +73,10 @@ def frame_of_queries(queries: Mapping[str, QueryRows], *, at: bool) -> pd.DataFr
         for its in queries.values()
     ]
     columns = _columns(queries, tables, column)
+    for name, its in columns.items():
+        # Of keys; an inferred type would be that of floats, which are equal for large integers.
+        if isinstance(its, list) and {*map(type, its)} == {int, type(None)}:
+            columns[name] = pd.array(its, "Int64")
     order = np.argsort(np.concatenate([its.places for its in queries.values()]), kind="stable")
     return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 

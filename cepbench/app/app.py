@@ -341,7 +341,7 @@ class Explorer:
         if name is not None and self._library[name][0] != self.text.value:
             self.library.value = None  # allows choosing it again
         try:
-            pattern = parse(self.text.value)
+            pattern = parse(self.text.value).with_hierarchy(self.stream.hierarchy)
             self._statistics = measure_statistics(pattern, self.stream, seed=self._seed)
             self._pattern = pattern
             self._controls = Controls(pattern, self._statistics, self._moved)
@@ -435,7 +435,8 @@ class Explorer:
     def _shown_types(self) -> list[str] | None:
         if self._pattern is None or self.types.index:
             return None
-        return None if self._pattern.types is None else list(self._pattern.types)
+        types = self._pattern.types
+        return None if types is None else [*filter(self.stream.type_names.__contains__, types)]
 
     def _drawn_graph(self) -> str:
         if self._pattern is None:

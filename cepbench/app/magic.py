@@ -32,6 +32,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_one_hierarchy
 
 USAGE = """\
 Find a pattern in a stream, or aggregate its matches. The cell is the pattern's text; its first line has the options.
@@ -143,6 +144,7 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         return _values(options, pattern, names)
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
+    pattern, stream = under_one_hierarchy(pattern, stream)
     statistics, found = None, None
     if options.evaluator is None:
         chosen = evaluator_without_plan(pattern.strategy.name)

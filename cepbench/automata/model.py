@@ -186,7 +186,7 @@ class Automaton(Plan):
 
     def nondeterminism(self) -> Nondeterminism:
         """Where runs may split, and the bound on their number."""
-        return nondeterminism(self.states, self.edges)
+        return nondeterminism(self.states, self.edges, self.pattern.hierarchy)
 
     def svg(self) -> str:
         """A drawing in the style of [agrawal2008]_, Figure 2, with formulas as tooltips."""
@@ -210,10 +210,11 @@ def check_compiled(pattern: Pattern, plan: AnyPlan) -> None:
         If one was compiled from another pattern.
     """
     for branch, part in zip(pattern.iter_branches(), plan.parts, strict=True):
-        # RETURN does not change which matches there are.
-        if isinstance(part, Automaton) and replace(part.pattern, returns=()) != replace(
-            branch, returns=()
-        ):
+        if not isinstance(part, Automaton):
+            continue
+        # Of RETURN and of the hierarchy, which is the stream's, the automaton says nothing.
+        its, due = (replace(p, returns=(), hierarchy=None) for p in (part.pattern, branch))
+        if its != due:
             raise PlanError(
                 f"the automaton was compiled from {part.pattern}, not from {branch}; "
                 "cep.automaton(pattern) compiles the one to evaluate"

@@ -13,8 +13,9 @@ import pandas as pd
 
 from cepbench.automata.states import Edge, Formula, State
 from cepbench.markup import Html
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.expressions import OPPOSITE
 from cepbench.patterns.model import Aggregate, Attribute, Clause
-from cepbench.patterns.normal_form import OPPOSITE
 from cepbench.patterns.orders import Order
 
 #: The four kinds, as pairs of edges of one state.
@@ -100,7 +101,9 @@ def _power(exponent: float) -> str:
     return {0.0: "1", 1.0: "W"}.get(exponent, f"W^{exponent:g}")
 
 
-def nondeterminism(states: Iterable[State], edges: Iterable[Edge]) -> Nondeterminism:
+def nondeterminism(
+    states: Iterable[State], edges: Iterable[Edge], hierarchy: ConceptHierarchy | None
+) -> Nondeterminism:
     """The kinds of nondeterminism at each state, unless formulas are known to exclude each other.
 
     A loop before F proceeds after each event that it takes.
@@ -117,21 +120,21 @@ def nondeterminism(states: Iterable[State], edges: Iterable[Edge]) -> Nondetermi
             if other.kind == "proceed" and states[other.target].kind == "final":
                 if one.kind == "take":
                     found.append(kind)
-            elif not _exclude(one.formula, other.formula):
+            elif not _exclude(one.formula, other.formula, hierarchy):
                 found.append(kind)
         kinds.append(tuple(found))
     return Nondeterminism(tuple(state.name for state in states[:-1]), tuple(kinds))
 
 
-def _exclude(one: Formula, other: Formula) -> bool:
+def _exclude(one: Formula, other: Formula, hierarchy: ConceptHierarchy | None) -> bool:
     """Whether no event satisfies both formulas of edges of one state."""
     one, other = _peeked(one), _peeked(other)
     if one.never or other.never:
         return True
     for formula, against in ((one, other), (other, one)):
-        if formula.negated is not None and _implies(against, formula.negated):
+        if formula.negated is not None and _implies(against, formula.negated, hierarchy):
             return True
-    if None not in (one.type, other.type) and one.type != other.type:
+    if not (_is_of(one, other, hierarchy) or _is_of(other, one, hierarchy)):
         return True
     clauses = [*_neutral(one), *_neutral(other)]
     order = _order(clauses)
@@ -140,7 +143,14 @@ def _exclude(one: Formula, other: Formula) -> bool:
     )
 
 
-def _implies(one: Formula, other: Formula) -> bool:
+def _is_of(one: Formula, other: Formula, hierarchy: ConceptHierarchy | None) -> bool:
+    """Whether all events of the type of ``one`` are of that of ``other``, as far as is known."""
+    if other.type is None or one.type is None or hierarchy is None:
+        return other.type in (None, one.type)
+    return hierarchy.is_a(one.type, other.type)
+
+
+def _implies(one: Formula, other: Formula, hierarchy: ConceptHierarchy | None) -> bool:
     """Whether an event that satisfies ``one`` is known to satisfy ``other``, both of one state."""
     clauses = _neutral(one)
     order = _order(clauses)
@@ -157,7 +167,7 @@ def _implies(one: Formula, other: Formula) -> bool:
         )
 
     return (
-        (other.type is None or other.type == one.type)
+        _is_of(one, other, hierarchy)
         and (other.ordered is None or other.ordered == one.ordered)
         and set(one.equivalences).issuperset(other.equivalences)
         and not order.contradiction()

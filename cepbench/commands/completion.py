@@ -49,8 +49,9 @@ def complete_scopes(incomplete: str) -> list[str]:
 
 
 def complete_sharing(incomplete: str) -> list[str]:
-    """Planners of workloads, and the other way of sharing."""
-    return _beginning([*_named("planners/sharing/"), "CONSTRUCTION"], incomplete)
+    """Planners of shared counts, and the other way of sharing."""
+    matches = ("planners/sharing/chase.py", "planners/sharing/hierarchical.py")
+    return _beginning([*_named("planners/sharing/", but=matches), "CONSTRUCTION"], incomplete)
 
 
 def complete_data(incomplete: str) -> list[str]:
@@ -108,12 +109,14 @@ def complete_pattern_names(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
-def _named(package: str) -> list[str]:
-    """Registered names of the papers' algorithms in a package."""
+def _named(package: str, but: tuple[str, ...] = ()) -> list[str]:
+    """Registered names of the papers' algorithms in a package, but for some modules."""
     return [
         algorithm.name
         for algorithm in ALGORITHMS
-        if algorithm.files[0].startswith(package) and " " not in algorithm.name
+        if algorithm.files[0].startswith(package)
+        and algorithm.files[0] not in but
+        and " " not in algorithm.name
     ]
 
 

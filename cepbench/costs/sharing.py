@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from cepbench.arguments import kind_of
-from cepbench.errors import PlanError, StatisticsError
+from cepbench.errors import PlanError
 from cepbench.kernels.shared_counts.tables import LANES
 from cepbench.patterns.model import Pattern
 from cepbench.plans.segments import Segment, SequenceItems, table_key
 from cepbench.plans.workload import WorkloadPlan
-from cepbench.statistics.given import statistics_from
+from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
 
@@ -136,15 +135,7 @@ class SharingProblem:
     """
 
     def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
-        if not isinstance(workload, Workload):
-            raise PlanError(
-                f"workload must be a cep.Workload, not {kind_of(workload)}; cep.plan plans a pattern"
-            )
-        if not isinstance(statistics, Mapping):
-            raise StatisticsError(
-                f"the statistics of a workload are a mapping of its queries, not "
-                f"{kind_of(statistics)}; give cep.measure_statistics(workload, stream)"
-            )
+        known = workload_statistics(workload, statistics)
         self.workload = workload
         self.items: dict[str, SequenceItems] = {}
         self._rates: dict[str, list[float]] = {}
@@ -152,16 +143,11 @@ class SharingProblem:
         self._share: dict[str, float] = {}
         self._order = [*workload.patterns].index
         for query, pattern in workload.patterns.items():
-            if query not in statistics:
-                raise StatisticsError(
-                    f"there are no statistics of query {query!r}; give "
-                    "cep.measure_statistics(workload, stream)"
-                )
             try:
                 self.items[query] = SequenceItems(query, pattern)
             except PlanError:
                 continue
-            self._measure(query, pattern, statistics_from(statistics[query]))
+            self._measure(query, pattern, known[query])
         self._numbers: dict[Hashable, int] = {}
         self._pieces: dict[tuple[str, int, int], _Piece] = {}
 

@@ -38,14 +38,16 @@ from cepbench.evaluators.snapshot import (
 )
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
 from cepbench.evaluators.user_defined import found_from
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit
+from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.streams.recent import RecentEvents
+from cepbench.workloads.model import Workload
 
 #: Prefix of a run's arrays in a snapshot.
 _RUN = "run/"
@@ -72,8 +74,9 @@ class Detector:
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, see
+        :class:`~cepbench.evaluators.workload_runs.live.WorkloadDetector`.
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
         runs without a plan.
@@ -115,6 +118,15 @@ class Detector:
     same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
     earlier last event can come, which may negated items make one window later.
     """
+
+    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
+        """A detector of a pattern or, of a class of its own, of a workload."""
+        if cls is not Detector or not isinstance(pattern, Workload):
+            return object.__new__(cls)
+        from cepbench.evaluators.workload_runs.live import WorkloadDetector
+
+        made: Any = object.__new__(WorkloadDetector)
+        return made
 
     def __init__(
         self,
@@ -227,7 +239,12 @@ class Detector:
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
         self._refuse_if_ended()
-        batch = stream_from(batch, "the batch")
+        pattern, batch = under_one_hierarchy(self.pattern, stream_from(batch, "the batch"))
+        if pattern is not self.pattern:
+            raise StreamError(
+                "the batch has a concept hierarchy, and the detector's pattern none; make the "
+                "detector of pattern.with_hierarchy(batch.hierarchy)"
+            )
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         if not len(batch):
@@ -419,8 +436,10 @@ class Detector:
 
     def _header(self) -> dict[str, Any]:
         """What a snapshot states besides arrays; JSON-serializable."""
+        hierarchy = self.pattern.hierarchy
         return {
             "pattern": str(self.pattern),
+            "hierarchy": hierarchy and hierarchy.mapping,
             "plan": None if self.plan is None else plan_to_json(self.plan),
             "evaluator": self.evaluator,
             "options": self.options,
@@ -482,10 +501,18 @@ class Detector:
         SnapshotError
             If it is not a snapshot, is one of another version, or is damaged.
         """
+        if isinstance(snapshot, Mapping) and "workload" in snapshot:
+            from cepbench.evaluators.workload_runs.live import WorkloadDetector
+
+            workload: Any = WorkloadDetector.restore(snapshot)
+            return workload
         header, arrays = unsealed(snapshot)
         try:
             plan = None if header["plan"] is None else plan_from_json(header["plan"])
-            detector = cls._of_header(header, reread(header["pattern"]), plan)
+            mapping = header["hierarchy"]
+            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+            pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
+            detector = cls._of_header(header, pattern, plan)
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))

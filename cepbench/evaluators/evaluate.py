@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
-from cepbench.evaluators.compressed import CompressedMatches
-from cepbench.evaluators.detector import Detector
-from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.errors import EvaluationError
+from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Result
+from cepbench.evaluators.task_runs import run_task
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.evaluators.workload_runs.evaluate import evaluate_workload
+from cepbench.evaluators.workload_runs.result import WorkloadMatches
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
+from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
 
+@overload
+def evaluate(
+    pattern: Workload,
+    stream: EventStream,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> WorkloadMatches: ...
+
+
+@overload
 def evaluate(
     pattern: Pattern | str,
     stream: EventStream,
@@ -29,20 +47,37 @@ def evaluate(
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     latency: bool = False,
     node_times: bool = False,
-) -> Result:
+) -> Result: ...
+
+
+def evaluate(
+    pattern: Pattern | str | Workload,
+    stream: EventStream,
+    plan: Any = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    latency: bool = False,
+    node_times: bool = False,
+) -> Result | WorkloadMatches:
     """Find all matches of ``pattern`` in ``stream`` by ``plan``.
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, of which every query gets its own matches.
     stream : EventStream
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
-        them. None for an evaluator that runs without a plan.
+        them. None for an evaluator that runs without a plan. Of a workload a WorkloadPlan with
+        sources, or a mapping of queries to such plans; a query without one is evaluated in written
+        order.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``.
+        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``; ``tree``
+        for queries of a workload without a plan.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
@@ -53,13 +88,15 @@ def evaluate(
         Maximum number of stored partial matches; a run that exceeds it is an error. Not enforced
         for user-defined functions.
     latency : bool
-        Whether to measure detection latency, see :class:`Detector`.
+        Whether to measure detection latency, see :class:`Detector`; not of workloads.
     node_times : bool
-        Whether to measure the time spent in each node of the plan, for ``Result.nodes``.
+        Whether to measure the time spent in each node of the plan, for ``Result.nodes``; not of
+        workloads.
 
     Returns
     -------
-    Result
+    Result or WorkloadMatches
+        Of a workload a mapping of queries to results, with ``metrics`` and ``steps``.
 
     Raises
     ------
@@ -72,7 +109,23 @@ def evaluate(
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    stream = stream_from(stream)
+    if isinstance(pattern, Workload):
+        if latency or node_times:
+            raise EvaluationError(
+                "latency and times of nodes are measured of single patterns; evaluate "
+                "workload.patterns[...] one by one"
+            )
+        return evaluate_workload(
+            pattern,
+            stream,
+            plan,
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+        )
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream)
     chosen, task = task_for(
         pattern,
         plan,
@@ -85,34 +138,3 @@ def evaluate(
         whole_stream=True,
     )
     return run_task(chosen, task, stream)
-
-
-def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
-    """Run a task of :func:`cepbench.evaluators.tasks.task_for` on a whole stream.
-
-    Raises
-    ------
-    StreamError
-        If the pattern asks for types or attributes that the stream does not have.
-    PartialMatchLimitError
-        If more partial matches would have to be stored than allowed.
-    """
-    check_types(task.pattern, stream)
-    detector = Detector.of_task(evaluator, task)
-    found = [detector.take(stream), detector.finish()]
-    graphs = [graph for one in found for graph in one.graphs]
-    values = found[0].values
-    listed = task.output == "matches" and not graphs and values is None
-    return Result(
-        pattern=task.pattern,
-        plan=task.plan,
-        evaluator=evaluator.name,
-        metrics=detector.metrics(),
-        node_table=detector.node_table(),
-        found=detector.in_branches(found) if listed else None,
-        graph=CompressedMatches(task.pattern, graphs)
-        if graphs or task.output == "compressed"
-        else None,
-        values=values,
-        events=stream if task.pattern.returns else None,
-    )

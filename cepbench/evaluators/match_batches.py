@@ -19,7 +19,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
+from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 #: Number of events pushed first, and at most.
@@ -93,7 +93,7 @@ def match_batches(
     """
     rows = whole(rows, "rows", EvaluationError, least=1)
     on_progress = callback(on_progress, "on_progress", EvaluationError)
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     plan = None if plan is None else plan_from(plan)
     check_types(pattern, stream)
     asked: dict[str, Any] = {

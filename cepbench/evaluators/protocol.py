@@ -232,6 +232,9 @@ class Evaluator:
         end selects among the rest.
     adopts : bool
         Whether a run can take over the state of a run with another plan.
+    together : callable, optional
+        () → a function that opens tasks as ``open`` does, whose runs share state. All are opened
+        before the first batch; each batch is pushed to all of them, in one order, before the next.
     source : str
         Its source in the literature.
     implementation : callable, optional
@@ -255,6 +258,7 @@ class Evaluator:
     selects_output: bool = False
     prunes_output: bool = False
     adopts: bool = False
+    together: Callable[[], Callable[[Task], Run]] | None = None
     source: str = ""
     implementation: Callable[..., Any] | None = None
 

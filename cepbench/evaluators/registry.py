@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from cepbench.arguments import choice, elements, flag, shown
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.hierarchical_stacks.hierarchical_stacks import HIERARCHICAL_STACKS
 from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
 from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
@@ -36,6 +37,7 @@ EVALUATORS: Registry[Evaluator] = Registry(
         TREE_INSTANCES,
         ZSTREAM,
         STACK_NFA,
+        HIERARCHICAL_STACKS,
         SASE,
         SASE_BASIC,
         SASE_BACKTRACK,

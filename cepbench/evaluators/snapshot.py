@@ -16,7 +16,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
 from cepbench.files import whole_file
 
-_VERSION = 5
+_VERSION = 6
 
 #: Kinds of NumPy arrays that a snapshot may hold: their bytes are their values.
 _KINDS = "biufU"
@@ -26,6 +26,7 @@ _TAKE_ANOTHER = "restore another copy of it, or push the stream again from its b
 #: Entries of the header besides the version, and their types.
 _HEADER: dict[str, type | tuple[type, ...]] = {
     "pattern": str,
+    "hierarchy": (dict, type(None)),
     "plan": (dict, type(None)),
     "evaluator": str,
     "options": dict,

@@ -13,8 +13,8 @@ from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.costs.throughput import Throughput
 from cepbench.errors import UnsupportedPatternError
-from cepbench.evaluators.evaluate import run_task
 from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.task_runs import run_task
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.explainer.automaton import AutomatonExplanation
 from cepbench.explainer.estimates import estimate
@@ -29,6 +29,7 @@ from cepbench.plans.model import AnyPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 
@@ -108,7 +109,7 @@ def explain(
     pattern = pattern_from(pattern)
     plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:
-        stream = stream_from(stream)
+        pattern, stream = under_one_hierarchy(pattern, stream_from(stream))
     if plan.kind == "automaton":
         return _explain_automaton(
             pattern,

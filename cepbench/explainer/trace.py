@@ -20,7 +20,7 @@ from cepbench.explainer.tracer import Pointer, Tracer, dewey
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 #: The engines of automata whose runs can be traced.
@@ -128,7 +128,7 @@ def trace(pattern: Pattern | str, stream: EventStream, *, evaluator: str = "sase
     gets a digit more, and the other one the next number. With the next number for both, as for
     take and proceed, two pointers of one event could be compatible with one run. Nothing is pruned.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     name = evaluator_for(evaluator).name
     evaluator = choice(name, "the evaluator of a trace", TRACED, EvaluationError)
     check_types(pattern, stream)

@@ -286,13 +286,17 @@ class Tracer:
             vector[number] = value
         return tuple(vector)
 
+    def _is_of(self, type: str, position: int) -> bool:
+        own, hierarchy = self.types[position], self.stream.hierarchy
+        return bool(own == type) or (hierarchy is not None and hierarchy.is_a(own, type))
+
     def _holds(self, formula: Formula, run: _Run, position: int) -> bool:
         """Whether an event satisfies a formula."""
         time = int(self.stream.timestamps[position])
         window = formula.window
         if (
             formula.never
-            or (formula.type is not None and self.types[position] != formula.type)
+            or (formula.type is not None and not self._is_of(formula.type, position))
             or (formula.ordered is not None and time <= run.time)
             or (window is not None and time - run.start > window.length)
             or (formula.negated is not None and self._holds(formula.negated, run, position))

@@ -17,7 +17,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types
+from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 #: A pause is cut out if it exceeds this multiple of the median time between events.
@@ -69,7 +69,7 @@ def timeline(
     windows: float | None = None,
 ) -> Timeline:
     """The data of :func:`cepbench.match_timeline`; parameters and errors are the same."""
-    stream, pattern = stream_from(stream), pattern_from(pattern)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     table = matches.positions if isinstance(matches, Result) else matches
     if not isinstance(table, pd.DataFrame):
         raise EvaluationError(
@@ -107,8 +107,8 @@ def timeline(
     bound = [(number, *pair) for number in shown for pair in _bound(table, number, pattern)]
     places = np.array([place for _, _, place in bound], dtype=np.int64)
     events = _events(stream, values, places)
-    # Of items of any type, the types of their events.
-    explicit = [variable.type for variable in pattern.variables if variable.type is not None]
+    # Of items of any type and of concepts, the types of their events.
+    explicit = [v.type for v in pattern.variables if v.type in stream.type_names]
     types = list(dict.fromkeys([*explicit, *events["type"]]))
     rows, every = _thinned(stream, types, low, high)
     if every > 1:

@@ -6,16 +6,13 @@ import numpy as np
 
 from cepbench.kernels.jit import njit
 
-#: In place of a type's code: a type that no event has, and any type.
-ABSENT, OF_ANY_TYPE = -1, -2
-
 #: Relation of two variables: one and the same, in any order in time, the first one before the second.
 SAME, UNORDERED, ORDERED = 0, 1, 2
 
 
 @njit
 def draw_candidates(
-    type_codes, times, types, pairs, window, longest, fractions, counts, totals, drawn
+    type_codes, times, is_of, pairs, window, longest, fractions, counts, totals, drawn
 ):
     """Count the events of each variable, and draw candidates of each pair of variables.
 
@@ -24,8 +21,8 @@ def draw_candidates(
     type_codes : int array, shape (n,)
     times : int64 array, shape (n,)
         Non-decreasing.
-    types : int64 array, shape (v,)
-        Of each variable: its type's code, :data:`ABSENT` or :data:`OF_ANY_TYPE`.
+    is_of : bool array, shape (v, types)
+        Whether events with a type's code are of the type of each variable.
     pairs : int64 array, shape (p, 3)
         Two variables and their relation.
     window : int
@@ -47,11 +44,11 @@ def draw_candidates(
         The active time.
     """
     n, most = len(times), len(fractions)
-    rows = np.empty((len(types), n), np.int32)
+    rows = np.empty((len(is_of), n), np.int32)
     counts[:] = 0
     for row in range(n):
-        for variable in range(len(types)):
-            if types[variable] == type_codes[row] or types[variable] == OF_ANY_TYPE:
+        for variable in range(len(is_of)):
+            if is_of[variable, type_codes[row]]:
                 rows[variable, counts[variable]] = row
                 counts[variable] += 1
     lows = np.empty(n, np.int32)

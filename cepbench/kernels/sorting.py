@@ -1,4 +1,4 @@
-"""Sorting the events of a batch by type, in two passes."""
+"""Choosing the events of a batch by type, and sorting them by type in two passes."""
 
 from __future__ import annotations
 
@@ -41,3 +41,29 @@ def rows_by_type(codes, ends, wanted, rows):
         kind = codes[row]
         rows[ends[kind]] = row
         ends[kind] += wanted[kind]
+
+
+@njit_in_place
+def rows_with_flags(codes, table, flags, rows):
+    """The events of types that have flags.
+
+    Parameters
+    ----------
+    codes : integer array, shape (events,)
+        The code of each event's type.
+    table : int64 array, shape (types,)
+        The flags of each type.
+    flags, rows : int64 array, shape (events,)
+        Written in place: the flags of each event, and the rows of those that have some.
+
+    Returns
+    -------
+    int
+        How many have some.
+    """
+    number = 0
+    for row in range(len(codes)):
+        flag = table[codes[row]]
+        flags[row], rows[number] = flag, row
+        number += flag != 0
+    return number

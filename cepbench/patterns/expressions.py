@@ -188,6 +188,10 @@ def with_terms(
     return expression
 
 
+#: The negation of each operator.
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """``left operator right`` with one of ``< <= > >= = !=``.

@@ -10,12 +10,13 @@ import html
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cepbench.arguments import choice, number
 from cepbench.errors import PatternError, PatternSyntaxError
 from cepbench.patterns.aggregation import Grouping, MatchAggregate, check_aggregation
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
     Aggregate,
@@ -207,6 +208,8 @@ class Pattern:
         The keys of the GROUP BY clause, without repetition.
     aggregates : tuple of MatchAggregate, default ()
         The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
+    hierarchy : ConceptHierarchy or None, default None
+        The concepts above the event types, see :meth:`with_hierarchy`; not part of the text.
 
     Raises
     ------
@@ -223,6 +226,7 @@ class Pattern:
     output: str = "all"
     group_by: tuple[Grouping, ...] = ()
     aggregates: tuple[MatchAggregate, ...] = ()
+    hierarchy: ConceptHierarchy | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
@@ -303,10 +307,44 @@ class Pattern:
 
     @cached_property
     def types(self) -> tuple[str, ...] | None:
-        """The event types of all variables in order of appearance; None if one is of any type."""
-        found = dict.fromkeys(variable.type for variable in self.variables)
-        known = tuple(name for name in found if name is not None)
-        return known if len(known) == len(found) else None
+        """The types that events of the variables can have, in order of appearance; None for any.
+
+        With a hierarchy those below a variable's type are among them.
+        """
+        known = [self.types_of(variable) for variable in self.variables]
+        if None in known:
+            return None
+        return tuple(dict.fromkeys(name for types in known for name in types or ()))
+
+    def types_of(self, variable: Variable) -> tuple[str, ...] | None:
+        """The types that events of a variable can have; None for any."""
+        if variable.type is None:
+            return None
+        if self.hierarchy is None or variable.type not in self.hierarchy:
+            return (variable.type,)
+        return self.hierarchy.below(variable.type)
+
+    def overlap(self, one: Variable, other: Variable) -> bool:
+        """Whether one event can be of the types of both variables."""
+        if one.type is None or other.type is None or one.type == other.type:
+            return True
+        return self.hierarchy is not None and self.hierarchy.overlap(one.type, other.type)
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Pattern:
+        """The pattern under a concept hierarchy: an item binds events of its type or below it.
+
+        Where a stream is given, its hierarchy is used without this. It is the same pattern if no
+        name is below the type of an item.
+
+        Raises
+        ------
+        HierarchyError
+            If it is not a hierarchy.
+        """
+        hierarchy = hierarchy_from(hierarchy)
+        if hierarchy and hierarchy.concepts.isdisjoint(v.type for v in self.variables):
+            hierarchy = None
+        return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -366,6 +404,7 @@ class Pattern:
                 output=self.output,
                 group_by=(),
                 aggregates=(),
+                hierarchy=self.hierarchy,
             )
             yield branch
 

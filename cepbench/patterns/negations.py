@@ -75,7 +75,9 @@ class Check:
             within=(not earlier, not later),
             distinct=tuple(
                 sorted(
-                    x for x in positive - earlier - later if variables[x].overlaps(variables[name])
+                    x
+                    for x in positive - earlier - later
+                    if pattern.overlap(variables[x], variables[name])
                 )
             ),
             clauses=tuple(

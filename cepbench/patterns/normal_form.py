@@ -14,16 +14,13 @@ from dataclasses import dataclass
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.arrays import constant_holds
-from cepbench.patterns.model import Comparison, Conjunct, without_implied
+from cepbench.patterns.expressions import OPPOSITE, Comparison, Conjunct, without_implied
 
 #: Limit of a condition's conjuncts during rewriting.
 MAXIMUM_CONJUNCTS = 1024
 
 #: Limit of their comparisons in total, and of the conjuncts tried.
 MAXIMUM_WORK = 50_000
-
-#: The negation of each operator.
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 
 
 @dataclass(frozen=True, slots=True)

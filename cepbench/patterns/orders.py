@@ -2,7 +2,8 @@
 
 Expressions are opaque: ``a.x + 1`` is just a number. Comparisons are edges upwards, some strict;
 expressions on a cycle are equal, so a cycle with a strict edge, or with two constants, is a
-contradiction. Everything but :meth:`Order.excludes` takes time linear in the comparisons.
+contradiction. Everything but :meth:`Order.excludes` and :meth:`Order.implies` takes time linear in
+the comparisons.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from cepbench.patterns.expressions import Clause, Comparison, Constant, Expression
+from cepbench.patterns.expressions import OPPOSITE, Clause, Comparison, Constant, Expression
 
 #: A comparison that holds, and the clause that it is from.
 Fact = tuple[Comparison, Clause]
@@ -30,7 +31,8 @@ class Order:
     ----------
     facts : sequence of (Comparison, Clause)
     steps : int
-        Budget of :meth:`excludes` over all calls; beyond it, nothing is known to be excluded.
+        Budget of :meth:`excludes` and :meth:`implies` over all calls; beyond it, nothing is known to
+        be excluded.
     """
 
     def __init__(self, facts: Sequence[Fact], steps: int) -> None:
@@ -125,6 +127,25 @@ class Order:
             or self._is_below(right, left, strict=True)
             or self._is_below(left, right, strict=True)
         )
+
+    # -- implication ----------------------------------------------------------------------------
+
+    def implies(self, comparison: Comparison) -> bool:
+        """Whether ``comparison`` is known to hold wherever all the facts do.
+
+        A fact also says that the values on both its sides are not missing, without which no
+        comparison holds.
+        """
+        operator, left, right = comparison.operator, comparison.left, comparison.right
+        if _has_nan(comparison) or not all(
+            side in self._numbers or isinstance(side, Constant) for side in (left, right)
+        ):
+            return False
+        if operator == "!=":
+            here = {self._class_of(left), self._class_of(right)}
+            if any({self._class[a], self._class[b]} == here for a, b, _ in self._unequal):
+                return True
+        return self.excludes(Comparison(OPPOSITE[operator], left, right))
 
     def _is_below(self, low: Expression, high: Expression, *, strict: bool) -> bool:
         if self._are_equal(low, high):

@@ -83,10 +83,15 @@ _AMBIGUOUS_STRATEGY = "skip_till_next_match"
 
 
 #: Grammars of other papers' languages, each added to ``grammar.lark``.
-DIALECTS = {"zstream": "zstream.lark", "sase+": "sase_plus.lark", "a-seq": "a_seq.lark"}
+DIALECTS = {
+    "zstream": "zstream.lark",
+    "sase+": "sase_plus.lark",
+    "a-seq": "a_seq.lark",
+    "e-cube": "e_cube.lark",
+}
 
 #: Dialects whose printed queries leave out WITHIN and AGG.
-_INCOMPLETE = ("a-seq",)
+_INCOMPLETE = ("a-seq", "e-cube")
 
 
 def parse(
@@ -110,7 +115,7 @@ def parse(
         items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
-    dialect : {"zstream", "sase+", "a-seq"}, optional
+    dialect : {"zstream", "sase+", "a-seq", "e-cube"}, optional
         The language of a paper. In ZStream's [mei2009]_, section 3, ``B+``, ``B*`` and ``B^5`` are
         groups, a second WHERE is AND, a chain of equalities holds between any two of its sides, and
         ``same IP address`` is ``["IP address"]``. In SASE+'s [agrawal2008]_, Figure 1 and section 6,
@@ -118,12 +123,16 @@ def parse(
         the first, ``max(a[i-1].x)`` is ``max(a[..i-1].x)``, a strategy may be the first condition,
         and a window without a unit is in ticks of the time column. In A-Seq's [qi2014]_, section 2.1,
         ``WITHIN 10s`` is half-open, clauses may be in ``[…]`` and ``<…>``, PATTERN may be missing,
-        ``(A, B, !C)`` is a SEQ, and an unnamed item of type C is also ``c`` and ``C.c``.
+        ``(A, B, !C)`` is a SEQ, and an unnamed item of type C is also ``c`` and ``C.c``. In E-Cube's
+        [liu2011]_, section 2, PATTERN may be missing, ``-C`` and ``¬C`` are ``NOT(C)``, ``Groupby
+        age-group`` is ``GROUP BY "age-group" AGG COUNT``, and keys that are event types of the pattern
+        group by the type of their events.
     classes : "ANY" or mapping of str to str, optional
         In a dialect, which event types the names of classes stand for: any type, or that of the
         mapping; by default, and where the mapping has none, the type of the same name.
     aggregate, within : str, optional
-        AGG and WITHIN of a query in the dialect ``a-seq`` that has none: ``"COUNT"``, ``"10 s"``.
+        AGG and WITHIN of a query in the dialect ``a-seq`` or ``e-cube`` that has none: ``"COUNT"``,
+        ``"10 s"``.
     parameters, named : mapping of str to float or str
         Values of parameters, as a mapping or as keywords; ``WITHIN W`` takes ``W="20
         minutes"``, ``WITHIN W minutes`` takes ``W=20``.
@@ -186,7 +195,7 @@ def parse(
                 raise PatternError(
                     f"{name} is for the queries of a dialect that leave it out; write "
                     f"{'AGG' if name == 'aggregate' else 'WITHIN'} {shown(given)} in the pattern, or "
-                    f'give dialect="{_INCOMPLETE[0]}" too'
+                    f"give dialect={' or '.join(map(repr, _INCOMPLETE))} too"
                 )
             if not isinstance(given, str):
                 raise PatternError(
@@ -334,6 +343,8 @@ class _Reader:
         aggregates: tuple[MatchAggregate, ...] = ()
         if "aggregation" in parts:
             aggregates = self._aggregates(parts["aggregation"], reader)
+        elif group_by and self._dialect == "e-cube":
+            aggregates = (MatchAggregate("COUNT"),)
         self._source.check_parameters_used()
         with self.errors_with_places():
             return Pattern(
@@ -421,9 +432,22 @@ class _Reader:
     def _group_by(self, tree: Node, reader: ConditionReader) -> tuple[Grouping, ...]:
         for part in nodes_of(tree):
             names = names_in(part)
-            *variable, attribute = reader.resolved(names) if names[1:] else map(name_of, names)
+            if part.data == "hyphenated":
+                variable, attribute = [], "-".join(names)
+            elif self._dialect == "e-cube" and not names[1:] and name_of(names[0]) in self._types:
+                self._source.fail(
+                    UnsupportedPatternError,
+                    f"not supported yet: GROUPBY the event type {names[0]}; group by an attribute",
+                    part,
+                )
+            else:
+                *variable, attribute = reader.resolved(names) if names[1:] else map(name_of, names)
             self._values.setdefault(Grouping(attribute, *variable), part)
         return tuple(key for key in self._values if isinstance(key, Grouping))
+
+    @property
+    def _types(self) -> set[str | None]:
+        return {variable.type for variable in self._structures.variables.values()}
 
     def _aggregates(self, tree: Node, reader: ConditionReader) -> tuple[MatchAggregate, ...]:
         found = []

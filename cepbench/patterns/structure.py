@@ -78,10 +78,6 @@ class Variable:
         quoted = quoted_unless_plain(self.type)
         return f'"{quoted}"' if quoted.upper() == ANY_TYPE else quoted
 
-    def overlaps(self, other: Variable) -> bool:
-        """Whether one event can be of both types."""
-        return self.type is None or other.type is None or self.type == other.type
-
     def __str__(self) -> str:
         plain = f"{self.type_text} {quoted_unless_plain(self.name)}"
         if self.kind is Kind.GROUP:

@@ -1,20 +1,29 @@
-"""Plans of workloads: which parts of their queries are computed once for several of them."""
+"""Plans of workloads: which parts of their queries are computed once, which matches are reused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import elements, flag, kind_of, whole
-from cepbench.errors import PlanError, did_you_mean
+from cepbench.errors import PlanError
 from cepbench.markup import Html
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.plans.given import plan_for, plan_from
+from cepbench.plans.kinds import plan_from_json, plan_to_json
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.reuse import Reuse, check_queries, reused_by
+from cepbench.plans.reuse_drawing import reuse_svg
 from cepbench.plans.segments import Segment, SegmentTable, SequenceItems, tables_of
 from cepbench.plans.workload_drawing import workload_svg
 from cepbench.workloads.model import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FIGURE = Html(
     '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
@@ -23,7 +32,11 @@ _FIGURE = Html(
 
 @dataclass(frozen=True, repr=False)
 class WorkloadPlan:
-    """How the queries of a workload share the counts of their sequences [qi2014]_, section 4.
+    """What the queries of a workload share: counts of their sequences, or matches.
+
+    With ``cuts`` and ``shares_prefixes`` it is a plan for :func:`cepbench.aggregate`, whose counts of
+    sequences are shared [qi2014]_, section 4. With ``sources`` each query is computed by itself or from
+    the matches of a more general or more specific query [liu2011]_, section 4.
 
     Parameters
     ----------
@@ -36,21 +49,40 @@ class WorkloadPlan:
     shares_prefixes : bool
         Whether segments that begin with the same items, those of uncut queries among them, share the
         counts of these items (PreTree, section 4.1).
+    sources : mapping of str to (str or None), optional
+        Every query → the query whose matches it reuses, or None to compute it from scratch. One of the
+        two refines the other; excludes cuts.
+    delays : bool
+        Whether a query may reuse one that goes on after the last item of the query, so that a match is
+        reported after the event that completes it.
+    embeddings : mapping of str to sequence of int, optional
+        Query → the place, among the positive items of the more specific one of query and source, of
+        each positive item of the more general one; by default the first possible embedding.
+    plans : mapping of str to plan, optional
+        Query → the plan along which an engine that has plans computes it from scratch; of queries of
+        ``sources`` alone.
     planner : str, optional
         The planner that found it.
     cost : float, optional
-        Its estimated cost, as a number of updates per second; see :mod:`cepbench.costs.sharing`.
+        Its estimated cost; of cuts a number of updates per second, see :mod:`cepbench.costs.sharing`,
+        of sources that of a cost model.
+    candidates : sequence of Reuse
+        The ways to compute the queries among which the planner chose, with their costs.
 
     Attributes
     ----------
     cuts : mapping of str to tuple of int
         Of every query; empty for one that is not cut.
+    sources : mapping of str to (str or None), or None
+        Of every query; None for a plan of cuts.
 
     Raises
     ------
     PlanError
         If a query is unknown, a cut is outside its pattern, or a query that is cut is not a SEQ of
-        plain, Kleene and negated items with conditions on single events.
+        plain, Kleene and negated items with conditions on single events; if a query is left out of
+        ``sources``, neither it nor its source refines the other, queries are computed from each
+        other, or a match would have to wait without ``delays``.
 
     Notes
     -----
@@ -68,13 +100,26 @@ class WorkloadPlan:
       Q1: A | B, C
       Q2: D | B, C
       shared: B, C by Q1, Q2
+    >>> workload = Workload({
+    ...     "q3": "PATTERN SEQ(G g, A a, T t) WITHIN 48 hours",
+    ...     "q6": "PATTERN SEQ(G g, A a, D d, T t) WITHIN 48 hours",
+    ... })
+    >>> print(WorkloadPlan(workload, sources={"q6": "q3", "q3": None}).describe())
+    workload plan by hand
+      q3: from scratch
+      q6: down from q3 (pattern)
     """
 
     workload: Workload
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict, hash=False)
     shares_prefixes: bool = False
+    sources: Mapping[str, str | None] | None = field(default=None, kw_only=True, hash=False)
+    delays: bool = field(default=False, kw_only=True)
+    embeddings: Mapping[str, Sequence[int]] = field(default_factory=dict, kw_only=True, hash=False)
+    plans: Mapping[str, AnyPlan] = field(default_factory=dict, kw_only=True, hash=False)
     planner: str | None = field(default=None, kw_only=True, compare=False)
     cost: float | None = field(default=None, kw_only=True, compare=False)
+    candidates: Sequence[Reuse] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.workload, Workload):
@@ -82,22 +127,42 @@ class WorkloadPlan:
                 f"a workload plan is of a cep.Workload, not {kind_of(self.workload)}; write "
                 "cep.WorkloadPlan(workload, cuts={...})"
             )
-        if not isinstance(self.cuts, Mapping):
-            raise PlanError(
-                'cuts is a mapping of queries to positions such as {"Q1": (3, 5)}, not '
-                f"{kind_of(self.cuts)}"
-            )
         flag(self.shares_prefixes, "shares_prefixes", PlanError)
+        flag(self.delays, "delays", PlanError)
+        if self.sources is None and (self.delays or self.embeddings or self.plans):
+            raise PlanError(
+                "delays, embeddings and plans go with sources; give sources, or leave them out"
+            )
+        check_queries("cuts", self.cuts, self.workload)
         patterns = self.workload.patterns
-        for query in self.cuts:
-            if query not in patterns:
-                raise PlanError(
-                    f"cuts has a query {query!r} that the workload has not; it has "
-                    f"{', '.join(patterns)}{did_you_mean(query, patterns)}"
-                )
         cuts = {query: self._checked(query, self.cuts.get(query, ())) for query in patterns}
         object.__setattr__(self, "cuts", MappingProxyType(cuts))
-        _ = self._segments  # raises for cuts that the patterns do not allow
+        if self.sources is None:
+            _ = self._segments  # raises for cuts that the patterns do not allow
+            return
+        if any(cuts.values()) or self.shares_prefixes:
+            raise PlanError(
+                "a plan has cuts, for shared counts, or sources, for reused matches; leave one out"
+            )
+        # By all queries in their order, so that equal plans are equal.
+        sources = {query: self._reused[query].source for query in patterns}
+        used = {
+            query: its.embedding for query, its in self._reused.items() if its.source is not None
+        }
+        object.__setattr__(self, "sources", MappingProxyType(sources))
+        object.__setattr__(self, "embeddings", MappingProxyType(used))
+        object.__setattr__(self, "plans", MappingProxyType(self._checked_plans()))
+
+    def _checked_plans(self) -> dict[str, AnyPlan]:
+        check_queries("plans", self.plans, self.workload)
+        found = {}
+        for query, given in self.plans.items():
+            branches = [its.planned_names for its in self.workload.patterns[query].branches()]
+            try:
+                found[query] = plan_for(plan_from(given), branches)
+            except PlanError as error:
+                raise PlanError(f"the plan of query {query!r}: {error}") from None
+        return found
 
     def _checked(self, query: str, given: Any) -> tuple[int, ...]:
         """The cuts of a query."""
@@ -119,6 +184,10 @@ class WorkloadPlan:
 
     @cached_property
     def _segments(self) -> dict[str, tuple[Segment, ...]]:
+        if self.sources is not None:
+            raise PlanError(
+                "the plan reuses matches, for cep.evaluate; one of shared counts has cuts"
+            )
         found = {}
         for query, pattern in self.workload.patterns.items():
             cuts = tuple(self.cuts[query])
@@ -135,15 +204,61 @@ class WorkloadPlan:
         return self._segments[query]
 
     @cached_property
+    def _reused(self) -> dict[str, Reuse]:
+        if self.sources is None:
+            raise PlanError(
+                "the plan shares counts, for cep.aggregate; one of reused matches is made with sources"
+            )
+        given = (self.sources, self.embeddings, self.candidates)
+        return reused_by(self.workload, *given, delays=self.delays)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The queries, each after its source."""
+        return tuple(self._reused)
+
+    def reuse(self, query: str) -> Reuse:
+        """How a query is computed."""
+        return self._reused[query]
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """How the queries are computed, in :attr:`order`.
+
+        ``query``; ``source``, None from scratch; ``method``: scratch, down from a more general query
+        or up from a more specific one; ``change``, in what the two differ: pattern, concept, both or
+        condition; ``cost``, an estimate.
+        """
+        return _table(self._reused.values())
+
+    @property
+    def graph(self) -> pd.DataFrame:
+        """The ways to compute the queries among which the planner chose; columns as in :attr:`steps`."""
+        return _table(self.candidates or self._reused.values())
+
+    @cached_property
     def tables(self) -> tuple[SegmentTable, ...]:
         """The segments of all queries, those that are counted together as one table."""
         listed = (each for its in self._segments.values() for each in its)
         return tables_of(listed, shares_prefixes=self.shares_prefixes)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-serializable dict, without planner and cost."""
-        return {
+        """A JSON-serializable dict, without planner and costs."""
+        hierarchy = self.workload.hierarchy
+        described = {
             "workload": {query: str(its) for query, its in self.workload.patterns.items()},
+            "hierarchy": hierarchy and hierarchy.mapping,
+        }
+        if self.sources is not None:
+            return {
+                **described,
+                "sources": dict(self.sources),
+                "embeddings": {query: list(its) for query, its in self.embeddings.items()},
+                "delays": self.delays,
+                "plans": {query: plan_to_json(its) for query, its in self.plans.items()},
+            }
+        return {
+            **described,
             "cuts": {query: list(cuts) for query, cuts in self.cuts.items()},
             "shares_prefixes": self.shares_prefixes,
         }
@@ -158,17 +273,27 @@ class WorkloadPlan:
             If ``data`` is not of this form.
         """
         try:
-            return cls(Workload(data["workload"]), data["cuts"], data["shares_prefixes"])
+            hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
+            workload = Workload(data["workload"], hierarchy=hierarchy)
+            if "sources" in data:
+                options = {key: data[key] for key in ("sources", "embeddings", "delays")}
+                plans = {query: plan_from_json(its) for query, its in data["plans"].items()}
+                return cls(workload, **options, plans=plans)
+            return cls(workload, data["cuts"], data["shares_prefixes"])
         except (LookupError, TypeError) as error:
             raise PlanError(f"not a result of WorkloadPlan.to_dict(): {error!r}") from error
 
     def __repr__(self) -> str:
+        if self.sources is not None:
+            return f"WorkloadPlan({self.workload!r}, sources={self.sources!r})"
         cuts = {query: cuts for query, cuts in self.cuts.items() if cuts}
         return f"WorkloadPlan({self.workload!r}, {cuts!r}, {self.shares_prefixes})"
 
     def describe(self) -> str:
-        """The segments of each query, and the parts that several of them share."""
+        """The segments of each query and the parts that several share, or the source of each query."""
         lines = [self._headline()]
+        if self.sources is not None:
+            return "\n".join([*lines, *(f"  {q}: {its}" for q, its in self._reused.items())])
         for query, segments in self._segments.items():
             lines.append(f"  {query}: {' | '.join(map(str, segments)) or 'runs alone'}")
         lines += [f"  shared: {part} by {', '.join(queries)}" for part, queries in self._shared()]
@@ -190,10 +315,23 @@ class WorkloadPlan:
         by = "by hand" if self.planner is None else f"by {self.planner}"
         if self.cost is None:
             return f"workload plan {by}"
-        return f"workload plan {by}, estimated cost {self.cost:.4g} updates per second"
+        unit = " updates per second" if self.sources is None else ""
+        return f"workload plan {by}, estimated cost {self.cost:.4g}{unit}"
 
     def _repr_html_(self) -> str:
+        if self.sources is not None:
+            texts = {query: str(its) for query, its in self.workload.patterns.items()}
+            drawing = reuse_svg([*self._reused.values()], texts)
+            return str(_FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
         drawing = workload_svg(self.tables) if self.tables else ""
         return str(_FIGURE(caption=caption, drawing=drawing))
+
+
+def _table(ways: Iterable[Reuse]) -> pd.DataFrame:
+    import pandas as pd  # loaded on first use
+
+    columns = ("query", "source", "method", "change", "cost")
+    rows = [[getattr(way, column) for column in columns] for way in ways]
+    return pd.DataFrame(rows, columns=[*columns])

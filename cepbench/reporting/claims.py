@@ -122,7 +122,7 @@ class Claim:
     id : str
         Unique.
     figure, section : str
-        Of the claim's paper.
+        Of the claim's paper; a name instead, where the experiment is ours.
     statement : str
         What is claimed, in our own words.
     results : str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -153,7 +153,7 @@ class BranchWriter:
         self._pairs = Pairs(branch, columns, numbered.rank if numbered else None, dialect)
         negated = {variable.name for variable in branch.negated}
         self._known = [
-            *(c for variable in branch.positive for c in self._of_type(variable)),
+            *(c for variable in branch.positive for c in self._pairs.of_type(variable)),
             *(self._of(c) for c in branch.conditions if not negated.intersection(c.variables)),
             *map(self._none_of, branch.negated),
         ]
@@ -290,17 +290,11 @@ class BranchWriter:
         keys = tuple(dict.fromkeys((a.variable, a.name) for a in clause.attributes()))
         return Condition(keys, lambda place: self._conditions.clause(clause, place))
 
-    def _of_type(self, variable: Variable) -> Iterator[Condition]:
-        if variable.type is not None:
-            key = (variable.name, self._columns.type)
-            text = self._dialect.text(variable.type)
-            yield Condition((key,), lambda place: f"{place(*key)} = {text}")
-
     def _none_of(self, negated: Variable) -> Condition:
         """That no event satisfies the conditions of a negated variable."""
         own = negated.name
         inner = [
-            *self._of_type(negated),
+            *self._pairs.of_type(negated),
             *self._pairs.between({own}, set(self.branch.positive_names)),
             *(self._of(c) for c in self.branch.conditions if own in c.variables),
         ]

@@ -103,7 +103,7 @@ class GroupWriter:
         for place, one in enumerate(self.branch.groups):
             for other in self.branch.groups[place + 1 :]:
                 ordered = {(one.name, other.name), (other.name, one.name)} & self._pairs.before
-                if one.overlaps(other) and not ordered:
+                if self.branch.overlap(one, other) and not ordered:
                     raise UnsupportedPatternError(
                         f"{one} and {other} may share an event, which SQL does not rule out here; "
                         "use an evaluator",
@@ -264,9 +264,7 @@ class GroupWriter:
 
     def _near(self, variable: Variable) -> Iterator[Condition]:
         """Type, order, window and distinctness of an event beside the plain ones."""
-        if variable.type is not None:
-            key, text = (variable.name, self._columns.type), self._dialect.text(variable.type)
-            yield Condition((key,), lambda place: f"{place(*key)} = {text}")
+        yield from self._pairs.of_type(variable)
         yield from self._pairs.between({variable.name}, {*self.branch.planned_names})
 
     def _chooses(self, clause: Clause, group: str) -> bool:
@@ -370,7 +368,7 @@ class GroupWriter:
                 near.append(f"{last} < {time}")
             elif (negated.name, name) in self._pairs.before:
                 near.append(f"{time} < {first}")
-            elif group.overlaps(negated):
+            elif self.branch.overlap(group, negated):
                 taken = bound(name, columns.position)
                 near.append(f"NOT list_contains({taken}, {place(negated.name, columns.position)})")
             tested.append(f"({first} IS NULL OR ({' AND '.join(near)}))")

@@ -1,11 +1,11 @@
-"""Conditions on pairs of a match's events: order, window, distinctness and contiguity."""
+"""Conditions on a match's events and pairs of them: type, order, window, distinctness and contiguity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.sql.conditions import Place
 from cepbench.sql.dialects import Dialect
 
@@ -41,7 +41,7 @@ class Condition:
 
 
 class Pairs:
-    """The conditions on pairs of events of a pattern without OR.
+    """The conditions on types and pairs of events of a pattern without OR.
 
     Parameters
     ----------
@@ -61,6 +61,15 @@ class Pairs:
         self._rank = rank
         self._dialect = dialect
         self._variables = {variable.name: variable for variable in branch.variables}
+
+    def of_type(self, variable: Variable) -> Iterator[Condition]:
+        """That the event of a variable is of its type."""
+        types = self._branch.types_of(variable)
+        if types is None:
+            return
+        key, names = (variable.name, self._columns.type), [*map(self._dialect.text, types)]
+        its = f"= {names[0]}" if len(names) == 1 else f"IN ({', '.join(names)})"
+        yield Condition((key,), lambda place: f"{place(*key)} {its}")
 
     def all(self, first: str, second: str) -> Iterator[Condition]:
         """All conditions on two positive variables, also those that others imply."""
@@ -113,7 +122,8 @@ class Pairs:
 
     def _different(self, x: str, y: str) -> Iterator[Condition]:
         ordered = {(x, y), (y, x)} & self.before
-        if self._variables[x].overlaps(self._variables[y]) and not ordered:
+        may_share = self._branch.overlap(self._variables[x], self._variables[y])
+        if may_share and not ordered:
             position = self._columns.position
             yield Condition(
                 ((x, position), (y, position)),

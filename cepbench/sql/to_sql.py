@@ -36,7 +36,7 @@ def to_sql(
     ----------
     pattern : Pattern or str
         SEQ, AND, OR and NOT, nested to any depth, without KL; for DuckDB also GROUP; any strategy
-        but ``consuming``.
+        but ``consuming``. Under ``pattern.with_hierarchy(h)`` items of a concept are of any type below.
     plan : OrderPlan, TreePlan or UnionPlan, optional
         The joins of the query, see the notes; with OR, a plan for each branch. Without a plan, a
         branch is a single join of all its variables with all pairwise conditions, and the

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepbench.arguments import kind_of
-from cepbench.errors import StatisticsError
+from cepbench.errors import PlanError, StatisticsError
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 
 
 def statistics_from(given: Any) -> Statistics:
@@ -27,3 +28,30 @@ def statistics_from(given: Any) -> Statistics:
     elif isinstance(given, Mapping):
         advice = "write cep.Statistics(rates={...}) or cep.Statistics(cardinalities={...})"
     raise StatisticsError(f"statistics must be Statistics, not {kind_of(given)}; {advice}")
+
+
+def workload_statistics(
+    workload: Workload, statistics: Mapping[str, Statistics]
+) -> dict[str, Statistics]:
+    """The statistics of every query of a workload.
+
+    Raises
+    ------
+    PlanError
+        If it is not a workload.
+    StatisticsError
+        If there are none of a query.
+    """
+    if not isinstance(workload, Workload):
+        raise PlanError(
+            f"workload must be a cep.Workload, not {kind_of(workload)}; cep.plan plans a pattern"
+        )
+    advice = "give cep.measure_statistics(workload, stream)"
+    if not isinstance(statistics, Mapping):
+        raise StatisticsError(
+            f"the statistics of a workload are a mapping of its queries, not {kind_of(statistics)}; {advice}"
+        )
+    for query in workload.patterns:
+        if query not in statistics:
+            raise StatisticsError(f"there are no statistics of query {query!r}; {advice}")
+    return {query: statistics_from(statistics[query]) for query in workload.patterns}

@@ -13,7 +13,7 @@ from cepbench.errors import StatisticsError
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.numeric import NumericReader
 
 #: Sampled combinations of events.
@@ -87,6 +87,7 @@ def measure_joint(
         If ``draws`` is not positive, or the stream has no event of some type.
     """
     whole(draws, "draws", StatisticsError, least=1)
+    pattern, stream = under_one_hierarchy(pattern, stream)
     check_fit(pattern, stream)
     check_types(pattern, stream)
     groups: dict[frozenset[str], list[Clause]] = {}

@@ -21,7 +21,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -167,8 +167,7 @@ def measure_statistics(
             query: measure_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)
             for query, its in pattern.patterns.items()
         }
-    pattern, stream = pattern_from(pattern), stream_from(stream)
-    if not len(stream):
+    if not len(stream_from(stream)):
         raise StatisticsError(
             "an empty stream has no arrival rates; write Statistics(cardinalities=...) instead"
         )
@@ -197,7 +196,7 @@ def sample_statistics(
     StreamError
         If the pattern does not fit the stream.
     """
-    pattern, stream = pattern_from(pattern), stream_from(stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     pairs = whole(pairs, "pairs", StatisticsError, least=1)
     seed = seed_from(seed, StatisticsError)
     if stream_events is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class EventStream:
     positions : range or ndarray of int64, shape (n,), or None
         Positions of the events in the stream from which they were selected by slice, type or time.
         None if unknown, because a part of Parquet was read without ``positions=True``.
+    hierarchy : ConceptHierarchy or None
+        The concepts above the types; without it an event is of its own type only.
     """
 
     type_codes: np.ndarray
@@ -52,6 +55,7 @@ class EventStream:
     attributes: Mapping[str, AttributeColumn]
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None
+    hierarchy: ConceptHierarchy | None = None
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -109,7 +113,15 @@ class EventStream:
             {name: column[rows] for name, column in self.attributes.items()},
             self.unusable,
             positions,
+            self.hierarchy,
         )
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> EventStream:
+        """The same events under a concept hierarchy, or under none.
+
+        Its names may be types without events, and event types may be missing in it.
+        """
+        return replace(self, hierarchy=hierarchy_from(hierarchy))
 
     def batches(self, size: int) -> Iterator[EventStream]:
         """Consecutive batches of ``size`` events; the last one may be shorter."""
@@ -117,15 +129,14 @@ class EventStream:
         return (self[start : start + size] for start in range(0, len(self), size))
 
     def of_types(self, types: Iterable[str]) -> EventStream:
-        """The sub-stream of events of the given types.
+        """The sub-stream of events that are of any of the given types.
 
         Rows are numbered from 0 again; ``positions`` keeps the original ones.
         """
-        wanted = set(texts(types, "types", StreamError))
-        keep = np.array([name in wanted for name in self.type_names], dtype=bool)
-        if not len(keep):
+        if not self.type_names:
             return self
-        rows = np.flatnonzero(keep[self.type_codes])
+        wanted = texts(types, "types", StreamError)
+        rows = self._rows_with(np.concatenate([*map(self.codes_of, wanted), np.empty(0, np.int64)]))
         if isinstance(self.positions, range):  # without materializing it
             return self.with_rows(rows, self.positions.start + rows)
         return self.with_rows(rows, None if self.positions is None else self.positions[rows])
@@ -134,9 +145,26 @@ class EventStream:
         """Ascending row numbers of the events of a type, none if it is unknown; None: of all."""
         if type is None:
             return np.arange(len(self))
-        if type not in self.type_names:
-            return np.empty(0, np.int64)
-        return np.flatnonzero(self.type_codes == self.type_names.index(type))
+        codes = self.codes_of(type)
+        if len(codes) == 1:
+            return np.flatnonzero(self.type_codes == codes[0])
+        return self._rows_with(codes)
+
+    def codes_of(self, type: str | None) -> np.ndarray:
+        """The codes of the event types that are of a type, ascending, shape (some,); None: all."""
+        names, hierarchy = self.type_names, self.hierarchy
+        if type is None:
+            return np.arange(len(names))
+        if hierarchy is None or type not in hierarchy:
+            found = [names.index(type)] if type in names else []
+        else:
+            found = [code for code, name in enumerate(names) if hierarchy.is_a(name, type)]
+        return np.array(found, np.int64)
+
+    def _rows_with(self, codes: np.ndarray) -> np.ndarray:
+        wanted = np.zeros(len(self.type_names), bool)
+        wanted[codes] = True
+        return np.flatnonzero(wanted[self.type_codes])
 
     def whole_positions(self) -> np.ndarray:
         """``positions`` as an array of int64, shape (n,).
@@ -205,14 +233,19 @@ class EventStream:
         time: str,
         attributes: Iterable[str] | None = None,
         sort: bool = False,
+        hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
-        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.columns_of_table`."""
+        """A stream from a DataFrame; see :func:`cepbench.streams.arrow.columns_of_table`.
+
+        ``hierarchy`` is that of :meth:`with_hierarchy`.
+        """
         from cepbench.streams.arrow import columns_of_table, table_from_frame
 
         if attributes is not None:
             attributes = texts(attributes, "attributes", StreamError)
         table = table_from_frame(frame, type, time, attributes)
-        return cls(*columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort))
+        columns = columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort)
+        return cls(*columns, hierarchy=hierarchy_from(hierarchy))
 
     @classmethod
     def from_arrow(

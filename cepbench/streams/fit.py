@@ -51,8 +51,28 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
             _is_text(column.value, stream)
 
 
+def under_one_hierarchy(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:
+    """The pattern and the stream, both under the concept hierarchy that either of them has.
+
+    Raises
+    ------
+    StreamError
+        If they have different ones.
+    """
+    if pattern.hierarchy is None:
+        return pattern.with_hierarchy(stream.hierarchy), stream
+    if stream.hierarchy is None:
+        return pattern, stream.with_hierarchy(pattern.hierarchy)
+    if pattern.hierarchy != stream.hierarchy:
+        raise StreamError(
+            "the stream has another concept hierarchy than the pattern; make both with the same "
+            "one, or leave out one of them: stream.with_hierarchy(None)"
+        )
+    return pattern, stream
+
+
 def check_types(pattern: Pattern, stream: EventStream) -> None:
-    """Check that a stream knows the event types of a pattern; an empty stream passes.
+    """Check that a stream or its hierarchy has the types of a pattern; an empty stream passes.
 
     Raises
     ------
@@ -61,9 +81,11 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
     """
     if not len(stream):
         return
+    concepts = () if stream.hierarchy is None else stream.hierarchy.names
+    known = {*stream.type_names, *concepts}
     for variable in pattern.variables:
-        if variable.type is not None and variable.type not in stream.type_names:
-            hint = did_you_mean(variable.type, stream.type_names)
+        if variable.type is not None and variable.type not in known:
+            hint = did_you_mean(variable.type, known)
             shown = ", ".join(stream.type_names[:8])
             more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
             raise StreamError(

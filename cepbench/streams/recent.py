@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.errors import SnapshotError, StreamError
+from cepbench.errors import HierarchyError, SnapshotError, StreamError
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 from cepbench.streams.event_stream import EventStream
 
@@ -83,11 +84,13 @@ class RecentEvents:
             if isinstance(column, CodedStrings):
                 texts[name] = column.values
             arrays[f"{number}"] = column.codes if isinstance(column, CodedStrings) else column
+        hierarchy = stream.hierarchy
         known = {
             "texts": texts,
             "type_names": stream.type_names,
             "first": self.first,
             "is_datetime": stream.is_datetime,
+            "hierarchy": hierarchy and hierarchy.mapping,
         }
         arrays["known"] = np.frombuffer(json.dumps(known).encode(), np.uint8)
         return {name: array.copy() for name, array in arrays.items()}
@@ -109,6 +112,7 @@ class RecentEvents:
             for number, name in enumerate(self._attributes):
                 values = state[f"{number}"]
                 columns[name] = CodedStrings(values, texts[name]) if name in texts else values
+            mapping = known["hierarchy"]
             self.first = known["first"]
             self.pushed = True
             self._pieces = [
@@ -120,10 +124,11 @@ class RecentEvents:
                     columns,
                     {},
                     None,
+                    None if mapping is None else ConceptHierarchy(mapping),
                 )
             ]
             self._size = len(self._pieces[0])
-        except (KeyError, TypeError, ValueError) as error:
+        except (HierarchyError, KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable events: {error!r}") from error
 
 
@@ -146,6 +151,7 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         },
         {},
         None,
+        second.hierarchy,
     )
 
 

@@ -25,6 +25,7 @@ from cepbench.statistics.given import statistics_from
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.sweeps.compare_methods import METHOD_COLUMNS, compare_methods
@@ -174,7 +175,9 @@ def compare(
     EvaluationError
         If an evaluator or one of its options is unknown.
     """
-    pattern, stream = pattern_from(pattern, aggregates=True), stream_from(stream)
+    pattern, stream = under_one_hierarchy(
+        pattern_from(pattern, aggregates=True), stream_from(stream)
+    )
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
     seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     on_progress = callback(on_progress, "on_progress", ExperimentError)

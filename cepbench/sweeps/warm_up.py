@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cepbench.aggregators import counting, greta, shared
+from cepbench.evaluators.hierarchical_stacks import hierarchical_stacks
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
 from cepbench.evaluators.plan_runs.engine import BranchTask
@@ -25,7 +26,7 @@ def compile_kernels() -> None:
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
-    for engine in (joins, instances, zstream, stack_nfa):
+    for engine in (joins, instances, zstream, stack_nfa, hierarchical_stacks):
         engine.warm_up()
     for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
         automata.warm_up(of_automata)

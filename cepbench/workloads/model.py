@@ -6,19 +6,31 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.workloads.hierarchy_graph import HierarchyGraph
+from cepbench.workloads.refinement import Embedding, Refinements
 
-_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*=\s*'
-_QUERY = re.compile(rf"{_NAME}(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
-#: In dialects the text of a query may begin with its structure.
-_PRINTED = re.compile(rf"{_NAME}(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE)
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cepbench.streams.event_stream import EventStream
+
+_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*'
+_QUERY = re.compile(rf"{_NAME}=\s*(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
+#: In dialects the text of a query may begin with its structure, and its name end with a colon.
+_PRINTED = re.compile(
+    rf"{_NAME}[=:]\s*(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Workload:
@@ -28,11 +40,14 @@ class Workload:
     ----------
     queries : mapping of str to Pattern or str
         Name → pattern or its text; patterns may have AGG.
+    hierarchy : ConceptHierarchy, optional
+        The concepts above their event types.
 
     Attributes
     ----------
     patterns : mapping of str to Pattern
         In the given order.
+    hierarchy : ConceptHierarchy or None
 
     Raises
     ------
@@ -45,7 +60,12 @@ class Workload:
     ('a', 'b')
     """
 
-    def __init__(self, queries: Mapping[str, Pattern | str]) -> None:
+    def __init__(
+        self,
+        queries: Mapping[str, Pattern | str],
+        *,
+        hierarchy: ConceptHierarchy | None = None,
+    ) -> None:
         if not isinstance(queries, Mapping):
             raise PatternError(
                 'the queries of a workload are a mapping such as {"Q1": "PATTERN …"}, not '
@@ -53,10 +73,17 @@ class Workload:
             )
         if not queries:
             raise PatternError('a workload has at least one query: {"Q1": "PATTERN …"}')
+        self.hierarchy = hierarchy_from(hierarchy)
         patterns = {}
         for name, given in queries.items():
             with _errors_naming(text(name, "the name of a query", PatternError)):
-                patterns[name] = pattern_from(given, aggregates=True)
+                pattern = pattern_from(given, aggregates=True)
+                if pattern.hierarchy not in (None, hierarchy):
+                    raise PatternError(
+                        "it has a concept hierarchy that is not the workload's; give the workload "
+                        "the hierarchy of all queries"
+                    )
+                patterns[name] = pattern.with_hierarchy(hierarchy)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
     @property
@@ -66,6 +93,45 @@ class Workload:
         if None in known:
             return None
         return tuple(dict.fromkeys(name for types in known for name in types or ()))
+
+    @cached_property
+    def _refinements(self) -> Refinements:
+        return Refinements(self.patterns, self.hierarchy)
+
+    @property
+    def embeddings(self) -> Mapping[tuple[str, str], tuple[Embedding, ...]]:
+        """The pairs (general, specific) of queries that refine each other, with their embeddings.
+
+        See :func:`cepbench.workloads.refinement.embeddings`.
+        """
+        return self._refinements.embeddings
+
+    @property
+    def refinements(self) -> pd.DataFrame:
+        """Which queries refine which: ``general``, ``specific``, ``change``, ``direct``.
+
+        See :meth:`cepbench.workloads.refinement.Refinements.table`.
+        """
+        return self._refinements.table()
+
+    @cached_property
+    def _graph(self) -> HierarchyGraph:
+        return HierarchyGraph(self.patterns, self.hierarchy)
+
+    @property
+    def graph(self) -> pd.DataFrame:
+        """The hierarchical pattern graph: ``later``, ``earlier``, ``queries``, ``labels``.
+
+        See :class:`cepbench.workloads.hierarchy_graph.HierarchyGraph`, also for errors.
+        """
+        return self._graph.table()
+
+    def stacks(self, stream: EventStream) -> pd.DataFrame:
+        """The hierarchical instance stacks of a stream: ``position``, ``stack``, ``pointers``.
+
+        See :meth:`cepbench.workloads.hierarchy_graph.HierarchyGraph.stacks`, also for errors.
+        """
+        return self._graph.stacks(stream)
 
     @staticmethod
     def names_queries(text: str) -> bool:
@@ -80,6 +146,7 @@ class Workload:
         aggregate: str | None = None,
         within: str | None = None,
         dialect: str | None = None,
+        hierarchy: ConceptHierarchy | None = None,
     ) -> Workload:
         """The workload of a text with a name before each query: ``Q1 = PATTERN …``.
 
@@ -87,9 +154,10 @@ class Workload:
         ----------
         text : str
             Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
-            [qi2014]_: ``Q1 = SEQ(VKindle, BKindle)``.
+            [qi2014]_, ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``.
         aggregate, within, dialect : str, optional
             As :func:`cepbench.parse` takes them, for every query.
+        hierarchy : ConceptHierarchy, optional
 
         Raises
         ------
@@ -118,13 +186,16 @@ class Workload:
             query = text[start.end() : end].rstrip()
             with _errors_naming(name):
                 queries[name] = parse(query, dialect=dialect, aggregate=aggregate, within=within)
-        return cls(queries)
+        return cls(queries, hierarchy=hierarchy)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
         # The order of the queries is that of their results.
-        return list(self.patterns.items()) == list(other.patterns.items())
+        return (
+            list(self.patterns.items()) == list(other.patterns.items())
+            and self.hierarchy == other.hierarchy
+        )
 
     def __hash__(self) -> int:
         return hash(tuple(self.patterns.items()))

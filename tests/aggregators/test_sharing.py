@@ -225,6 +225,18 @@ def test_tables_grow(sharing: str) -> None:
     assert found.values.equals(cep.aggregate(workload, stream, sharing=plan).values)
 
 
+def test_keys_that_some_queries_lack() -> None:
+    """Floats would not tell these integers apart."""
+    frame = pd.DataFrame({"type": [*"AABB"], "time": range(4), "k": [2**60, 2**60 + 1] * 2})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    count = "PATTERN SEQ(A a, B b) {} AGG COUNT WITHIN 9 units"
+    workload = cep.Workload({"Q1": count.format("GROUP BY k"), "Q2": count.format("")})
+    found = cep.aggregate(workload, stream)
+    keys = [2**60, None, 2**60 + 1, None]
+    assert [None if pd.isna(key) else key for key in found.values["k"]] == keys
+    assert found.arrow["k"].to_pylist() == keys
+
+
 def test_infinite_values() -> None:
     query = "SEQ(A a, B b, C c) AGG SUM(b.w), MAX(b.w), MIN(b.w) WITHIN 9 units"
     # The first B completes nothing.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from cepbench.automata.compilation import automaton
 from cepbench.errors import PatternOperatorError, UnsupportedPatternError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.tasks import constructs_of
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import (
     ANY,
     Aggregate,
@@ -47,6 +49,7 @@ from tests.evaluators.strategies import (
     types_of_items,
     windows,
 )
+from tests.naive.concepts import types_of_event
 
 #: Ways to bind events that the brute-force twin is asked to go through.
 AFFORDABLE = 2_000
@@ -161,11 +164,12 @@ def construct_cases(
     draw: st.DrawFn,
     family: Family,
     *,
+    hierarchy: ConceptHierarchy | None = None,
     sizes: tuple[int, int] = (1, 4),
     conditions: tuple[int, int] = (0, 2),
     division: bool = True,
 ) -> Case:
-    """A pattern of the family with a stream of up to 14 events."""
+    """A pattern of the family, maybe under a hierarchy, with a stream of up to 14 events."""
     types = TYPES[: draw(st.sampled_from(family.types))]
     size = draw(st.integers(*sizes))
     kinds = st.tuples(*[st.sampled_from(family.kinds)] * size)
@@ -210,6 +214,7 @@ def construct_cases(
         and not any(branch.groups for branch in branches)
     ):
         pattern = replace(pattern, strategy=ANY)  # the other one is refused
+    pattern = pattern.with_hierarchy(hierarchy)
     events = draw(event_frames(types, most=14))
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
@@ -268,16 +273,15 @@ def _has_automaton(pattern: Pattern) -> bool:
 
 def affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all ways to bind them would take too long."""
-    seen = dict.fromkeys((*TYPES, None), 0)
+    seen: Counter[str | None] = Counter()
     for position, kind in enumerate(events["type"]):
-        seen[kind] += 1
-        seen[None] += 1
+        seen.update(types_of_event(kind, pattern.hierarchy))
         if _ways(pattern.structure, seen) > AFFORDABLE:
             return events.iloc[:position]
     return events
 
 
-def _ways(part: Variable | Structure, seen: dict[str | None, int]) -> int:
+def _ways(part: Variable | Structure, seen: Mapping[str | None, int]) -> int:
     if isinstance(part, Variable):
         count = seen[part.type]
         if part.kind is Kind.GROUP:

@@ -240,7 +240,7 @@ def test_what_the_check_finds_in_declarations() -> None:
         (lambda: cep.evaluate(PATTERN, STREAM), "neither a plan nor an evaluator; cep.plan"),
         (
             lambda: cep.evaluate(PATTERN, STREAM, evaluator="tree"),
-            f"the evaluator tree cannot run without a plan; stack-nfa, sase, sase-basic, sase-backtrack, {NAME} can; cep.plan(pattern, st",
+            f"the evaluator tree cannot run without a plan; stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack, {NAME} can; cep.plan(pattern, st",
         ),
         (
             lambda: cep.evaluate(PATTERN, STREAM, ORDER, evaluator=NAME),
@@ -270,10 +270,14 @@ def test_what_is_not_declared_is_refused_by_name(run, message: str) -> None:
         (
             "SEQ(A a, NOT(B n), C c)",
             "NOT",
-            ", zstream, stack-nfa, sase, sase-basic, sase-backtrack",
+            ", zstream, stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack",
         ),
         ("SEQ(A a, KL(B b))", "KL", ", sase, sase-basic, sase-backtrack"),
-        ("OR(SEQ(A a), SEQ(B b))", "OR", ", zstream, stack-nfa, sase, sase-basic, sase-backtrack"),
+        (
+            "OR(SEQ(A a), SEQ(B b))",
+            "OR",
+            ", zstream, stack-nfa, hierarchical-stacks, sase, sase-basic, sase-backtrack",
+        ),
         ("SEQ(A a, B b) STRATEGY consuming", "STRATEGY consuming", ""),
     ],
 )
@@ -450,7 +454,7 @@ def test_a_snapshot_of_another_evaluator_or_version() -> None:
     for changed, message in (
         ({"evaluator": "nothing-like-it"}, "no evaluator 'nothing-like-it'"),
         ({"options": {"window": 1}}, "has no option 'window'"),
-        ({"version": 4}, "version 4, this cepbench reads 5; restore it with the version"),
+        ({"version": 4}, "version 4, this cepbench reads 6; restore it with the version"),
     ):
         with pytest.raises(SnapshotError) as caught:
             cep.Detector.restore(with_header(snapshot, {**header_of(snapshot), **changed}))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cepbench.patterns.model import Kind, MatchAggregate, Pattern
 from tests.naive.automaton import automaton_matches
+from tests.naive.concepts import TYPES, rows_with_types
 from tests.naive.matcher import naive_matches
 from tests.naive.values import Event, clause_true, in_window, missing
 
@@ -40,7 +41,7 @@ def naive_rows(
 
     ``events`` has the columns ``type``, ``time`` (integers) and the attributes.
     """
-    rows = events.to_dict("records")
+    rows = rows_with_types(events, pattern.hierarchy)
     matches = list(_matches(pattern, events))
     found: set[Row] = set()
     seen: dict[Key, None] = {}
@@ -66,7 +67,7 @@ def naive_values(
     pattern: Pattern, events: pd.DataFrame, time: int, *, scope: str = "window"
 ) -> set[Row]:
     """The value of each group at a time."""
-    rows = [row for row in events.to_dict("records") if row["time"] <= time]
+    rows = [row for row in rows_with_types(events, pattern.hierarchy) if row["time"] <= time]
     matches = [m for m in _matches(pattern, events) if max(m.positions) < len(rows)]
     seen: dict[Key, None] = dict.fromkeys(match.key for match in matches)
     if not pattern.group_by:
@@ -95,7 +96,7 @@ def naive_values(
 
 def _matches(pattern: Pattern, events: pd.DataFrame) -> Iterator[Match]:
     """All matches but those without a group."""
-    rows = events.to_dict("records")
+    rows = rows_with_types(events, pattern.hierarchy)
     plain = pattern.without_aggregate()
     listed = (
         {found for _, found in automaton_matches(plain, events)}
@@ -122,7 +123,7 @@ def _groups_of_trigger(pattern: Pattern, row: Event, seen: dict[Key, None]) -> l
     for branch in pattern.structure.alternatives():
         last = [v for v in branch.variables() if v.kind is not Kind.NEGATED][-1]
         bound = {last.name: [row] if last.is_set else row}
-        if last.type not in (None, row["type"]) or not all(
+        if last.type not in row[TYPES] or not all(
             clause_true(clause, bound)
             for clause in pattern.conditions
             if clause.variables == (last.name,) and clause.is_elementwise

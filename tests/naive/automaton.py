@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Kind, Pattern, Structure, Variable
+from tests.naive.concepts import TYPES, rows_with_types
 from tests.naive.matcher import is_forbidden
 from tests.naive.selection import non_overlapping
 from tests.naive.values import Event, clause_true, in_window, missing
@@ -37,7 +38,7 @@ def automaton_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, 
 
     ``events`` is as for :func:`tests.naive.matcher.naive_matches`. A branch is a SEQ.
     """
-    rows = events.to_dict("records")
+    rows = rows_with_types(events, pattern.hierarchy)
     found: dict[frozenset, tuple[int, Binding]] = {}
     for number, branch in enumerate(pattern.iter_branches()):
         for binding in _Branch(branch, rows).matches():
@@ -140,7 +141,7 @@ class _Branch:
             return False
         shared = [*self.pattern.equivalences, *filter(None, [attribute])]
         return (
-            self.items[item].type in (None, row["type"])
+            self.items[item].type in row[TYPES]
             and self._in_window(run, position)
             and (
                 position == run.chosen[0][1]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cepbench.patterns.model import Pattern, Variable
+from tests.naive.concepts import TYPES
 from tests.naive.values import Event, clause_true, in_window, share
 
 
@@ -63,7 +64,7 @@ def _fitting(
     return [
         position
         for position, row in enumerate(rows)
-        if group.type in (None, row["type"])
+        if group.type in row[TYPES]
         and position not in binding.values()
         and in_order({**binding, group.name: position})
         and in_window([*times, row["time"]], pattern.window)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
+from tests.naive.concepts import TYPES, rows_with_types
 from tests.naive.groups import with_groups
 from tests.naive.selection import non_overlapping, selected
 from tests.naive.values import Bound, Event, clause_true, in_window, share
@@ -44,7 +45,7 @@ def naive_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple]:
 
 def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, tuple]]:
     """As :func:`naive_matches`, each with the number of the branch that it is of."""
-    rows = events.to_dict("records")
+    rows = rows_with_types(events, pattern.hierarchy)
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
     ways = _ways(pattern.structure, rows, pattern.window)
@@ -107,9 +108,7 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
 def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
-        fitting = [
-            position for position, row in enumerate(rows) if part.type in (None, row["type"])
-        ]
+        fitting = [position for position, row in enumerate(rows) if part.type in row[TYPES]]
         if part.kind in (Kind.NEGATED, Kind.GROUP):
             yield Found((), part, {})
         elif part.kind is Kind.KLEENE:
@@ -169,7 +168,7 @@ def is_forbidden(
     positions = _positions(binding)
     for negated in (v for v in _variables(part) if v.kind is Kind.NEGATED):
         for position, row in enumerate(rows):
-            if negated.type not in (None, row["type"]) or position in positions:
+            if negated.type not in row[TYPES] or position in positions:
                 continue
             added = {**binding, negated.name: position}
             if _fits(pattern, part, added, rows, conditions_on={negated.name}):

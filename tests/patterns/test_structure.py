@@ -51,10 +51,10 @@ def test_types_of_the_items() -> None:
     some = pattern_of('SEQ(A a, ANY b, NOT(ANY n), "ANY" c)')
     assert [v.type for v in some.variables] == ["A", None, None, "ANY"]
     assert some.types is None
-    assert Variable("a", "A").overlaps(Variable("b", "A"))
-    assert Variable("a", None).overlaps(Variable("b", "A"))
-    assert Variable("a", "A").overlaps(Variable("b", None))
-    assert not Variable("a", "A").overlaps(Variable("b", "ANY"))
+    assert some.overlap(Variable("a", "A"), Variable("b", "A"))
+    assert some.overlap(Variable("a", None), Variable("b", "A"))
+    assert some.overlap(Variable("a", "A"), Variable("b", None))
+    assert not some.overlap(Variable("a", "A"), Variable("b", "ANY"))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ PAGES = sorted(DOCS.glob("*.md"))
 #: How-to pages whose code is run from top to bottom, with no name that it does not define.
 SHOWN = (
     "user_defined_generators", "user_defined_evaluators", "adaptation", "automata", "aggregates",
+    "workloads",
 )  # fmt: skip
 
 

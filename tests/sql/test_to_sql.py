@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
@@ -84,6 +85,17 @@ def test_conditions_of_all_kinds(connection, data: st.DataObject) -> None:
 @examples(10)
 def test_constructs(family: str, connection, data: st.DataObject) -> None:
     case = data.draw(construct_cases(FAMILIES[family]))
+    plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
+    agree(connection, case, plans)
+
+
+@pytest.mark.parametrize("family", ["nested negation", "everything"])
+@given(data=st.data())
+@examples(6)
+def test_under_a_concept_hierarchy(connection, family: str, data: st.DataObject) -> None:
+    hierarchy = ConceptHierarchy({"A": ["B", "C"], "E": ["D"]})
+    drawn = replace(FAMILIES[family], types=(3, 4, 2))
+    case = data.draw(construct_cases(drawn, hierarchy=hierarchy))
     plans = {name: data.draw(branch_plans(name, case.pattern)) for name in able(case.pattern)}
     agree(connection, case, plans)
 

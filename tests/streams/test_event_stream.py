@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.errors import StreamError
+from cepbench.errors import HierarchyError, StreamError
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 
@@ -441,3 +442,37 @@ def test_html_escapes_what_comes_from_the_data() -> None:
     shown = stream._repr_html_()
     for raw in ("<script>", "<b>", "<i>"):
         assert raw not in shown
+
+
+def test_types_under_a_concept_hierarchy() -> None:
+    hierarchy = ConceptHierarchy({"Company": {"Computer": ["INTC", "DELL"], "Finance": ["QQQ"]}})
+    events = pd.DataFrame(
+        {"type": ["DELL", "X", "Computer", "INTC", "DELL", "Company"], "time": range(6)}
+    )
+    stream = EventStream.from_pandas(events, type="type", time="time", hierarchy=hierarchy)
+    rows = {
+        "Company": [0, 2, 3, 4, 5],
+        "Computer": [0, 2, 3, 4],
+        "DELL": [0, 4],
+        "Finance": [],
+        "QQQ": [],
+        "X": [1],
+        "unknown": [],
+        None: [0, 1, 2, 3, 4, 5],
+    }
+    for type, its in rows.items():
+        assert stream.rows_of(type).tolist() == its
+        assert np.isin(stream.type_codes, stream.codes_of(type)).nonzero()[0].tolist() == its
+    assert stream[1:4].hierarchy == hierarchy
+    assert [len(part.rows_of("Computer")) for part in stream.batches(3)] == [2, 2]
+    assert stream.of_types(["Computer", "X"]).positions.tolist() == [0, 1, 2, 3, 4]
+    alone = stream.with_hierarchy(None)
+    assert alone.hierarchy is None
+    assert alone.rows_of("Computer").tolist() == [2]
+    assert alone.of_types(["Computer", "X"]).positions.tolist() == [1, 2]
+    assert alone.with_hierarchy(hierarchy).codes_of("Computer").tolist() == (
+        stream.codes_of("Computer").tolist()
+    )
+    assert stream[:0].rows_of("Company").tolist() == []
+    with pytest.raises(HierarchyError, match="must be a ConceptHierarchy, not a dict"):
+        stream.with_hierarchy({"A": []})

@@ -3,7 +3,8 @@
 import pytest
 
 import cepbench as cep
-from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.errors import HierarchyError, PatternError, PatternNameError, PatternSyntaxError
+from cepbench.patterns.concepts import ConceptHierarchy
 
 #: Example 6 of [qi2014].
 EXAMPLE = """
@@ -115,3 +116,23 @@ def test_arguments_are_those_of_parse() -> None:
         cep.Workload.parse("Q = PATTERN A a", within="3 s")
     with pytest.raises(PatternError, match="query 'Q': dialect is one of zstream"):
         cep.Workload.parse("Q = PATTERN A a WITHIN 3 s", dialect="a_seq")
+
+
+def test_a_hierarchy_is_that_of_all_queries() -> None:
+    h = ConceptHierarchy({"A": ["B", "C"]})
+    queries = {
+        "general": "PATTERN SEQ(A a, D d) WITHIN 5 units",
+        "leaf": "PATTERN SEQ(B b) WITHIN 5 units",
+    }
+    text = "\n".join(f"{name} = {query}" for name, query in queries.items())
+    workload = cep.Workload.parse(text, hierarchy=h)
+    assert workload.hierarchy == h
+    assert workload.patterns["general"].hierarchy == h
+    assert workload.types == ("A", "B", "C", "D")
+    assert workload == cep.Workload(workload.patterns, hierarchy=h)
+    assert workload != cep.Workload.parse(text)
+    for other in (None, ConceptHierarchy({"A": ["B"]})):
+        with pytest.raises(PatternError, match="query 'general': it has a concept hierarchy"):
+            cep.Workload(workload.patterns, hierarchy=other)
+    with pytest.raises(HierarchyError, match="must be a ConceptHierarchy, not a dict"):
+        cep.Workload(workload.patterns, hierarchy={"A": ["B"]})  # type: ignore[arg-type]

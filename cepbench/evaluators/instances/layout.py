@@ -6,6 +6,7 @@ Here they read the events of an instance, which is a record of references to eve
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -123,7 +124,7 @@ class _Writer:
         self.planned = planned
         self.written = list(written)
         self.programs = ProgramWriter(code)
-        self.columns = _Columns(overlap=any(part.pattern.types is None for part in planned))
+        self.columns = _Columns(overlap=_types_overlap(planned))
         leaves = [part.inner for part in planned]
         inner = [len(part.nodes) - part.inner for part in planned]
         self.leaves = sum(leaves)
@@ -175,6 +176,14 @@ class _Writer:
             columns=column,
             has_sets=any(part.kleene for part in self.planned),
         )
+
+
+def _types_overlap(planned: Sequence[PlannedNodes]) -> bool:
+    """Whether one event can be of different types of variables, maybe of different branches."""
+    by_type = {leaf.type: leaf for part in planned for leaf in part.leaves}
+    return any(
+        planned[0].pattern.overlap(*pair) for pair in itertools.combinations(by_type.values(), 2)
+    )
 
 
 class _BranchWriter:

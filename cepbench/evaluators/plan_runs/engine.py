@@ -16,7 +16,7 @@ from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.plan_runs.partitions import PartitionRanks
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
-from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.kernels.sorting import count_types, rows_by_type, rows_with_flags
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup
@@ -287,7 +287,9 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     type_codes = read_only(np.ascontiguousarray(batch.type_codes))
     counts = np.zeros(len(batch.type_names), np.int64)
     count_types(type_codes, counts)
-    wanted = np.array([name in types for name in batch.type_names], np.int64)
+    concepts = set() if batch.hierarchy is None else types & batch.hierarchy.concepts
+    single = types - concepts
+    wanted = np.array([name in single for name in batch.type_names], np.int64)
     last = np.cumsum(counts * wanted)
     rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
     rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
@@ -295,9 +297,36 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
     if None in types:
         found[None] = np.arange(len(batch))
     for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
-        if name in types:
+        if name in single:
             found[name] = rows[end - count : end]
+    found |= {concept: batch.rows_of(concept) for concept in concepts}
     return found
+
+
+def flagged_rows(
+    batch: EventStream, flags: Iterable[tuple[str | None, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The flags of the events of a batch, and the rows of those that have some.
+
+    Parameters
+    ----------
+    batch : EventStream
+    flags : iterable of (str or None, int)
+        A type, None for any, and a flag of its events, which no other has.
+
+    Returns
+    -------
+    flags : ndarray of int64, shape (n,)
+    rows : ndarray of int64
+        In ascending order.
+    """
+    table = np.zeros(len(batch.type_names), np.int64)
+    for kind, flag in flags:
+        table[batch.codes_of(kind)] |= flag
+    found, rows = np.empty((2, len(batch)), np.int64)
+    codes = read_only(np.ascontiguousarray(batch.type_codes))
+    number = rows_with_flags(codes, table, found, rows)
+    return found, rows[:number]
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -231,7 +231,7 @@ class PlannedNodes:
 
     def _overlap(self, x: str, y: str) -> bool:
         """Whether one event can be bound to either variable."""
-        return self.variables[x].overlaps(self.variables[y])
+        return self.pattern.overlap(self.variables[x], self.variables[y])
 
     def _find_ranks(self) -> None:
         """The bounds on differences of ranks under contiguity."""

@@ -13,7 +13,7 @@ import numpy as np
 from cepbench.automata.vector import Column as VectorColumn
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
-from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, rows_of_types
+from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.evaluators.snapshot import stored_array
@@ -274,23 +274,28 @@ def events_of(
             numbers[name] = reader.read(part, name, rows)
         return numbers[name]
 
-    flags = np.zeros(len(part), np.int64)
-    types = {passing.type for passing in layout.passing}
-    of_type: dict[str | None, Rows]
-    if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
-        of_type = dict.fromkeys(types, whole)
-    else:
-        of_type = {**rows_of_types(part, types)}
-    for passing in layout.passing:
-        rows = of_type[passing.type]
-        held: Any = True
-        for clause in passing.clauses:
-            held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
-        if rows is whole:
-            flags |= passing.flag * held
+    if any(passing.clauses for passing in layout.passing):
+        flags = np.zeros(len(part), np.int64)
+        types = {passing.type for passing in layout.passing}
+        of_type: dict[str | None, Rows]
+        if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
+            of_type = dict.fromkeys(types, whole)
         else:
-            flags[rows] |= passing.flag * held
-    chosen = np.arange(len(part)) if plan.dies else np.flatnonzero(flags != 0)
+            of_type = {**rows_of_types(part, types)}
+        for passing in layout.passing:
+            rows = of_type[passing.type]
+            held: Any = True
+            for clause in passing.clauses:
+                held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
+            if rows is whole:
+                flags |= passing.flag * held
+            else:
+                flags[rows] |= passing.flag * held
+        chosen = np.flatnonzero(flags)
+    else:
+        flags, chosen = flagged_rows(part, [(its.type, its.flag) for its in layout.passing])
+    if plan.dies:
+        chosen = np.arange(len(part))
     its: Rows = whole if len(chosen) == len(part) else chosen
     values = np.empty((len(layout.columns), len(part)))
     for column, expression in enumerate(layout.columns):

@@ -79,7 +79,8 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
     prevents = np.zeros(len(firsts) + 1, np.int64)
     for item, passing in forbidden:
         prevents[item] |= passing.flag
-    begins, takes = np.append(plan.bits, 0)[edges.T]
+    # In C order, as kernels are compiled for one order alone.
+    begins, takes = np.ascontiguousarray(np.append(plan.bits, 0)[edges.T])
     # Column 0 and then those of each item.
     is_kept = np.append(np.ones(len(firsts) - 1, bool), is_set[-1])
     is_apart = is_set & (prevents[1:] > 0)

@@ -166,9 +166,9 @@ def warm_up(engine: Callable[..., AutomatonEngine]) -> None:
     """
     events = pd.DataFrame({"type": list("ABB"), "time": range(3), "x": [1.0, 2.0, 3.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
-    pattern = parse("PATTERN SEQ(A a, KL(B b)) WHERE [x] WITHIN 9 units")
-    (plan,) = automaton(pattern).parts
-    for reports in (False, True):
+    for condition, reports in (("[x]", False), ("[x] AND a.x > 0", True)):
+        pattern = parse(f"PATTERN SEQ(A a, KL(B b)) WHERE {condition} WITHIN 9 units")
+        (plan,) = automaton(pattern).parts
         task = BranchTask(
             branches=[pattern],
             trees=[plan],

@@ -82,7 +82,7 @@ def _is_whole(branches: Sequence[Pattern]) -> bool:
         return False
     before = branches[0].structure.precedence()
     return not any(
-        x.overlaps(y)
+        branches[0].overlap(x, y)
         for one, other in permutations(columns, 2)
         if len(one) > 1
         and (one[0].name, other[0].name) not in before

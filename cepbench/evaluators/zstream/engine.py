@@ -131,8 +131,9 @@ class ZStreamEngine(PlanEngine):
             codes, timestamps = (
                 read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
             )
-            codes_of: dict[str | None, int] = {
-                name: code for code, name in enumerate(batch.type_names)
+            codes_of = {
+                variable.type: batch.codes_of(variable.type).tolist()
+                for variable in self.layout.leaves
             }
             begin = 0
             while begin < len(batch):
@@ -195,7 +196,7 @@ class ZStreamEngine(PlanEngine):
         batch: EventStream,
         codes: np.ndarray,
         timestamps: np.ndarray,
-        codes_of: Mapping[str | None, int],
+        codes_of: Mapping[str | None, list[int]],
         first: int,
         first_position: int,
     ) -> None:
@@ -206,32 +207,35 @@ class ZStreamEngine(PlanEngine):
         batch : EventStream
         codes, timestamps : ndarray
             Types and times of the round's events.
-        codes_of : mapping of str to int
-            The codes of the types that the batch has.
+        codes_of : mapping of str to list of int
+            Type of a leaf → the codes of the batch's types that are of it.
         first : int
             The row of its first event.
         first_position : int
             The position of the batch's.
         """
         for number, variable in enumerate(self.layout.leaves):
-            leaf, kind = self._leaves[number], codes_of.get(variable.type)
+            leaf, kinds = self._leaves[number], codes_of[variable.type]
             columns, filters = self._operators.values[number], self.layout.filters[number]
             times = leaf.times[leaf.stop :]
             if number in self._sides.choices:
-                rows = self._rows_of_sides(batch, codes, number, codes_of, first)
+                rows = self._rows_of_sides(batch, number, first, len(codes))
                 filters = ()
                 times[: len(rows)] = batch.timestamps[rows]
             elif variable.type is None:
                 rows = np.arange(first, first + len(codes))
                 times[: len(rows)] = timestamps
-            elif kind is None:
+            elif not kinds:
                 continue
+            elif len(kinds) > 1:
+                rows = first + batch[first : first + len(codes)].rows_of(variable.type)
+                times[: len(rows)] = batch.timestamps[rows]
             elif not (filters or columns or leaf.has_positions):
-                leaf.stop += int(read_times(codes, timestamps, kind, times))
+                leaf.stop += int(read_times(codes, timestamps, kinds[0], times))
                 continue
             else:
                 rows = np.empty(len(codes), np.int64)
-                rows = rows[: read_events(codes, timestamps, kind, first, times, rows)]
+                rows = rows[: read_events(codes, timestamps, kinds[0], first, times, rows)]
             if filters:
                 rows = self.fitting(batch, rows, filters)
                 times[: len(rows)] = batch.timestamps[rows]
@@ -246,19 +250,12 @@ class ZStreamEngine(PlanEngine):
         """The variables of a leaf: several of a disjunction."""
         return self._sides.choices.get(leaf, (self.layout.leaves[leaf],))
 
-    def _rows_of_sides(
-        self,
-        batch: EventStream,
-        codes: np.ndarray,
-        leaf: int,
-        codes_of: Mapping[str | None, int],
-        first: int,
-    ) -> np.ndarray:
+    def _rows_of_sides(self, batch: EventStream, leaf: int, first: int, events: int) -> np.ndarray:
         """The rows of a disjunction's events in their order, once for each side that they are of."""
+        part = batch[first : first + events]
         found = []
         for variable in self._variables(leaf):
-            fits = codes >= 0 if variable.type is None else codes == codes_of.get(variable.type, -1)
-            rows = first + np.flatnonzero(fits)
+            rows = first + part.rows_of(variable.type)
             found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
         return np.sort(np.concatenate(found))
 

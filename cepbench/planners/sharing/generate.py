@@ -6,10 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cepbench.arguments import flag, shown
 from cepbench.arguments import seed as seed_from
+from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.costs.sharing import SharingProblem
-from cepbench.errors import PlanGeneratorError
-from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.planners.generate import plan
+from cepbench.planners.registry import find_generator
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
+from cepbench.plans.reuse import Reuse, in_order
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
@@ -18,8 +23,11 @@ from cepbench.workloads.model import Workload
 def plan_workload(
     workload: Workload,
     statistics: Mapping[str, Statistics],
-    planner: str = "SHARON",
+    planner: str | None = None,
     *,
+    cost: str = "e-cube",
+    generator: str | None = None,
+    delays: bool = False,
     seed: int = 0,
 ) -> WorkloadPlan:
     """Choose what the queries of a workload share.
@@ -29,10 +37,17 @@ def plan_workload(
     workload : Workload
     statistics : mapping of str to Statistics
         Of every query, as :func:`cepbench.measure_statistics` gives them for a workload.
-    planner : str
-        A name in ``WORKLOAD_PLANNERS``, in any case.
+    planner : str, optional
+        A name in ``WORKLOAD_PLANNERS``, in any case; by default SHARON, which shares counts, if every
+        query has AGG, else CHASE, which reuses matches.
+    cost : str
+        The cost model of reused matches.
+    generator : str, optional
+        The plan generator for the queries that reuse none; without it engines choose.
+    delays : bool
+        Whether a query may reuse one that goes on after its last item, whose matches come late.
     seed : int
-        Seed of randomized planners.
+        Seed of randomized planners and generators.
 
     Returns
     -------
@@ -42,7 +57,8 @@ def plan_workload(
     Raises
     ------
     PlanGeneratorError
-        If the planner is unknown, or ``seed`` is invalid.
+        If the planner, cost or generator is unknown, a planner fails or returns no plan, or ``seed`` is
+        invalid.
     PlanningRefusedError
         If the workload is beyond the limits of the planner.
     StatisticsError
@@ -50,9 +66,85 @@ def plan_workload(
     PlanError
         If it is not a workload.
     """
+    if planner is None:
+        patterns = workload.patterns.values() if isinstance(workload, Workload) else ()
+        planner = "SHARON" if all(its.aggregates for its in patterns) else "CHASE"
     entry = WORKLOAD_PLANNERS.find(planner)
-    problem = SharingProblem(workload, statistics)
     rng = np.random.default_rng(seed_from(seed, PlanGeneratorError))
+    flag(delays, "delays", PlanGeneratorError)
+    if entry.shares == "aggregates":
+        return _plan_of_cuts(workload, statistics, entry, rng)
+    problem = ReuseProblem.of(workload, statistics, cost, delays=delays)
+    sources = planned_sources(entry, problem, rng)
+    chosen = [
+        problem.edge(source, query) for query, source in sources.items() if source is not None
+    ]
+    plans = {}
+    if generator is not None:
+        its_generator = find_generator(generator)
+        plans = {
+            query: plan(pattern.without_aggregate(), statistics[query], its_generator, seed=seed)
+            for query, pattern in workload.patterns.items()
+            if sources[query] is None
+        }
+    scratch = [Reuse(query, cost=its) for query, its in problem.scratch.items()]
+    return WorkloadPlan(
+        workload,
+        sources=sources,
+        delays=delays,
+        embeddings={its.query: its.embedding for its in chosen if its is not None},
+        plans=plans,
+        planner=entry.name,
+        cost=problem.cost(sources),
+        candidates=(*scratch, *problem.edges),
+    )
+
+
+def planned_sources(
+    entry: WorkloadPlanner, problem: ReuseProblem, rng: np.random.Generator
+) -> Sources:
+    """The sources that a planner chooses, checked.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If it fails, or returns something else than a source for each query: None, or one that has an
+        edge to the query, without circles.
+    PlanningRefusedError
+        If it refuses the problem.
+    """
+    try:
+        found = entry.plan(problem, rng)
+    except PlanningRefusedError:
+        raise
+    except Exception as error:
+        detail = str(error) if isinstance(error, CepbenchError) else repr(error)
+        raise PlanGeneratorError(f"planner {entry.name} failed: {detail}") from error
+    returned = f"planner {entry.name} returned"
+    if not isinstance(found, Mapping) or found.keys() != problem.scratch.keys():
+        raise PlanGeneratorError(
+            f"{returned} {shown(found)}; a plan is a mapping of every query to its source, or None"
+        )
+    for query, source in found.items():
+        if source is not None and problem.edge(source, query) is None:
+            raise PlanGeneratorError(
+                f"{returned} {shown(source)} as the source of {query!r}; there is no such edge in "
+                "problem.edges"
+            )
+    try:
+        in_order(found)
+    except PlanError as error:
+        raise PlanGeneratorError(f"{returned} a plan that cannot be run: {error}") from None
+    return {query: found[query] for query in problem.scratch}
+
+
+def _plan_of_cuts(
+    workload: Workload,
+    statistics: Mapping[str, Statistics],
+    entry: WorkloadPlanner,
+    rng: np.random.Generator,
+) -> WorkloadPlan:
+    problem = SharingProblem(workload, statistics)
     cuts, shares_prefixes = entry.plan(problem, rng)
     cost = problem.cost(cuts, shares_prefixes=shares_prefixes).total
     return WorkloadPlan(workload, cuts, shares_prefixes, planner=entry.name, cost=cost)

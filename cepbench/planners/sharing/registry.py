@@ -1,20 +1,30 @@
-"""The registry of planners of workloads."""
+"""The registry of planners of workloads, built-in and user-defined.
+
+A planner shares counts of sequences or matches. One of matches is a function ``f(problem, rng)`` of a
+:class:`~cepbench.costs.reuse.ReuseProblem` and a seeded NumPy generator, and returns for each query the
+query whose matches it reuses, or None.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.costs.sharing import Cuts, SharingProblem
+from cepbench.arguments import shown
 from cepbench.errors import PlanGeneratorError
+from cepbench.planners.sharing.chase import chase
 from cepbench.planners.sharing.chop_connect import chop_connect
 from cepbench.planners.sharing.exhaustive import exhaustive
+from cepbench.planners.sharing.hierarchical import bottom_up, naive, top_down
 from cepbench.planners.sharing.none import none
 from cepbench.planners.sharing.pretree import pretree
 from cepbench.planners.sharing.sharon import sharon
 from cepbench.registry import Registry
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -25,16 +35,18 @@ class WorkloadPlanner:
     ----------
     name : str
     plan : callable
-        (:class:`~cepbench.costs.sharing.SharingProblem`, seeded NumPy generator) → the cuts of the
-        queries, and whether segments share prefixes.
-    shares : str
-        What its plans share: ``"aggregates"``, the counts of sequences.
+        (problem, seeded NumPy generator) → plan. For counts, a
+        :class:`~cepbench.costs.sharing.SharingProblem` → the cuts of the queries, and whether
+        segments share prefixes; for matches, a :class:`~cepbench.costs.reuse.ReuseProblem` → the
+        source of each query.
+    shares : {"aggregates", "matches"}
+        What its plans share: counts of sequences, or matches.
     source : str
         Its source in the literature.
     """
 
     name: str
-    plan: Callable[[SharingProblem, np.random.Generator], tuple[Cuts, bool]]
+    plan: Callable[[Any, np.random.Generator], Any]
     shares: str = "aggregates"
     source: str = ""
 
@@ -54,5 +66,50 @@ WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
         WorkloadPlanner("CHOP-CONNECT", chop_connect, source="[qi2014]_, section 4.2"),
         WorkloadPlanner("SHARON", sharon, source="[poppe2018]_"),
         WorkloadPlanner("EXHAUSTIVE", exhaustive),
+        WorkloadPlanner("NAIVE", naive, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("TOP-DOWN", top_down, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("BOTTOM-UP", bottom_up, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("CHASE", chase, "matches", "[liu2011]_, section 5, Figure 10"),
     ),
 )
+
+
+def workload_planner(name: str, *, source: str = "") -> Callable[[_F], _F]:
+    """Register the decorated function as a planner of reused matches; it is returned unchanged.
+
+    Registering a name again replaces a user-defined planner; built-in ones cannot be replaced.
+    :func:`cepbench.check_workload_planner` tests it.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    source : str
+        The paper.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If the name is that of a built-in planner, or the decorated object is not callable.
+
+    Examples
+    --------
+    >>> @workload_planner("DOWN-IF-CHEAPER")
+    ... def down_if_cheaper(problem, rng):
+    ...     sources = dict.fromkeys(problem.scratch)
+    ...     for edge in problem.edges:
+    ...         if edge.method == "down" and edge.cost < problem.scratch[edge.query]:
+    ...             sources[edge.query] = edge.source
+    ...     return sources
+    """
+    WORKLOAD_PLANNERS.check_name(name, '@workload_planner("MINE")')
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise PlanGeneratorError(
+                f"{name}: a planner of workloads is a function, not {shown(function)}"
+            )
+        WORKLOAD_PLANNERS.add(WorkloadPlanner(name, function, "matches", source))
+        return function
+
+    return register

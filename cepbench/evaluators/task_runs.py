@@ -1,0 +1,84 @@
+"""Running checked tasks on a whole stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cepbench.evaluators.compressed import CompressedMatches
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.protocol import Evaluator, Task
+from cepbench.evaluators.result import Result
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+
+
+def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
+    """Run a task of :func:`cepbench.evaluators.tasks.task_for` on a whole stream.
+
+    Raises
+    ------
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+    """
+    check_types(task.pattern, stream)
+    detector = Detector.of_task(evaluator, task)
+    return _result(evaluator, task, stream, detector, [detector.take(stream), detector.finish()])
+
+
+def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStream) -> list[Result]:
+    """Run tasks on a whole stream, with one state if the evaluator supports it.
+
+    The seconds of each are those of its own work and an equal part of the rest.
+
+    Raises
+    ------
+    StreamError, PartialMatchLimitError
+        As :func:`run_task`.
+    """
+    if evaluator.together is None:
+        return [run_task(evaluator, task, stream) for task in tasks]
+    for task in tasks:
+        check_types(task.pattern, stream)
+    sharing = replace(evaluator, open=evaluator.together())
+    detectors = [Detector.of_task(sharing, task) for task in tasks]
+    taken = [detector.take(stream) for detector in detectors]
+    found = [[first, detector.finish()] for first, detector in zip(taken, detectors, strict=True)]
+    results = [
+        _result(evaluator, task, stream, detector, its)
+        for task, detector, its in zip(tasks, detectors, found, strict=True)
+    ]
+    own = [result.metrics.details["construction_seconds"] for result in results]
+    rest = (sum(result.metrics.seconds for result in results) - sum(own)) / max(len(results), 1)
+    return [
+        replace(result, metrics=replace(result.metrics, seconds=its + rest))
+        for result, its in zip(results, own, strict=True)
+    ]
+
+
+def _result(
+    evaluator: Evaluator,
+    task: Task,
+    stream: EventStream,
+    detector: Detector,
+    found: Sequence[Found],
+) -> Result:
+    graphs = [graph for one in found for graph in one.graphs]
+    values = found[0].values
+    listed = task.output == "matches" and not graphs and values is None
+    return Result(
+        pattern=task.pattern,
+        plan=task.plan,
+        evaluator=evaluator.name,
+        metrics=detector.metrics(),
+        node_table=detector.node_table(),
+        found=detector.in_branches(found) if listed else None,
+        graph=CompressedMatches(task.pattern, graphs)
+        if graphs or task.output == "compressed"
+        else None,
+        values=values,
+        events=stream if task.pattern.returns else None,
+    )

@@ -1,0 +1,274 @@
+"""Evaluation of a workload on a finite stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cepbench.arguments import choice, kind_of
+from cepbench.errors import CepbenchError, EvaluationError, PlanError
+from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.result import Metrics, Result
+from cepbench.evaluators.task_runs import run_task
+from cepbench.evaluators.tasks import (
+    OUTPUTS,
+    constructs_of,
+    evaluator_without_plan,
+    runs_some,
+    task_for,
+)
+from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.growth import Query
+from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
+from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
+from cepbench.patterns.model import ANY, Pattern
+from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.plans.reuse import Reuse
+from cepbench.plans.tree import left_deep
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.numeric import NumericReader
+from cepbench.workloads.model import Workload
+
+
+def evaluate_workload(
+    workload: Workload,
+    stream: EventStream,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
+    *,
+    evaluator: str | Evaluator | None,
+    options: Mapping[str, Any] | None,
+    output: str,
+    partial_match_limit: int,
+) -> WorkloadMatches:
+    """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
+    plan = workload_plan(workload, plan)
+    ways = [plan.reuse(query) for query in plan.order]
+    output = choice(output, "output", OUTPUTS, EvaluationError)
+    if workload.hierarchy is not None and stream.hierarchy is None:
+        stream = stream.with_hierarchy(workload.hierarchy)
+    run = _Run(workload, stream, ways, output, partial_match_limit)
+    for way in ways:
+        with errors_naming(way.query):
+            if way.source is not None:
+                run.reuse(way)
+                continue
+            found = evaluate_alone(
+                workload.patterns[way.query],
+                stream,
+                plan.plans.get(way.query),
+                evaluator=evaluator,
+                options=options,
+                output="matches" if way.query in run.sources else output,
+                partial_match_limit=partial_match_limit,
+            )
+            run.add(way, found, 0)
+    results = {query: run.results[query] for query in workload.patterns}
+    metrics = total_metrics(
+        (its.metrics for its in results.values()),
+        events=len(stream),
+        seconds=sum(its.metrics.seconds for its in results.values()),
+        matches=sum(its.metrics.matches for its in results.values()),
+    )
+    return WorkloadMatches(results, run.taken, metrics)
+
+
+class _Run:
+    """The queries computed so far."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        stream: EventStream,
+        ways: Sequence[Reuse],
+        output: str,
+        limit: int,
+    ) -> None:
+        self.workload, self.stream, self.output, self.limit = workload, stream, output, limit
+        self.sources = {way.source for way in ways if way.source is not None}
+        self.results: dict[str, Result] = {}
+        self.taken: list[Step] = []
+        self._matches: dict[str, np.ndarray] = {}
+        if self.sources:
+            if output == "compressed":
+                raise EvaluationError(
+                    'matches that are reused are listed; evaluate with output="arrow", or without '
+                    "sources"
+                )
+            self._queries = queries_of(workload, ways)
+            self._events = Events(stream, NumericReader())
+            warm_up()
+
+    def add(self, way: Reuse, found: Result, reused: int) -> None:
+        """Note the result of a query."""
+        metrics = found.metrics
+        if way.query in self.sources and way.query not in self._matches:
+            assert found.found is not None
+            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
+        delta = metrics.matches - reused
+        step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
+        self.taken.append(step)
+
+    def reuse(self, way: Reuse) -> None:
+        """Compute a query from its source."""
+        assert way.source is not None
+        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
+        check_types(pattern, self.stream)
+        check_fit(pattern, self.stream)
+        began = time.perf_counter()
+        source, query = self._queries[way.source], self._queries[way.query]
+        matches = self._matches[way.source]
+        if way.method == "down":
+            edge = Edge(source, query, way.embedding)
+            found = down(edge, matches, self._events, self.limit)
+            reused = found.shape[1]
+        else:
+            edge = Edge(query, source, way.embedding)
+            found, reused = up(edge, matches, self._events, self.limit)
+        seconds = time.perf_counter() - began
+        self._matches[way.query] = found
+        result = Result(
+            pattern=pattern,
+            plan=None,
+            evaluator=way.method,
+            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            node_table=None,
+            found=(BranchMatches(query.names, [tuple(found)]),),
+            events=self.stream if pattern.returns else None,
+        )
+        self.add(way, result, reused)
+
+
+def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
+    """The queries that take part in reuse.
+
+    Raises
+    ------
+    EvaluationError
+        If one is not a pattern whose matches can be reused.
+    """
+    found = {}
+    for way in ways:
+        for query in (way.source, way.query) if way.source is not None else ():
+            assert query is not None
+            pattern = workload.patterns[query]
+            others = sorted(constructs_of(pattern) & {"OR", "KL", "GROUP"})
+            if pattern.strategy != ANY:
+                others.append(f"STRATEGY {pattern.strategy}")
+            if pattern.output != "all":
+                others.append(f"OUTPUT {pattern.output}")
+            if others:
+                raise EvaluationError(
+                    f"query {query!r} has {', '.join(others)}, whose matches cannot be reused; compute "
+                    "it, and all that are computed from it, from scratch, with the source None"
+                )
+            found[query] = Query(pattern)
+    return found
+
+
+def evaluate_alone(
+    pattern: Pattern,
+    stream: EventStream,
+    plan: AnyPlan | None,
+    *,
+    evaluator: str | Evaluator | None,
+    **arguments: Any,
+) -> Result:
+    """The result of one query from scratch.
+
+    Without a plan the evaluator, by default ``tree``, runs without one if it can, else by a plan in
+    written order.
+    """
+    evaluator, plan = chosen_for(pattern, plan, evaluator)
+    pattern, stream = under_one_hierarchy(pattern, stream)
+    chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
+    return run_task(chosen, task, stream)
+
+
+def chosen_for(
+    pattern: Pattern, plan: AnyPlan | None, evaluator: str | Evaluator | None
+) -> tuple[str | Evaluator | None, AnyPlan | None]:
+    """Evaluator and plan of one query: ``tree`` and the written order if there is neither."""
+    if pattern.aggregates:
+        raise EvaluationError(
+            "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
+        )
+    if plan is None:
+        if evaluator is None:
+            evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
+        plan = written_plan(pattern, evaluator_for(evaluator))
+    return evaluator, plan
+
+
+def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
+    """A plan in written order for an evaluator; None for one that runs without."""
+    kinds = [kind for kind in ("tree", "order") if runs_some(evaluator, kind)]
+    if evaluator.without_plan or not kinds:
+        return None
+    plans: list[Plan] = [
+        TreePlan(left_deep(branch.planned_names))
+        if kinds[0] == "tree"
+        else OrderPlan(branch.planned_names)
+        for branch in pattern.branches()
+    ]
+    return plans[0] if len(plans) == 1 else UnionPlan(plans)
+
+
+def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
+    """The argument as a plan of sources; plans of single queries are of queries from scratch.
+
+    Raises
+    ------
+    PlanError
+        If it is neither, or of another workload.
+    """
+    if isinstance(given, WorkloadPlan):
+        if given.workload != workload:
+            raise PlanError("the plan is of another workload; make one of this workload")
+        if given.sources is None:
+            raise PlanError(
+                "the plan has cuts, by which cep.aggregate shares counts; to reuse matches, make "
+                "cep.WorkloadPlan(workload, sources={...})"
+            )
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise PlanError(
+            f"the plan of a workload is a cep.WorkloadPlan, not {kind_of(given)}; write "
+            "cep.WorkloadPlan(workload, sources={...}), or a mapping of queries to plans such as "
+            '{"q1": cep.plan(pattern, statistics)}'
+        )
+    sources = dict.fromkeys(workload.patterns)
+    return WorkloadPlan(workload, sources=sources, plans=given or {})
+
+
+def total_metrics(
+    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+) -> Metrics:
+    """The metrics of a workload; those not given are sums over its queries."""
+    listed = [*metrics]
+    return Metrics(
+        seconds=seconds,
+        events=events,
+        matches=matches,
+        partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        comparisons=np.nansum([its.comparisons for its in listed]).item(),
+    )
+
+
+@contextmanager
+def errors_naming(query: str) -> Iterator[None]:
+    """Add the name of a query to errors about it."""
+    try:
+        yield
+    except CepbenchError as error:
+        error.args = (f"query {query!r}: {error}",)
+        raise

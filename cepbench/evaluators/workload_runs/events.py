@@ -1,0 +1,101 @@
+"""Events as the reuse of matches reads them: by type and by value, for all queries at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cepbench.evaluators.plan_runs.engine import read_only
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.patterns.expressions import with_terms
+from cepbench.patterns.model import Attribute, Clause, Expression, Variable
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: The name that every variable has where only its event matters.
+_ANY = ""
+
+
+class Events:
+    """The events of a stream, and what queries ask of single ones, computed once.
+
+    Parameters
+    ----------
+    stream : EventStream
+    reader : NumericReader
+        Assigns codes to texts.
+
+    Attributes
+    ----------
+    times : int64 array, shape (events,)
+    """
+
+    def __init__(self, stream: EventStream, reader: NumericReader) -> None:
+        self.stream = stream
+        self.reader = reader
+        self.times = read_only(np.ascontiguousarray(stream.timestamps))
+        self._fitting: dict[tuple[str | None, tuple[Clause, ...]], np.ndarray] = {}
+        self._rows: dict[Expression, int] = {}
+        self._values = np.empty((2, len(stream)))
+
+    def fitting(self, variable: Variable, filters: Sequence[Clause]) -> np.ndarray:
+        """Ascending positions of the events of a variable's type that satisfy conditions on it alone."""
+        key = (variable.type, tuple(map(_of_any_variable, filters)))
+        if key not in self._fitting:
+            found = (
+                self.stream.rows_of(variable.type) if not filters else self.fitting(variable, ())
+            )
+            for clause in filters:
+                found = found[self.holds(clause, {variable.name: found})]
+            self._fitting[key] = read_only(found)
+        return self._fitting[key]
+
+    def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
+        """Which of some events are of a type, as bools."""
+        flags = np.zeros(len(self.stream), bool)
+        flags[self.stream.rows_of(type)] = True
+        return flags[positions]
+
+    def holds(self, clause: Clause, positions: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Where a condition holds, for arrays of the positions of its variables' events."""
+
+        def read(attribute: Attribute) -> np.ndarray:
+            return self.reader.read(self.stream, attribute.name, positions[attribute.variable])
+
+        shape = next(iter(positions.values())).shape
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(clause_holds(clause, read, self.reader.code), shape)
+
+    def value(self, expression: Expression) -> int:
+        """The row of :attr:`values` with an expression over one variable."""
+        expression = with_terms(expression, _named_any)
+        row = self._rows.get(expression)
+        if row is not None:
+            return row
+        row = self._rows[expression] = len(self._rows)
+        if row == len(self._values):
+            larger = np.empty((2 * row, len(self.stream)))
+            larger[:row] = self._values
+            self._values = larger
+
+        def read(attribute: Attribute) -> np.ndarray:
+            return self.reader.read(self.stream, attribute.name, slice(None))
+
+        with np.errstate(all="ignore"):
+            self._values[row] = expression_values(expression, read, self.reader.code)
+        return row
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of expressions, float64, shape (at least those asked for, events)."""
+        return self._values
+
+
+def _of_any_variable(clause: Clause) -> Clause:
+    return clause.with_terms(_named_any)
+
+
+def _named_any(term: Expression) -> Expression:
+    assert isinstance(term, Attribute)
+    return Attribute(_ANY, term.name, term.element)

@@ -1,0 +1,479 @@
+"""Incremental detection of the matches of a workload."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import pandas as pd
+
+from cepbench.arguments import choice, text
+from cepbench.errors import CepbenchError, EvaluationError, SnapshotError, StreamError
+from cepbench.evaluators.arrow_matches import arrow_table
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.result import Metrics, NodeTable
+from cepbench.evaluators.returned import frame_of, returned_table
+from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
+from cepbench.evaluators.workload_runs.evaluate import (
+    chosen_for,
+    errors_naming,
+    queries_of,
+    total_metrics,
+    workload_plan,
+)
+from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.given import pattern_from
+from cepbench.plans.kinds import plan_from_json, plan_to_json
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.reuse import Reuse
+from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.streams.given import stream_from
+from cepbench.streams.numeric import NumericReader
+from cepbench.streams.recent import RecentEvents
+from cepbench.workloads.model import Workload
+
+_HEADER, _QUERY, _KEPT, _RECENT = "workload", "query/", "kept/", "recent/"
+
+#: Arguments in the header of a snapshot, under the same names.
+_ARGUMENTS = ("evaluator", "options", "output", "partial_match_limit")
+
+
+class WorkloadDetector(Detector):
+    """Finds the matches of every query of a workload in a stream that arrives in batches.
+
+    ``cep.Detector(workload, plan)`` makes one. Each push gives for every query exactly what a detector
+    of this query alone gives at that push.
+
+    Parameters
+    ----------
+    workload : Workload
+    plan : WorkloadPlan or mapping of str to plan, optional
+        As :func:`cepbench.evaluate` takes it for a workload.
+    evaluator, options, output, partial_match_limit, position
+        As of :class:`cepbench.Detector`; ``output`` is ``matches``, ``arrow`` or ``count``.
+
+    Attributes
+    ----------
+    plan : WorkloadPlan
+
+    Raises
+    ------
+    PatternError, PlanError, EvaluationError
+        If an argument is invalid, if a query would be reported later than by itself, or if one that is
+        reused, or computed from another one, waits for a negated event after all others.
+
+    Notes
+    -----
+    Events are kept for the longest window of the queries that are computed from others, and so are the
+    matches of a source that an event yet to come can extend.
+    """
+
+    plan: WorkloadPlan  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        workload: Workload,
+        plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+        *,
+        evaluator: str | Evaluator | None = None,
+        options: Mapping[str, Any] | None = None,
+        output: str = "matches",
+        partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+        latency: bool = False,
+        node_times: bool = False,
+        position: int = 0,
+    ) -> None:
+        if latency or node_times:
+            self._refuse_single()
+        self.output = choice(output, "output", OUTPUTS[:3], EvaluationError)
+        self.options = dict(options or {})
+        self.partial_match_limit = partial_match_limit
+        self._given = evaluator
+        self._position = position
+        self._events = 0
+        self._last: int | None = None
+        self._seconds = 0.0
+        self._ended = ""
+        self._reader = NumericReader()
+        self._begin(workload_plan(workload, plan))
+
+    def _begin(self, plan: WorkloadPlan) -> None:
+        """Open all queries, at the present position."""
+        self.plan = plan
+        #: The queries that are reported; a source may be computed although it was removed.
+        self._reported = list(plan.workload.patterns)
+        self._ways = [plan.reuse(query) for query in plan.order]
+        self._detectors: dict[str, Detector] = {}
+        self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
+        self._queries = queries_of(plan.workload, self._ways)
+        self._edges = {way.query: self._edge(way) for way in self._ways if way.source is not None}
+        for way in self._ways:
+            if way.source is None:
+                self._open_alone(way.query)
+        used = [plan.workload.patterns[query] for query in self._queries]
+        span = max((pattern.window.length for pattern in used), default=0)
+        attributes = dict.fromkeys(name for pattern in used for name in pattern.attributes)
+        self._recent = RecentEvents(attributes, span, self._position) if used else None
+        #: Matches of sources that a later event can extend, as positions in the stream.
+        self._kept: dict[str, np.ndarray] = {}
+        for query, edge in self._edges.items():
+            source = self._source_of(query)
+            if edge.goes_on:
+                names = len(self._queries[source].names)
+                self._kept[source] = np.empty((names, 0), np.int64)
+        if used:
+            warm_up()
+
+    def _open_alone(self, query: str) -> None:
+        """A detector of a query that is computed from scratch."""
+        pattern, plan = self.plan.workload.patterns[query], self.plan.plans.get(query)
+        with errors_naming(query):
+            evaluator, plan = chosen_for(pattern, plan, self._given)
+            self._detectors[query] = Detector(
+                pattern,
+                plan,
+                evaluator=evaluator,
+                options=self.options,
+                output="matches" if query in self._queries else self.output,
+                partial_match_limit=self.partial_match_limit,
+                position=self._position,
+            )
+
+    def _edge(self, way: Reuse) -> Edge:
+        assert way.source is not None
+        source, query = self._queries[way.source], self._queries[way.query]
+        pair = (source, query) if way.method == "down" else (query, source)
+        edge = Edge(*pair, way.embedding)
+        if edge.waits:
+            raise EvaluationError(
+                f"query {way.query!r} from {way.source!r}: a match that waits for a negated event after "
+                "all others cannot be reused on a live stream; compute the query from scratch, with "
+                "the source None, or evaluate whole streams"
+            )
+        if way.method == "up" and edge.goes_on:
+            raise EvaluationError(
+                f"query {way.query!r} from {way.source!r}: matches would be reported late, since "
+                f"{way.source!r} goes on after them; on a live stream choose another source, or None"
+            )
+        return edge
+
+    def _source_of(self, query: str) -> str:
+        source = self.plan.reuse(query).source
+        assert source is not None
+        return source
+
+    def push(self, batch: EventStream) -> dict[str, Any]:
+        """Process the next events and return the matches that they complete.
+
+        Parameters
+        ----------
+        batch : EventStream
+            The next events; timestamps must not decrease.
+
+        Returns
+        -------
+        dict of str to DataFrame, pyarrow.Table or int
+            For every query what :meth:`cepbench.Detector.push` of a detector of it alone returns.
+
+        Raises
+        ------
+        StreamError
+            If the batch does not fit a query or starts before the last one ended.
+        PartialMatchLimitError
+            If the limit is exceeded. The detector cannot be used any more.
+        """
+        self._refuse_if_ended()
+        batch = self._checked(stream_from(batch, "the batch"))
+        began = time.perf_counter()
+        self._ended = "has failed"
+        found = self._found(batch)
+        self._ended = ""
+        self._seconds += time.perf_counter() - began
+        return found
+
+    def _checked(self, batch: EventStream) -> EventStream:
+        """The batch under the hierarchy, checked for all queries before any gets it."""
+        workload = self.plan.workload
+        if batch.hierarchy is None:
+            batch = batch.with_hierarchy(workload.hierarchy)
+        for query, pattern in workload.patterns.items():
+            with errors_naming(query):
+                check_fit(under_one_hierarchy(pattern, batch)[0], batch)
+        if len(batch) and self._last is not None and batch.timestamps[0] < self._last:
+            raise StreamError(
+                f"row {self._position}: this batch starts at {batch.timestamps[0]}, before the last "
+                f"event pushed ({self._last}); push batches in the order of time",
+                row=self._position,
+            )
+        return batch
+
+    def _found(self, batch: EventStream) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        matches: dict[str, np.ndarray] = {}
+        begin = self._position
+        if self._recent is not None and len(batch):
+            self._recent.push(batch)
+            kept = self._recent.stream.with_hierarchy(batch.hierarchy)
+            events, first = Events(kept, self._reader), self._recent.first
+        for way in self._ways:
+            query = way.query
+            if way.source is None:
+                detector = self._detectors[query]
+                taken = detector.take(batch)
+                if query not in self._queries:
+                    shown[query] = detector._shown(taken)
+                    self._counts[query] += taken.number
+                    continue
+                (part,) = detector.in_branches([taken])
+                matches[query] = np.stack([*map(np.asarray, part.columns)])
+            elif not len(batch):
+                matches[query] = np.empty((len(self._queries[query].names), 0), np.int64)
+            else:
+                matches[query] = self._reused(way, matches, events, first, begin)
+            if query in self._reported:
+                shown[query] = self._shown_of(query, matches[query])
+                self._counts[query] += matches[query].shape[1]
+        if len(batch):
+            self._events += len(batch)
+            self._position += len(batch)
+            self._last = int(batch.timestamps[-1])
+            self._keep(matches)
+        return {query: shown[query] for query in self._reported}
+
+    def _reused(
+        self, way: Reuse, matches: Mapping[str, np.ndarray], events: Events, first: int, begin: int
+    ) -> np.ndarray:
+        """The new matches of a query from those of its source."""
+        edge, since = self._edges[way.query], begin - first
+        source = matches[self._source_of(way.query)]
+        if way.method == "up":
+            found, _ = up(edge, source - first, events, self.partial_match_limit, since)
+            return found + first
+        if edge.goes_on:
+            source = np.concatenate((self._kept[self._source_of(way.query)], source), axis=1)
+        return down(edge, source - first, events, self.partial_match_limit, since) + first
+
+    def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
+        """Keep the matches that a later event can extend, and drop those out of every window."""
+        for source, kept in self._kept.items():
+            assert self._recent is not None and self._last is not None
+            kept = np.concatenate((kept, matches[source]), axis=1)
+            oldest = self._recent.stream.timestamps[kept.min(axis=0) - self._recent.first]
+            window = self._queries[source].window
+            self._kept[source] = np.ascontiguousarray(kept[:, oldest >= self._last - window])
+
+    def flush(self) -> dict[str, Any]:
+        """End the stream and return, for every query, the matches that waited for its end."""
+        self._refuse_if_ended()
+        began = time.perf_counter()
+        shown = {}
+        for query in self._reported:
+            if query in self._queries:
+                nothing = np.empty((len(self._queries[query].names), 0), np.int64)
+                shown[query] = self._shown_of(query, nothing)
+                continue
+            found = self._detectors[query].finish()
+            shown[query] = self._detectors[query]._shown(found)
+            self._counts[query] += found.number
+        self._ended = "was flushed"
+        self._seconds += time.perf_counter() - began
+        return shown
+
+    def _shown_of(self, query: str, matches: np.ndarray) -> Any:
+        """The matches of a query that takes part in reuse, as a detector of it shows them."""
+        if self.output == "count":
+            return matches.shape[1]
+        pattern = self.plan.workload.patterns[query]
+        part = BranchMatches(self._queries[query].names, [tuple(matches)])
+        if pattern.returns:
+            assert self._recent is not None
+            table = arrow_table(pattern, (part,))
+            kept = self._recent
+            table = returned_table(table, pattern, kept.stream, first=kept.first)
+            return table if self.output == "arrow" else frame_of(table)
+        return arrow_table(pattern, (part,)) if self.output == "arrow" else part.frame()
+
+    def add(self, query: str, pattern: Any) -> None:
+        """Compute one more query from here on, from scratch; the others keep their state.
+
+        Parameters
+        ----------
+        query : str
+            Its name.
+        pattern : Pattern or str
+            Or its text. It has the matches all of whose events are pushed from here on.
+
+        Raises
+        ------
+        EvaluationError
+            If there is a query of that name.
+        PatternError
+            If the pattern is invalid.
+        """
+        self._refuse_if_ended()
+        workload = self.plan.workload
+        if text(query, "the name of a query", EvaluationError) in workload.patterns:
+            raise EvaluationError(
+                f"the workload has a query {query!r}; remove it first, or choose another name"
+            )
+        with errors_naming(query):
+            patterns = {**workload.patterns, query: pattern_from(pattern)}
+        before = self.plan
+        self.plan = self._planned(patterns, before)
+        try:
+            self._open_alone(query)
+        except CepbenchError:
+            self.plan = before
+            raise
+        self._ways.append(self.plan.reuse(query))
+        self._reported.append(query)
+        self._counts[query] = 0
+
+    def remove(self, query: str) -> None:
+        """Report a query no more; it is computed as long as others are computed from it.
+
+        Raises
+        ------
+        EvaluationError
+            If there is no such query, or no other one.
+        """
+        self._refuse_if_ended()
+        if query not in self._reported or len(self._reported) == 1:
+            raise EvaluationError(
+                f"the detector cannot remove {query!r}: it reports {', '.join(self._reported)}, and "
+                "has to report at least one query"
+            )
+        self._reported.remove(query)
+        sources = self.plan.sources
+        assert sources is not None
+        needed: set[str] = set()
+        for each in self._reported:
+            its: str | None = each
+            while its is not None:
+                needed.add(its)
+                its = sources[its]
+        dropped = [way.query for way in self._ways if way.query not in needed]
+        self._ways = [way for way in self._ways if way.query in needed]
+        for each in dropped:
+            for state in (self._detectors, self._edges, self._kept):
+                state.pop(each, None)
+        patterns = self.plan.workload.patterns
+        self.plan = self._planned({q: patterns[q] for q in patterns if q in needed}, self.plan)
+
+    def _planned(self, patterns: Mapping[str, Any], before: WorkloadPlan) -> WorkloadPlan:
+        """The plan for other queries, those that it had as before and new ones from scratch."""
+        sources = before.sources or {}
+        return WorkloadPlan(
+            Workload(patterns, hierarchy=before.workload.hierarchy),
+            sources={query: sources.get(query) for query in patterns},
+            embeddings={q: its for q, its in before.embeddings.items() if q in patterns},
+            plans={q: its for q, its in before.plans.items() if q in patterns},
+        )
+
+    def metrics(self) -> Metrics:
+        """Metrics of the detection so far, summed over queries."""
+        found = [self._detectors[query].metrics() for query in self._detectors]
+        return total_metrics(
+            found, events=self._events, seconds=self._seconds, matches=sum(self._counts.values())
+        )
+
+    def _refuse_single(self) -> NoReturn:
+        raise EvaluationError(
+            "latency and metrics by node are measured of single patterns; open a detector of "
+            "workload.patterns[...]"
+        )
+
+    def latency(self) -> Latency | None:
+        """Not measured."""
+        self._refuse_single()
+
+    def node_metrics(self) -> pd.DataFrame:
+        """Not measured."""
+        self._refuse_single()
+
+    def node_table(self) -> NodeTable | None:
+        """Not measured."""
+        self._refuse_single()
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
+        self._refuse_if_ended()
+        plan, workload = self.plan, self.plan.workload
+        evaluator = self._given.name if isinstance(self._given, Evaluator) else self._given
+        header = {
+            "queries": {query: str(pattern) for query, pattern in workload.patterns.items()},
+            "hierarchy": workload.hierarchy and workload.hierarchy.mapping,
+            "sources": dict(plan.sources or {}),
+            "embeddings": {query: list(its) for query, its in plan.embeddings.items()},
+            "plans": {query: plan_to_json(its) for query, its in plan.plans.items()},
+            "reported": self._reported,
+            "order": [way.query for way in self._ways],
+            "texts": self._reader.texts,
+            "evaluator": evaluator,
+            "options": self.options,
+            "output": self.output,
+            "partial_match_limit": self.partial_match_limit,
+            "position": self._position,
+            "events": self._events,
+            "last": self._last,
+            "matches": self._counts,
+            "seconds": self._seconds,
+        }
+        # As bytes, because NumPy's texts take four bytes per character.
+        arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        for number, way in enumerate(self._ways):
+            if way.source is None:
+                its = self._detectors[way.query].snapshot()
+                arrays |= {f"{_QUERY}{number}/{name}": array for name, array in its.items()}
+            if way.query in self._kept:
+                arrays[f"{_KEPT}{number}"] = self._kept[way.query].copy()
+        if self._recent is not None:
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+        return {**arrays, "digest": digest_of(arrays)}
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
+        """A detector that resumes from a :meth:`snapshot`; see :meth:`cepbench.Detector.restore`."""
+        arrays = verified(dict(snapshot))
+        try:
+            header = json.loads(arrays[_HEADER].tobytes())
+            mapping = header["hierarchy"]
+            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+            workload = Workload(header["queries"], hierarchy=hierarchy)
+            plan = WorkloadPlan(
+                workload,
+                sources=header["sources"],
+                embeddings=header["embeddings"],
+                plans={query: plan_from_json(its) for query, its in header["plans"].items()},
+            )
+            arguments = {name: header[name] for name in _ARGUMENTS}
+            detector = cls(workload, plan, **arguments, position=header["position"])
+            ways = {way.query: way for way in detector._ways}
+            detector._ways = [ways[query] for query in header["order"]]
+            for number, way in enumerate(detector._ways):
+                if way.source is None:
+                    own = Detector.restore(arrays_under(f"{_QUERY}{number}/", arrays))
+                    detector._detectors[way.query] = own
+                if way.query in detector._kept:
+                    detector._kept[way.query] = np.array(arrays[f"{_KEPT}{number}"])
+        except (KeyError, TypeError, ValueError, CepbenchError) as error:
+            raise SnapshotError(f"the snapshot makes no detector: {error}") from error
+        if detector._recent is not None:
+            detector._recent.restore(arrays_under(_RECENT, arrays))
+        for text_of_value in header["texts"]:
+            detector._reader.code(text_of_value)
+        detector._reported, detector._counts = header["reported"], header["matches"]
+        detector._events, detector._last = header["events"], header["last"]
+        detector._seconds = header["seconds"]
+        return detector

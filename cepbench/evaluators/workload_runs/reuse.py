@@ -1,0 +1,309 @@
+"""Matches of a query from those of a more general or a more specific one [liu2011]_, section 4.
+
+Down (sections 4.A to 4.C): matches of the more general query are filtered by the types, conditions and
+window of the specific one, and its missing items and negations are joined (Figure 6). Up (4.D to 4.F):
+matches of the more specific query are projected, equal ones are dropped, and the matches that none of
+them contains are added (Figure 7; equations 15 and 17).
+
+Differs from the paper: filters come before joins, which is its best intermediate query (equation 14)
+without enumerating them. The matches to add are found by one series of joins for all differences
+together, concepts included: a partial match is dropped when all that can keep it from being contained in
+a match of the specific query has been tested, and nothing does. In the example of Figure 8 these are the
+A with no D between them and T, without the pointers that would find "the latest A after the latest D".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+
+from cepbench.evaluators.plan_runs.engine import read_only
+from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.growth import Growth, Query
+from cepbench.kernels.match_extension import distinct_columns
+from cepbench.patterns.model import Attribute, Clause
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Positions of the events of some variables.
+Positions = Mapping[str, np.ndarray]
+
+#: Whether something holds of each match, as bools.
+Test = Callable[[Positions], np.ndarray]
+
+#: The variables that a test reads, and the test.
+Requirement = tuple[frozenset[str], Test]
+
+
+class Edge:
+    """A more general and a more specific query, and an embedding.
+
+    Parameters
+    ----------
+    general, specific : Query
+    embedding : sequence of int
+        The place, among the positive items of the specific query, of each item of the general one.
+
+    Attributes
+    ----------
+    images : tuple of str
+        The specific query's variable of each variable of the general one.
+    missing : tuple of str
+        Its other positive variables.
+    conditions : list of Clause
+        Those on images that the general query has not.
+    order : list of (str, str)
+        Pairs of images of which the first precedes the second, but not in the general query.
+    goes_on : bool
+        Whether the last event of a match may be that of a missing item.
+    waits : bool
+        Whether a match is known only when its window has passed.
+    """
+
+    def __init__(self, general: Query, specific: Query, embedding: Sequence[int]) -> None:
+        self.general, self.specific = general, specific
+        self.images = tuple(specific.names[place] for place in embedding)
+        self.missing = tuple(name for name in specific.names if name not in self.images)
+        self.name_of = dict(zip(self.images, general.names, strict=True))
+        known = {frozenset(clause.comparisons) for clause in general.conditions}
+        self.conditions = [
+            clause
+            for clause in specific.conditions
+            if {*clause.variables} <= {*self.images} and self._in_general(clause) not in known
+        ]
+        self.order = [
+            (x, y)
+            for x, y in sorted(specific.before)
+            if {x, y} <= {*self.images} and (self.name_of[x], self.name_of[y]) not in general.before
+        ]
+
+        self.goes_on = any(
+            not any((name, image) in specific.before for image in self.images)
+            for name in self.missing
+        )
+        self.waits = any(check.is_late for check in (*general.checks, *specific.checks))
+
+    def _in_general(self, clause: Clause) -> frozenset[object]:
+        renamed = clause.with_terms(
+            lambda term: (
+                Attribute(self.name_of[term.variable], term.name, term.element)
+                if isinstance(term, Attribute)
+                else term
+            )
+        )
+        return frozenset(renamed.comparisons)
+
+    def tests(self, events: Events) -> Iterator[Requirement]:
+        """What the specific query asks of its images alone, and the general one does not."""
+        specific = self.specific
+
+        def is_of(type: str | None, at: Positions) -> np.ndarray:
+            (positions,) = at.values()
+            return events.are_of(type, positions)
+
+        def precedes(x: str, y: str, at: Positions) -> np.ndarray:
+            return events.times[at[x]] < events.times[at[y]]
+
+        def in_window(at: Positions) -> np.ndarray:
+            span: np.ndarray = np.ptp([events.times[its] for its in at.values()], axis=0)
+            return span <= specific.window
+
+        for image, name in self.name_of.items():
+            type = specific.variables[image].type
+            if type != self.general.variables[name].type:
+                yield frozenset((image,)), partial(is_of, type)
+        for clause in self.conditions:
+            yield frozenset(clause.variables), partial(events.holds, clause)
+        for x, y in self.order:
+            yield frozenset((x, y)), partial(precedes, x, y)
+        if specific.window < self.general.window:
+            yield frozenset(self.images), in_window
+
+
+def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
+    """The specific query's matches from those of the general one.
+
+    Parameters
+    ----------
+    edge : Edge
+    matches : int64 array, shape (variables of the general query, matches)
+        Positions.
+    events : Events
+    limit : int
+        Maximum number of partial matches.
+    since : int
+        Only matches whose last event is at this position or a later one.
+
+    Returns
+    -------
+    int64 array, shape (variables of the specific query, matches)
+    """
+    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
+    for needed, test in edge.tests(events):
+        growth.keep(test({name: growth.column(name) for name in needed}))
+    growth.grow(edge.missing)
+    return _since(growth.completed(), since)
+
+
+def up(
+    edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0
+) -> tuple[np.ndarray, int]:
+    """The general query's matches from those of the specific one.
+
+    Parameters
+    ----------
+    edge : Edge
+    matches : int64 array, shape (variables of the specific query, matches)
+        Positions.
+    events : Events
+    limit : int
+        Maximum number of partial matches.
+    since : int
+        Only matches whose last event is at this position or a later one.
+
+    Returns
+    -------
+    matches : int64 array, shape (variables of the general query, matches)
+        First the projections.
+    reused : int
+        The number of projections.
+    """
+    places = [edge.specific.names.index(image) for image in edge.images]
+    projected = np.ascontiguousarray(matches[places])
+    if edge.missing:
+        projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
+    added = _since(_Delta(edge, events, limit, since).matches(), since)
+    return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+
+
+def _since(matches: np.ndarray, position: int) -> np.ndarray:
+    """The matches whose last event is at a position or a later one."""
+    if position == 0:
+        return matches
+    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
+
+
+class _Delta:
+    """The general query's matches that no match of the specific one contains."""
+
+    def __init__(self, edge: Edge, events: Events, limit: int, since: int) -> None:
+        self.edge, self.events, self.limit, self.since = edge, events, limit, since
+        self.tests = [*edge.tests(events)]
+        self.gap = None if self.tests else self._gap()
+        if self.gap is None and (edge.missing or edge.specific.checks):
+            self.tests.append((self._needed_to_complete(), self._are_completed))
+
+    def matches(self) -> np.ndarray:
+        """Positions, shape (variables of the general query, matches)."""
+        general = self.edge.general
+        if not self.tests and self.gap is None:
+            return np.empty((len(general.names), 0), np.int64)
+        first, *others = self._order()
+        start = self.events.fitting(general.variables[first], general.filters(first))
+        if first == general.last:
+            start = start[np.searchsorted(start, self.since) :]
+        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
+        growth.labels = np.zeros(len(start), bool)
+        tests = self._tested(growth, self.tests)
+        for name in others:
+            gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
+            growth.extend(name, gap)
+            tests = self._tested(growth, tests)
+        return growth.completed()
+
+    def _order(self) -> list[str]:
+        """The general query's variables, those that decide first; on a live stream the last one.
+
+        From the last one on, since the earlier end of a gap is restricted by the later one.
+        """
+        name_of, general = self.edge.name_of, self.edge.general
+        decides = {name_of[image] for needed, _ in self.tests for image in needed}
+        decides.update(self.gap[:2] if self.gap is not None else ())
+        newest = general.last if self.since else None
+        behind = reversed(general.names)
+        return sorted(behind, key=lambda name: (name != newest, name not in decides))
+
+    def _tested(self, growth: Growth, tests: Sequence[Requirement]) -> list[Requirement]:
+        """Test what can be; returns the remaining tests.
+
+        A match is labelled once a test fails; without remaining tests all others are contained in
+        matches of the specific query, and dropped.
+        """
+        left = []
+        for needed, test in tests:
+            names = {image: self.edge.name_of[image] for image in sorted(needed)}
+            if not {*names.values()} <= {*growth.names}:
+                left.append((needed, test))
+                continue
+            undecided = np.flatnonzero(~growth.labels)
+            at = {image: growth.column(name)[undecided] for image, name in names.items()}
+            growth.labels[undecided] = ~test(at)
+        if tests and not left:
+            growth.keep(growth.labels)
+        growth.check()
+        return left
+
+    def _gap(self) -> tuple[str, str, np.ndarray] | None:
+        """The ends of the gap of the only missing item, and its events' timestamps.
+
+        None if there are more differences, or conditions between it and other events.
+        """
+        specific = self.edge.specific
+        if len(self.edge.missing) != 1 or specific.checks:
+            return None
+        (missing,) = self.edge.missing
+        bounds = specific.neighbours(missing, self.edge.images)
+        its = [clause for clause in specific.conditions if missing in clause.variables]
+        if [*map(len, bounds)] != [1, 1] or any(len(clause.variables) > 1 for clause in its):
+            return None
+        if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in self.edge.images):
+            return None
+        ((first,), (last,)) = bounds
+        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
+        names = self.edge.name_of
+        return names[first], names[last], read_only(self.events.times[events])
+
+    def _needed_to_complete(self) -> frozenset[str]:
+        """The images on which it depends whether the missing items and negations can be added."""
+        specific, images = self.edge.specific, frozenset(self.edge.images)
+        needed: set[str] = set()
+        for name in self.edge.missing:
+            after, before = specific.neighbours(name, self.edge.images)
+            ordered = {x for x in images if {(x, name), (name, x)} & specific.before}
+            if not after or not before or ordered != images:
+                return images
+            needed.update(after, before)
+            for clause in specific.conditions:
+                needed.update(clause.variables if name in clause.variables else ())
+        for check in specific.checks:
+            if any(check.within):
+                return images
+            needed.update(check.after, check.before, check.mentioned, check.distinct)
+        return frozenset(needed & images)
+
+    def _are_completed(self, at: Positions) -> np.ndarray:
+        """Whether the missing items and negations of the specific query can be added."""
+        matches = np.stack([*at.values()])
+        growth = Growth(self.edge.specific, self.events, [*at], matches, self.limit)
+        if len(self.edge.missing) == 1 and not self.edge.specific.checks:
+            return growth.extensible(*self.edge.missing)
+        growth.grow(self.edge.missing)
+        found = np.zeros(matches.shape[1], bool)
+        found[growth.labels] = True
+        return found
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
+    event = pd.DataFrame({"type": ["A"], "time": [0]})
+    events = Events(EventStream.from_pandas(event, type="type", time="time"), NumericReader())
+    query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
+    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
+    growth.extensible("b")
+    growth.extend("b")
+    distinct_columns(growth.matches)

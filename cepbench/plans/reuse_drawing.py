@@ -1,0 +1,74 @@
+"""A plan of reused matches as an SVG drawing: a forest of queries, each right of its source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from cepbench.markup import element, picture, shortened
+from cepbench.plans.reuse import Reuse
+
+_LETTER = 7.3  # width of one letter at 12 px, generous
+_LONGEST = 24  # letters of a name that are shown; the whole name is in the tooltip
+_ROW, _HIGH, _GAP = 34.0, 22.0, 74.0
+
+
+def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
+    """Draw a box for each query, bold if it is computed from scratch.
+
+    A line leads from the source of a query, with the method and what changes.
+
+    Parameters
+    ----------
+    steps : sequence of Reuse
+        One for each query, after that of its source.
+    texts : mapping of str to str
+        Query → pattern, for the tooltips.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    """
+    below: dict[str | None, list[Reuse]] = {}
+    for step in steps:
+        below.setdefault(step.source, []).append(step)
+    wide = _LETTER * max(3, *(len(shortened(its.query, _LONGEST)) for its in steps)) + 14
+    place: dict[str, tuple[float, float]] = {}
+    rows, deepest = 0, 0
+    pending = [(0, step) for step in reversed(below[None])]
+    last: int | None = None
+    while pending:
+        depth, step = pending.pop()
+        # The first query computed from another one is beside it.
+        rows += last is not None and depth <= last
+        last, deepest = depth, max(deepest, depth)
+        place[step.query] = (14 + depth * (wide + _GAP), 12 + rows * _ROW)
+        pending += [(depth + 1, its) for its in reversed(below.get(step.query, ()))]
+    lines = [_line(place[s.source], place[s.query], wide, s) for s in steps if s.source is not None]
+    boxes = [_box(place[step.query], wide, step, texts[step.query]) for step in steps]
+    width = 28 + wide + deepest * (wide + _GAP)
+    return picture("workload plan", width, 24 + rows * _ROW + _HIGH, *lines, *boxes)
+
+
+def _line(one: tuple[float, float], other: tuple[float, float], wide: float, step: Reuse) -> str:
+    (x1, y1), (x2, y2) = (one[0] + wide, one[1] + _HIGH / 2), (other[0], other[1] + _HIGH / 2)
+    tip = f"{step.query} {step}" + ("" if math.isnan(step.cost) else f", cost {step.cost:.4g}")
+    path = f"M{x1:.1f},{y1:.1f}L{x1 + 12:.1f},{y1:.1f} {x1 + 12:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
+    label = f"{step.method}, {step.change}"
+    return element(
+        "g",
+        element("title", tip),
+        element("path", d=path, fill="none", stroke="currentColor", stroke_opacity="0.6"),
+        element("text", label, x=(x1 + 12 + x2) / 2, y=y2 - 4, font_size=9, opacity="0.8"),
+    )
+
+
+def _box(at: tuple[float, float], wide: float, step: Reuse, text: str) -> str:
+    x, y = at
+    frame = element(
+        "rect", x=x, y=y, width=wide, height=_HIGH, rx=4, fill="none", stroke="currentColor",
+        stroke_width=2.5 if step.source is None else 1,
+    )  # fmt: skip
+    name = element("text", shortened(step.query, _LONGEST), x=x + wide / 2, y=y + 15)
+    return element("g", element("title", f"{step.query}: {text}; {step}"), frame, name)

@@ -1,0 +1,193 @@
+"""Matches of a query from those of a more general or more specific one are the query's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.plans.reuse import reuses
+from tests.naive.matcher import naive_matches
+
+HIERARCHY = cep.ConceptHierarchy({"X": ["A", "B"], "C": []})
+#: What may stand above a type.
+ABOVE = {"A": "AX", "B": "BX", "C": "C", "X": "X"}
+
+CONDITIONS = (
+    "{0}.x <= {1}.x", "{0}.x = {1}.x", "{0}.x + 1 != {1}.x * 2", "{0}.x < 2", "{0}.x + {1}.x < 3",
+    "({0}.x > {1}.x OR {1}.x = 1)",
+)  # fmt: skip
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pd.DataFrame:
+    """Up to ten events, with ties in time and missing values."""
+    events = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from("AAABBCX"),
+                st.integers(0, 2),
+                st.sampled_from([0.0, 1.0, 2.0, float("nan")]),
+            ),
+            max_size=10,
+        )
+    )
+    columns = pd.DataFrame(events, columns=["type", "time", "x"])
+    return columns.assign(time=columns["time"].astype(int).cumsum(), x=columns["x"].astype(float))
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[Pattern]:
+    """Queries of which each is above the next."""
+    operator = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND"]))
+    size = draw(st.integers(1, 4))
+    items = [f"{draw(st.sampled_from('AABCX'))} v{k}" for k in range(size)]
+    if operator == "SEQ":
+        places = draw(st.lists(st.integers(0, size), max_size=2))
+        for number, place in enumerate(sorted(places, reverse=True)):
+            items.insert(place, f"NOT({draw(st.sampled_from('ABCX'))} n{number})")
+        if size > 2 and not places and draw(st.booleans()):
+            items[1:3] = [f"AND({items[1]}, {items[2]})"]
+    names = [f"v{k}" for k in range(size)] + [f"n{k}" for k in range(len(items) - size)]
+    conditions = []
+    for _ in range(draw(st.integers(0, 3))):
+        one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        if "n" in one and "n" in other and one != other:
+            continue
+        comparison = draw(st.sampled_from(CONDITIONS))
+        conditions.append(comparison.format(one, other))
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    window = draw(st.integers(1, 6))
+    text = f"PATTERN {operator}({', '.join(items)}){where} WITHIN {window} units"
+    try:
+        found = [cep.parse(text)]
+    except cep.CepbenchError:  # a contradiction
+        return draw(chains())
+    while len(found) < 4 and draw(st.integers(0, 3)):
+        found.insert(0, draw(_above(found[0])))
+    return found
+
+
+@st.composite
+def _above(draw: st.DrawFn, pattern: Pattern) -> Pattern:
+    """A query that may be above another one: whether it is, is for the refinement to say."""
+    dropped = [v for v in pattern.variables if draw(st.integers(0, 2)) == 0]
+    if {*pattern.positive} <= {*dropped}:
+        dropped = [v for v in dropped if v.kind is Kind.NEGATED]
+    found = pattern.without(dropped) if dropped else pattern
+    kept = tuple(clause for clause in found.conditions if draw(st.integers(0, 3)))
+    found = replace(found, conditions=kept)
+    text = str(found)
+    for variable in found.positive:
+        higher = draw(st.sampled_from(ABOVE[variable.type]))
+        text = text.replace(str(variable), f"{higher} {variable.name}")
+    text = text.replace(" v", " u").replace("(v", "(u").replace("-v", "-u")
+    if draw(st.integers(0, 3)) == 0:
+        text = text.replace(f"WITHIN {found.window}", "WITHIN 7 units")
+    return cep.parse(text)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
+    """Some queries, and for each a source that it can be computed from, or none."""
+    queries = {f"q{k}": its for k, its in enumerate(draw(chains()))}
+    workload = cep.Workload(dict(draw(st.permutations([*queries.items()]))), hierarchy=HIERARCHY)
+    sources: dict[str, str | None] = {}
+    ways = {}
+    for query in draw(st.permutations([*queries])):
+        fitting = [
+            (other, way.embedding) for other in sources for way in reuses(workload, other, query)
+        ]
+        sources[query] = None
+        if fitting and draw(st.integers(0, 5)):
+            sources[query], ways[query] = draw(st.sampled_from(fitting))
+    return cep.WorkloadPlan(workload, sources=sources, embeddings=ways, delays=True)
+
+
+@given(plans(), frames())
+def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame) -> None:
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    found = cep.evaluate(plan.workload, stream, plan)
+    alone = cep.evaluate(plan.workload, stream)
+    steps = found.steps.set_index("query")
+    for query, pattern in plan.workload.patterns.items():
+        pd.testing.assert_frame_equal(found[query].matches, alone[query].matches)
+        rows = set(found[query].matches.itertuples(index=False, name=None))
+        assert rows == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)
+        step = steps.loc[query]
+        assert step["results"] == len(rows) == step["reused"] + step["delta"]
+        assert (step["source"] or None) == plan.sources[query]
+        if plan.reuse(query).method == "down":
+            assert step["delta"] == 0
+
+
+def test_figure_8_q3_reuses_two_matches_of_q6_and_adds_two() -> None:
+    frame = pd.DataFrame({"type": list("GAAGTDDT"), "time": [1, 5, 6, 7, 9, 10, 12, 15]})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    workload = cep.Workload(
+        {
+            "q3": "PATTERN SEQ(G g, A a, T t) WITHIN 48 units",
+            "q6": "PATTERN SEQ(G g, A a, D d, T t) WITHIN 48 units",
+        }
+    )
+    found = cep.evaluate(
+        workload, stream, cep.WorkloadPlan(workload, sources={"q3": "q6", "q6": None})
+    )
+    step = found.steps.set_index("query").loc["q3"]
+    assert (step["reused"], step["delta"]) == (2, 2)
+    assert found["q3"].matches["t"].tolist() == [4, 4, 7, 7]
+
+
+SEQUENCES = cep.Workload(
+    {
+        "q1": "PATTERN SEQ(A a, C c) WITHIN 4 units RETURN a.x AS x, c",
+        "q2": "PATTERN SEQ(A a, B b, C c) WITHIN 4 units",
+        "q3": "PATTERN SEQ(A a, KL(B b), C c) WITHIN 4 units",
+    }
+)
+TEN = cep.EventStream.from_pandas(
+    pd.DataFrame({"type": list("ABACBCBCAC"), "time": range(10), "x": range(10)}),
+    type="type",
+    time="time",
+)
+
+
+@pytest.mark.parametrize("sources", [("q1", None), (None, "q2")])
+def test_every_output_is_that_of_the_query_alone(sources) -> None:
+    workload = cep.Workload({query: SEQUENCES.patterns[query] for query in ("q1", "q2")})
+    plan = cep.WorkloadPlan(workload, sources={"q2": sources[0], "q1": sources[1]})
+    for output in ("matches", "arrow", "count"):
+        found = cep.evaluate(workload, TEN, plan, output=output)
+        alone = cep.evaluate(workload, TEN, output=output)
+        for query in workload.patterns:
+            assert found[query].metrics.matches == alone[query].metrics.matches > 0
+            if output == "count":
+                with pytest.raises(cep.CepbenchError, match="were only counted"):
+                    _ = found[query].matches
+            else:
+                pd.testing.assert_frame_equal(found[query].matches, alone[query].matches)
+
+
+def test_plans_that_do_not_fit() -> None:
+    workload = cep.Workload({query: SEQUENCES.patterns[query] for query in ("q1", "q2")})
+    plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
+    with pytest.raises(cep.CepbenchError, match="the plan is of another workload"):
+        cep.evaluate(SEQUENCES, TEN, plan)
+    with pytest.raises(cep.CepbenchError, match="the plan has cuts"):
+        cep.evaluate(workload, TEN, cep.WorkloadPlan(workload))
+    with pytest.raises(cep.CepbenchError, match="matches that are reused are listed"):
+        cep.evaluate(workload, TEN, plan, output="compressed")
+    three = cep.Workload(
+        {
+            "q1": "PATTERN SEQ(A a, C c) WITHIN 9 units",
+            "q2": "PATTERN SEQ(A a, B b, B d, C c) WITHIN 9 units",
+        }
+    )
+    plan = cep.WorkloadPlan(three, sources={"q2": "q1", "q1": None})
+    with pytest.raises(cep.CepbenchError, match="query 'q2': more than 10 partial matches over"):
+        cep.evaluate(three, TEN, plan, partial_match_limit=10)

@@ -1,0 +1,70 @@
+"""Workloads: every query gets its own matches."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from tests.naive.matcher import naive_matches
+
+TEXTS = {
+    "q1": "PATTERN SEQ(A a, B b) WITHIN 4 units",
+    "q2": "PATTERN AND(B b, C c) WHERE b.x < c.x WITHIN 4 units",
+    "q3": "PATTERN OR(SEQ(A a, C c), B b) WITHIN 2 units",
+    "q4": "PATTERN SEQ(A a, C c) STRATEGY next WITHIN 4 units RETURN a.x AS x",
+}
+FRAME = pd.DataFrame(
+    {"type": list("ABACBCBC"), "time": [1, 2, 3, 3, 4, 5, 5, 9], "x": [1, 2, 3, 4, 3, 2, 1, 5]}
+)
+STREAM = cep.EventStream.from_pandas(FRAME, type="type", time="time")
+WORKLOAD = cep.Workload(TEXTS)
+
+
+def test_each_query_gets_the_matches_it_has_alone() -> None:
+    found = cep.evaluate(WORKLOAD, STREAM)
+    assert list(found) == list(TEXTS)
+    for query in ("q1", "q2"):
+        pattern = WORKLOAD.patterns[query]
+        rows = set(found[query].matches.itertuples(index=False, name=None))
+        assert rows == naive_matches(pattern, FRAME)
+    order = cep.UnionPlan([cep.OrderPlan(["a", "c"]), cep.OrderPlan(["b"])])
+    alone = cep.evaluate(TEXTS["q3"], STREAM, order)
+    pd.testing.assert_frame_equal(found["q3"].matches, alone.matches)
+    pd.testing.assert_frame_equal(found["q4"].matches, cep.evaluate(TEXTS["q4"], STREAM).matches)
+    assert found.metrics.matches == sum(len(its.matches) for its in found.values())
+    assert found.steps["results"].tolist() == [len(its.matches) for its in found.values()]
+    assert found.steps["source"].isna().all()
+
+
+def test_plans_evaluators_and_outputs_are_those_of_single_queries() -> None:
+    workload = cep.Workload({query: TEXTS[query] for query in ("q1", "q2")})
+    plans = {"q1": cep.OrderPlan(["b", "a"]), "q2": cep.OrderPlan(["c", "b"])}
+    found = cep.evaluate(workload, STREAM, plans, output="count")
+    assert {its.evaluator for its in found.values()} == {"lazy-nfa"}
+    assert found["q1"].plan == plans["q1"]
+    for evaluator in ("lazy-nfa", "tree", "zstream", "stack-nfa"):
+        queries = cep.Workload({"q1": TEXTS["q1"]})
+        again = cep.evaluate(queries, STREAM, evaluator=evaluator, output="arrow")
+        assert again["q1"].arrow.num_rows == found["q1"].metrics.matches
+
+
+@pytest.mark.parametrize(
+    ("texts", "given", "message"),
+    [
+        (TEXTS, {"plan": "q1"}, "is a cep.WorkloadPlan, not the text"),
+        (TEXTS, {"plan": {"q": cep.OrderPlan(["a"])}}, "has a query 'q' that the workload has not"),
+        (TEXTS, {"plan": {"q1": cep.OrderPlan(["a"])}}, "query 'q1': the plan lacks variable 'b'"),
+        (TEXTS, {"latency": True}, "one by one"),
+        ({"q": "PATTERN SEQ(Z z) WITHIN 1 units"}, {}, "query 'q': no event of type 'Z'"),
+        ({"q": "PATTERN SEQ(A a) AGG COUNT WITHIN 1 units"}, {}, "query 'q': .*cep.aggregate"),
+    ],
+)
+def test_errors_name_the_query(texts, given, message) -> None:
+    with pytest.raises(cep.CepbenchError, match=message):
+        cep.evaluate(cep.Workload(texts), STREAM, **given)
+
+
+def test_a_result_knows_its_queries() -> None:
+    with pytest.raises(cep.CepbenchError, match="no query 'q5'; it has q1, q2, q3, q4"):
+        cep.evaluate(WORKLOAD, STREAM)["q5"]

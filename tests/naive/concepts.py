@@ -1,0 +1,30 @@
+"""What an event is of, by climbing from its own type to the root."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cepbench.patterns.concepts import ConceptHierarchy
+from tests.naive.values import Event
+
+#: Beside the columns of an event: all that it is of.
+TYPES = "all its types"
+
+
+def rows_with_types(events: pd.DataFrame, hierarchy: ConceptHierarchy | None) -> list[Event]:
+    """The events, each with what it is of under :data:`TYPES`."""
+    rows = events.to_dict("records")
+    for row in rows:
+        row[TYPES] = types_of_event(row["type"], hierarchy)
+    return rows
+
+
+def types_of_event(own: str, hierarchy: ConceptHierarchy | None) -> set[str | None]:
+    """The event's own type, every concept above it, and None for any type."""
+    above = {} if hierarchy is None else hierarchy.mapping
+    found: set[str | None] = {None}
+    here = [own]
+    while here:
+        found.update(here)
+        here = [name for name, below in above.items() if set(below).intersection(here)]
+    return found
