@@ -37,9 +37,8 @@ _Local = tuple[str, int | None, str | None]
 
 _MATCHES: Counter = ("COUNT", None, None)
 
-#: Times in units of that of an update, which is about 0.3 ns, as measured by
-#: ``benchmarks/bench_sharing.py``.
-FOLLOWED, PRODUCT, SUM, EVENT, ALONE, CONNECTION = 30.0, 2.0, 1.0, 150.0, 150.0, 150.0
+#: Times in units of that of an update, about 0.25 ns, as ``benchmarks/bench_sharing.py`` fits them.
+FOLLOWED, PRODUCT, SUM, EVENT, ALONE, CONNECTION = 160.0, 1.0, 3.0, 720.0, 1290.0, 3000.0
 
 
 @dataclass(frozen=True)
