@@ -224,16 +224,16 @@ class SharingProblem:
             runs_alone = not cuts.get(query) and all(len(c.queries) == 1 for c in its_columns)
             window = piece.window if runs_alone else windows[table]
             rows = piece.columns[0].rate * window * self._share[query]
-            for column in its_columns:
+            for shared in its_columns:
                 if runs_alone:
                     # Each total has counters of its own.
-                    number = column.rate * len(self._counters[query])
-                    updates += number * min(column.additions.values()) * rows
-                    alone += number
-                elif min(column.queries, key=self._order) == query:
+                    total = shared.rate * len(self._counters[query])
+                    updates += total * min(shared.additions.values()) * rows
+                    alone += total
+                elif min(shared.queries, key=self._order) == query:
                     # What several queries share is of the first one.
-                    updates += column.rate * sum(column.additions.values()) * rows
-                    events += column.rate * len(column.additions)
+                    updates += shared.rate * sum(shared.additions.values()) * rows
+                    events += shared.rate * len(shared.additions)
         return SharingCost(updates, followed, products, sums, events, alone, connections)
 
     def _number(self, key: Hashable) -> int:
