@@ -3,8 +3,7 @@
 Trades of 20 tickers, 50 of each in the window unless said otherwise:
 
 - SEQ of five: the methods without matches, and a bare loop of prefix counters that never expires;
-- 100 of each in the window: the same against ``two-step``, over a window that is not yet full, with
-  fewer matches than it will have;
+- 100 of each in the window: the same against ``two-step``, on some events after the window is full;
 - SEQ of three, in windows with ten to ten thousand active events of the first item;
 - six queries of eight items, 300 of each in the window, that share the first six items, the last six, or
   nothing, by the plans of the planners of workloads;
@@ -39,11 +38,11 @@ SHARED: dict[str, Callable[[int], list[int]]] = {
     "nothing": lambda k: [(3 * k + item) % TYPES for item in range(8)],
 }
 
-#: Tickers in a window that is four fifths full of 100 of each.
-STRETCH = 80 * TYPES
+#: Events in a window with 100 of each ticker, and those of a run of two-step behind them.
+FULL, STRETCH = 100 * TYPES, 10 * TYPES
 
 
-def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) -> pd.DataFrame:
+def measure(events: int, repetitions: int, seed: int, full: int = FULL) -> pd.DataFrame:
     """One row a cell and repetition.
 
     Returns
@@ -67,8 +66,10 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     dense = stream_of(events, seed, per_window=100)
     for method in METHODS:
         cells[f"{method}, 100 of each"] = events, lambda m=method: last(query, dense, m)
-    begun = dense[:stretch]
-    cells["two-step, 100 of each"] = stretch, lambda: by_batches(query, begun, "two-step")
+    filled = cep.Aggregator(query, "two-step")
+    filled.push(dense[:full])
+    before_run, begun = filled.snapshot(), dense[: full + STRETCH]
+    cells["two-step, 100 of each"] = STRETCH, lambda: resumed(before_run, begun[full:])
     fewer = stream[: min(events, 1_000_000)]
     for method in METHODS:
         for active in ACTIVE:
@@ -77,14 +78,14 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
                 len(fewer),
                 lambda q=its, m=method: last(q, fewer, m),
             )
-    full = stream_of(min(events, 360_000), seed, per_window=300)
+    busy = stream_of(min(events, 360_000), seed, per_window=300)
     for part, items_of in SHARED.items():
         queries = {f"Q{k}": query_of([TICKERS[j] for j in items_of(k)], 1000) for k in range(6)}
         workload = cep.Workload(queries)
-        statistics = cep.measure_statistics(workload, full)
+        statistics = cep.measure_statistics(workload, busy)
         for planner in PLANNERS:
             plan = cep.plan_workload(workload, statistics, planner=planner, seed=seed)
-            cells[f"{planner}, {part} shared"] = len(full), lambda p=plan: total(p, full)
+            cells[f"{planner}, {part} shared"] = len(busy), lambda p=plan: total(p, busy)
     rows = []
     for repetition in range(-1, repetitions):
         for cell, (number, run) in cells.items():
@@ -104,7 +105,7 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     sharing = [f"{part} shared" for part in SHARED]
     for name in ("50 of each", *(f"{active:,} active" for active in ACTIVE), *sharing):
         assert found.loc[names == name, "value"].nunique() == 1, name
-    assert by_batches(query, begun, "a-seq") == int(
+    assert last(query, begun, "a-seq") == int(
         found.loc[found["cell"] == "two-step, 100 of each", "value"].iloc[0]
     )
     return found
@@ -133,11 +134,9 @@ def total(plan: cep.WorkloadPlan, stream: cep.EventStream) -> int:
     return sum(int(its.rows.columns[0][-1]) for its in found.rows.values() if len(its.rows))
 
 
-def by_batches(query: str, stream: cep.EventStream, method: str) -> int:
-    """The same by small batches, because the matches of many events would need much memory."""
-    live = cep.Aggregator(query, method)
-    counts = [live.push(batch)["COUNT"] for batch in stream.batches(TYPES)]
-    return int(pd.concat(counts).iloc[-1])
+def resumed(snapshot: dict[str, np.ndarray], stream: cep.EventStream) -> int:
+    """The last count after a snapshot and further events."""
+    return int(cep.Aggregator.restore(snapshot).take(stream).columns[0][-1])
 
 
 def state_of(query: str, stream: cep.EventStream) -> int:
@@ -197,8 +196,8 @@ def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = parser_of("Aggregates without matches.", events=4_000_000, repetitions=3)
     given = parser.parse_args(arguments)
-    stretch = min(STRETCH, given.events)
-    rows = measure(given.events, given.repetitions, given.seed, stretch)
+    full = min(FULL, given.events // 2)
+    rows = measure(given.events, given.repetitions, given.seed, full)
     print(f"{given.events:,} events of {TYPES} types, {given.repetitions} repetitions")
     print(summary(rows))
     write(rows, given.out)

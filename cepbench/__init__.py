@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from cepbench.datasets.opening import open_dataset as open_dataset
     from cepbench.errors import CepbenchError as CepbenchError
     from cepbench.evaluators.arrow_matches import with_events as with_events
-    from cepbench.evaluators.detector import Detector as Detector
     from cepbench.evaluators.evaluate import evaluate as evaluate
     from cepbench.evaluators.match_batches import match_batches as match_batches
     from cepbench.evaluators.registry import EVALUATORS as EVALUATORS
     from cepbench.evaluators.registry import plan_evaluator as plan_evaluator
+    from cepbench.evaluators.workload_runs.live import Detector as Detector
     from cepbench.explainer.explain import explain as explain
     from cepbench.explainer.trace import trace as trace
     from cepbench.exploration.predicate_graph import predicate_graph as predicate_graph
@@ -85,7 +85,7 @@ _HOMES = {
     "COST_MODELS": "cepbench.costs.models",
     "CepbenchError": "cepbench.errors",
     "ConceptHierarchy": "cepbench.patterns.concepts",
-    "Detector": "cepbench.evaluators.detector",
+    "Detector": "cepbench.evaluators.workload_runs.live",
     "EVALUATORS": "cepbench.evaluators.registry",
     "Either": "cepbench.plans.tree",
     "EventStream": "cepbench.streams.event_stream",

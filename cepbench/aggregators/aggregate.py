@@ -19,12 +19,13 @@ from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -176,6 +177,8 @@ def aggregate(
     1         3     4      3
     """
     stream = stream_from(stream)
+    if not isinstance(pattern, Workload):
+        pattern, stream = under_one_hierarchy(pattern_from(pattern, aggregates=True), stream)
     is_planner = isinstance(sharing, str) and sharing.upper() != CONSTRUCTION
     if isinstance(pattern, Workload) and is_planner:
         sharing = plan_workload(pattern, measure_statistics(pattern, stream), str(sharing))

@@ -20,7 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cepbench.patterns.model import Kind, Operator, Pattern, Variable
+from cepbench.costs.query_terms import QueryTerms
+from cepbench.patterns.model import Variable
+from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
@@ -92,31 +94,13 @@ class Chain:
         return self.kept[0] * self.kept[-1]
 
 
-class _Query:
-    """A branch of a query and its statistics."""
-
-    def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
-        self.items = pattern.positive
-        self.names = [item.name for item in self.items]
-        self.window = pattern.window.seconds
-        self._statistics = statistics
-        self._in_order = pattern.operator is Operator.SEQ
-        self._sizes = [
-            statistics.cardinality(name, self.window) * statistics.selectivity(name, name)
-            for name in self.names
-        ]
-        #: The negated variables before each item, and behind the last one.
-        self.negated: list[list[Variable]] = [[]]
-        for variable in pattern.variables:
-            if variable.kind is Kind.NEGATED:
-                self.negated[-1].append(variable)
-            else:
-                self.negated.append([])
+class _Query(QueryTerms):
+    """A branch of a query with its sequences."""
 
     def link(self, one: str, other: str) -> float:
         """Pt·P of two variables."""
-        time = self._statistics.time_selectivity(one, other) if self._in_order else 1.0
-        return time * self._statistics.selectivity(one, other)
+        time = self.statistics.time_selectivity(one, other) if self.in_order else 1.0
+        return time * self.selectivity(one, other)
 
     def share(self, variables: Sequence[Variable], sides: Sequence[str]) -> float:
         """What NOTs between some neighbours keep."""
@@ -130,7 +114,7 @@ class _Query:
         names = [self.names[k] for k in places]
         sides = [names[max(k - 1, 0) : k + 1] for k in range(len(names) + 1)]
         return Chain(
-            [self._sizes[k] for k in places],
+            [self.sizes[name] for name in names],
             [self.link(a, b) for a, b in pairwise(names)],
             [self.share(its, side) for its, side in zip(gaps, sides, strict=True)],
         )
@@ -158,6 +142,8 @@ class ECube:
     workload : Workload
     statistics : mapping of str to Statistics
         Of every query; Pt is 1/2 where they have no ``time_selectivities``.
+    plans : mapping of str to plan
+        Not read: the paper joins in written order.
 
     Notes
     -----
@@ -165,7 +151,12 @@ class ECube:
     paper has none of these.
     """
 
-    def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        statistics: Mapping[str, Statistics],
+        plans: Mapping[str, AnyPlan],
+    ) -> None:
         self._queries = {
             query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
             for query, pattern in workload.patterns.items()

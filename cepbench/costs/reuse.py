@@ -11,7 +11,9 @@ from typing import Protocol
 
 from cepbench.arguments import choice
 from cepbench.costs.e_cube import ECube
+from cepbench.costs.reuse_calibrated import Calibrated
 from cepbench.errors import PlanGeneratorError
+from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, candidates_of
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
@@ -31,8 +33,11 @@ class ReuseCost(Protocol):
         """The cost of a query from the matches of its source."""
 
 
-#: Name → cost model, a function of a workload and the statistics of its queries.
-REUSE_COSTS: Mapping[str, Callable[[Workload, Mapping[str, Statistics]], ReuseCost]] = {
+#: Name → cost model, of a workload, the statistics of its queries, and their plans from scratch.
+REUSE_COSTS: Mapping[
+    str, Callable[[Workload, Mapping[str, Statistics], Mapping[str, AnyPlan]], ReuseCost]
+] = {
+    "calibrated": Calibrated,
     "e-cube": ECube,
 }
 
@@ -64,8 +69,9 @@ class ReuseProblem:
         cls,
         workload: Workload,
         statistics: Mapping[str, Statistics],
-        cost: str = "e-cube",
+        cost: str = "calibrated",
         *,
+        plans: Mapping[str, AnyPlan] = MappingProxyType({}),
         delays: bool = False,
     ) -> ReuseProblem:
         """The problem of a workload.
@@ -77,6 +83,9 @@ class ReuseProblem:
             Of every query, as :func:`cepbench.measure_statistics` gives them.
         cost : str
             A name in :data:`REUSE_COSTS`.
+        plans : mapping of str to plan
+            Query → the plan along which it is computed from scratch, which the cost ``calibrated``
+            reads; without one in written order.
         delays : bool
             Whether matches may be reported late.
 
@@ -91,7 +100,7 @@ class ReuseProblem:
         """
         known = workload_statistics(workload, statistics)
         choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
-        model = REUSE_COSTS[cost](workload, known)
+        model = REUSE_COSTS[cost](workload, known, plans)
         edges: dict[tuple[str | None, str], Reuse] = {}
         for way in candidates_of(workload):
             if delays or not way.waits:

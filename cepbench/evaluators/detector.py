@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -119,13 +120,18 @@ class Detector:
     earlier last event can come, which may negated items make one window later.
     """
 
+    #: The class for workloads, which is a subclass and says so itself.
+    of_workloads: ClassVar[type[Detector]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        _show_arguments(cls)
+
     def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
         """A detector of a pattern or, of a class of its own, of a workload."""
         if cls is not Detector or not isinstance(pattern, Workload):
             return object.__new__(cls)
-        from cepbench.evaluators.workload_runs.live import WorkloadDetector
-
-        made: Any = object.__new__(WorkloadDetector)
+        made: Any = object.__new__(cls.of_workloads)
         return made
 
     def __init__(
@@ -502,10 +508,8 @@ class Detector:
             If it is not a snapshot, is one of another version, or is damaged.
         """
         if isinstance(snapshot, Mapping) and "workload" in snapshot:
-            from cepbench.evaluators.workload_runs.live import WorkloadDetector
-
-            workload: Any = WorkloadDetector.restore(snapshot)
-            return workload
+            restored: Any = cls.of_workloads.restore(snapshot)
+            return restored
         header, arrays = unsealed(snapshot)
         try:
             plan = None if header["plan"] is None else plan_from_json(header["plan"])
@@ -537,3 +541,13 @@ class Detector:
     def _refuse_if_ended(self) -> None:
         if self._ended:
             raise EvaluationError(f"this detector {self._ended}; make a new one")
+
+
+def _show_arguments(cls: type[Detector]) -> None:
+    """Let help show the arguments of a detector, not those of the choice of its class."""
+    own = inspect.signature(cls.__init__)
+    _, *parameters = own.parameters.values()
+    cls.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+
+
+_show_arguments(Detector)

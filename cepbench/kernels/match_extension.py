@@ -154,11 +154,11 @@ def distinct_columns(matches):
     kept = np.empty(matches.shape[1], np.int64)
     found = 0
     for match in range(matches.shape[1]):
-        code = np.uint64(0)
+        code = 0
         for row in range(matches.shape[0]):
-            code = (code ^ np.uint64(matches[row, match])) * np.uint64(0x9E3779B97F4A7C15)
-            code ^= code >> np.uint64(29)
-        slot = np.int64(code & np.uint64(size - 1))
+            # Of 40 bits, so that the product does not overflow.
+            code = (code * 1_000_003 + matches[row, match]) & 0xFF_FFFF_FFFF
+        slot = (code ^ (code >> 17)) & (size - 1)
         while heads[slot] >= 0 and not _equal(matches, heads[slot], match):
             slot = (slot + 1) & (size - 1)
         if heads[slot] < 0:

@@ -171,7 +171,7 @@ def test_several_embeddings_cost_the_cheapest() -> None:
         "q2": cep.Statistics(cardinalities={"a": 10, "b": 20}),
         "q5": cep.Statistics(cardinalities={"x": 10, "y": 20, "z": 20}),
     }
-    its = ReuseProblem.of(cep.Workload(queries), statistics)
+    its = ReuseProblem.of(cep.Workload(queries), statistics, "e-cube")
     edge = its.edge("q2", "q5")
     assert edge is not None and edge.embedding == (0, 1)  # (7), without sorting
     assert edge.cost == pytest.approx(100 + 20 + 100 * 20 * 0.5)
@@ -184,7 +184,7 @@ def test_what_the_paper_does_not_have() -> None:
         "kl": "PATTERN SEQ(A a, KL(B b)) WITHIN 10 s",
     }
     its = cep.Statistics(cardinalities={"a": 10, "b": 20})
-    found = ReuseProblem.of(cep.Workload(texts), dict.fromkeys(texts, its))
+    found = ReuseProblem.of(cep.Workload(texts), dict.fromkeys(texts, its), "e-cube")
     assert found.scratch == pytest.approx({"and": 200, "or": 200, "kl": 100})
 
 
@@ -225,7 +225,7 @@ def test_errors() -> None:
         ((workload, {}), StatisticsError, "no statistics of query 'q'"),
         ((workload, its["q"]), StatisticsError, "a mapping of its queries"),
         ((workload, {"q": cep.Statistics(rates={"a": 1})}), StatisticsError, "variable 'b'"),
-        ((workload, its, "ecube"), PlanGeneratorError, "one of e-cube"),
+        ((workload, its, "ecube"), PlanGeneratorError, "one of calibrated, e-cube"),
     ):
         with pytest.raises(error, match=message):
             ReuseProblem.of(*arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import pickle
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.adaptation.detector import AdaptiveDetector
 from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
@@ -439,3 +441,9 @@ def test_a_match_waits_up_to_its_deadline(
     detector = Detector(parse(f"PATTERN {text}"), plan, evaluator=evaluator)
     found = [rows(detector.push(batch)) for batch in stream.batches(1)]
     assert [*found, rows(detector.flush())] == expected
+
+
+@pytest.mark.parametrize("kind", [Detector, AdaptiveDetector])
+def test_help_shows_the_arguments_of_a_detector(kind: type) -> None:
+    shown = inspect.signature(kind).parameters
+    assert ["self", *shown] == [*inspect.signature(kind.__init__).parameters]

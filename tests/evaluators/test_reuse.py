@@ -191,3 +191,11 @@ def test_plans_that_do_not_fit() -> None:
     plan = cep.WorkloadPlan(three, sources={"q2": "q1", "q1": None})
     with pytest.raises(cep.CepbenchError, match="query 'q2': more than 10 partial matches over"):
         cep.evaluate(three, TEN, plan, partial_match_limit=10)
+
+
+def test_matches_of_kleene_patterns_are_not_reused() -> None:
+    texts = [f"PATTERN SEQ(A a, {item}KL(B b)) WITHIN 4 units" for item in ("", "C c, ")]
+    workload = cep.Workload(dict(zip(("q1", "q2"), texts, strict=True)))
+    plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
+    with pytest.raises(cep.CepbenchError, match=r"query 'q1' has KL, .* from scratch"):
+        cep.evaluate(workload, TEN, plan)

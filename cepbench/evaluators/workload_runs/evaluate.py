@@ -25,10 +25,10 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import Query
+from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
-from cepbench.patterns.model import ANY, Pattern
+from cepbench.evaluators.workload_runs.reuse import down, edge_of, up, warm_up
+from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
 from cepbench.plans.tree import left_deep
@@ -104,7 +104,7 @@ class _Run:
                     "sources"
                 )
             self._queries = queries_of(workload, ways)
-            self._events = Events(stream, NumericReader())
+            self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
@@ -128,11 +128,11 @@ class _Run:
         source, query = self._queries[way.source], self._queries[way.query]
         matches = self._matches[way.source]
         if way.method == "down":
-            edge = Edge(source, query, way.embedding)
+            edge = edge_of(source, query, way.embedding)
             found = down(edge, matches, self._events, self.limit)
             reused = found.shape[1]
         else:
-            edge = Edge(query, source, way.embedding)
+            edge = edge_of(query, source, way.embedding)
             found, reused = up(edge, matches, self._events, self.limit)
         seconds = time.perf_counter() - began
         self._matches[way.query] = found
@@ -154,24 +154,19 @@ def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
     Raises
     ------
     EvaluationError
-        If one is not a pattern whose matches can be reused.
+        If one has Kleene variables.
     """
     found = {}
     for way in ways:
         for query in (way.source, way.query) if way.source is not None else ():
             assert query is not None
             pattern = workload.patterns[query]
-            others = sorted(constructs_of(pattern) & {"OR", "KL", "GROUP"})
-            if pattern.strategy != ANY:
-                others.append(f"STRATEGY {pattern.strategy}")
-            if pattern.output != "all":
-                others.append(f"OUTPUT {pattern.output}")
-            if others:
+            if "KL" in constructs_of(pattern):
                 raise EvaluationError(
-                    f"query {query!r} has {', '.join(others)}, whose matches cannot be reused; compute "
-                    "it, and all that are computed from it, from scratch, with the source None"
+                    f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "
+                    "are computed from it, from scratch, with the source None"
                 )
-            found[query] = Query(pattern)
+            found[query] = query_of(pattern)
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from cepbench.evaluators.plan_runs.engine import read_only
+from cepbench.evaluators.plan_runs.engine import read_only, rows_of_types
+from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.expressions import with_terms
 from cepbench.patterns.model import Attribute, Clause, Expression, Variable
@@ -25,18 +26,25 @@ class Events:
     stream : EventStream
     reader : NumericReader
         Assigns codes to texts.
+    queries : iterable of Query
+        Those whose types are asked for.
 
     Attributes
     ----------
     times : int64 array, shape (events,)
     """
 
-    def __init__(self, stream: EventStream, reader: NumericReader) -> None:
+    def __init__(
+        self, stream: EventStream, reader: NumericReader, queries: Iterable[Query]
+    ) -> None:
         self.stream = stream
         self.reader = reader
         self.times = read_only(np.ascontiguousarray(stream.timestamps))
+        variables = (its for query in queries for its in query.pattern.variables)
+        self._of_type = rows_of_types(stream, {variable.type for variable in variables})
         self._fitting: dict[tuple[str | None, tuple[Clause, ...]], np.ndarray] = {}
         self._rows: dict[Expression, int] = {}
+        self._used = 0
         self._values = np.empty((2, len(stream)))
 
     def fitting(self, variable: Variable, filters: Sequence[Clause]) -> np.ndarray:
@@ -54,7 +62,7 @@ class Events:
     def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
         """Which of some events are of a type, as bools."""
         flags = np.zeros(len(self.stream), bool)
-        flags[self.stream.rows_of(type)] = True
+        flags[self._of_type[type]] = True
         return flags[positions]
 
     def holds(self, clause: Clause, positions: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -69,11 +77,16 @@ class Events:
 
     def value(self, expression: Expression) -> int:
         """The row of :attr:`values` with an expression over one variable."""
-        expression = with_terms(expression, _named_any)
-        row = self._rows.get(expression)
-        if row is not None:
-            return row
-        row = self._rows[expression] = len(self._rows)
+        if expression not in self._rows:
+            self._rows[expression] = self._row(with_terms(expression, _named_any))
+        return self._rows[expression]
+
+    def _row(self, expression: Expression) -> int:
+        """The row of an expression over any variable."""
+        if expression in self._rows:
+            return self._rows[expression]
+        row = self._rows[expression] = self._used
+        self._used += 1
         if row == len(self._values):
             larger = np.empty((2 * row, len(self.stream)))
             larger[:row] = self._values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -17,62 +17,13 @@ from cepbench.evaluators.plan_runs.programs import (
     variables_of,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.match_extension import Probe, extended, extensible
-from cepbench.patterns.model import Clause, Expression, Pattern
-from cepbench.patterns.negations import Check
+from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
-
-
-class Query:
-    """A query without OR, Kleene variables and groups, as the reuse of matches reads it.
-
-    Parameters
-    ----------
-    pattern : Pattern
-
-    Attributes
-    ----------
-    pattern : Pattern
-        Its only branch.
-    variables : dict of str to Variable
-    before : set of (str, str)
-        The pattern's precedence.
-    last : str or None
-        The positive variable that follows all others.
-    checks : list of Check
-        Those of its negated variables.
-    """
-
-    def __init__(self, pattern: Pattern) -> None:
-        (self.pattern,) = pattern.branches()
-        self.names = self.pattern.positive_names
-        self.variables = {variable.name: variable for variable in self.pattern.variables}
-        self.before = self.pattern.structure.precedence()
-        follows = (
-            name
-            for name in self.names
-            if all((other, name) in self.before for other in self.names if other != name)
-        )
-        self.last = next(follows, None)
-        self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
-        self.conditions = self.pattern.conditions
-        self.window = self.pattern.window.length
-
-    def neighbours(self, name: str, bound: Collection[str]) -> tuple[list[str], list[str]]:
-        """Those of some variables that come next before, and next after, a variable."""
-        after = [x for x in bound if (x, name) in self.before]
-        before = [y for y in bound if (name, y) in self.before]
-        return (
-            [x for x in after if not any((x, z) in self.before for z in after)],
-            [y for y in before if not any((z, y) in self.before for z in before)],
-        )
-
-    def filters(self, name: str) -> tuple[Clause, ...]:
-        """The conditions on one variable alone."""
-        return tuple(clause for clause in self.conditions if {*clause.variables} == {name})
 
 
 class Growth:
@@ -83,7 +34,7 @@ class Growth:
     query : Query
     events : Events
     names : sequence of str
-        The variables bound.
+        The variables bound; :attr:`names` has them in the order of the query.
     matches : int64 array, shape (variables, matches)
         Positions, which satisfy all that the query asks of these variables, but for its negations.
     limit : int
@@ -105,8 +56,9 @@ class Growth:
         self.query = query
         self.since = since
         self.events = events
-        self.names = list(names)
-        self.matches = matches
+        order = sorted(range(len(names)), key=lambda row: query.place[names[row]])
+        self.names = [names[row] for row in order]
+        self.matches = matches if order == [*range(len(names))] else matches[order]
         self.limit = limit
         #: Something known of each match, which those that extend it inherit.
         self.labels = np.arange(matches.shape[1])
@@ -152,11 +104,14 @@ class Growth:
                 "have to be stored; choose another source, or allow more with partial_match_limit"
             )
         grown = np.empty((len(self.names) + 1, len(found)), np.int64)
-        np.take(self.matches, parents, axis=1, out=grown[:-1], mode="clip")
-        grown[-1] = found
+        # Variables stay in the order of the query.
+        place = sum(self.query.place[other] < self.query.place[name] for other in self.names)
+        np.take(self.matches[:place], parents, axis=1, out=grown[:place], mode="clip")
+        np.take(self.matches[place:], parents, axis=1, out=grown[place + 1 :], mode="clip")
+        grown[place] = found
         self.matches = grown
         self.labels = self.labels[parents]
-        self.names.append(name)
+        self.names.insert(place, name)
 
     def check(self) -> None:
         """Test the negations of which all that they depend on is bound."""
@@ -169,11 +124,6 @@ class Growth:
         """Which matches have an event that fits one more variable, as bools."""
         found: np.ndarray = extensible(self.matches, self._probe(name))
         return found
-
-    def completed(self) -> np.ndarray:
-        """The matches, in the query's order of variables."""
-        order = [self.names.index(name) for name in self.query.names]
-        return self.matches if order == sorted(order) else np.ascontiguousarray(self.matches[order])
 
     def _candidates(self, name: str) -> np.ndarray:
         query = self.query
@@ -204,8 +154,9 @@ class Growth:
             candidate_times=read_only(self.events.times[candidates]),
             after=rows(after),
             before=rows(behind),
-            first=rows(x for x in names if not any((z, x) in before for z in names)),
-            last=rows(x for x in names if not any((x, z) in before for z in names)),
+            # Times between two events of a match are within its window.
+            first=rows(() if behind else self.query.ends(names)[0]),
+            last=rows(() if after else self.query.ends(names)[1]),
             window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
             gap_end=-1 if gap is None else names.index(gap[0]),

@@ -29,7 +29,7 @@ from cepbench.evaluators.workload_runs.evaluate import (
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.reuse import Edge, down, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import Edge, down, edge_of, up, warm_up
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.given import pattern_from
 from cepbench.plans.kinds import plan_from_json, plan_to_json
@@ -42,6 +42,8 @@ from cepbench.streams.given import stream_from
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
+
+__all__ = ["Detector", "WorkloadDetector"]
 
 _HEADER, _QUERY, _KEPT, _RECENT = "workload", "query/", "kept/", "recent/"
 
@@ -154,7 +156,7 @@ class WorkloadDetector(Detector):
         assert way.source is not None
         source, query = self._queries[way.source], self._queries[way.query]
         pair = (source, query) if way.method == "down" else (query, source)
-        edge = Edge(*pair, way.embedding)
+        edge = edge_of(*pair, way.embedding)
         if edge.waits:
             raise EvaluationError(
                 f"query {way.query!r} from {way.source!r}: a match that waits for a negated event after "
@@ -225,7 +227,7 @@ class WorkloadDetector(Detector):
         if self._recent is not None and len(batch):
             self._recent.push(batch)
             kept = self._recent.stream.with_hierarchy(batch.hierarchy)
-            events, first = Events(kept, self._reader), self._recent.first
+            events, first = Events(kept, self._reader, self._queries.values()), self._recent.first
         for way in self._ways:
             query = way.query
             if way.source is None:
@@ -477,3 +479,6 @@ class WorkloadDetector(Detector):
         detector._events, detector._last = header["events"], header["last"]
         detector._seconds = header["seconds"]
         return detector
+
+
+Detector.of_workloads = WorkloadDetector

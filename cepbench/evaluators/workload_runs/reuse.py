@@ -15,14 +15,15 @@ A with no D between them and T, without the pointers that would find "the latest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pandas as pd
 
 from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import Growth, Query
+from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
@@ -45,7 +46,7 @@ class Edge:
     Parameters
     ----------
     general, specific : Query
-    embedding : sequence of int
+    embedding : tuple of int
         The place, among the positive items of the specific query, of each item of the general one.
 
     Attributes
@@ -64,7 +65,7 @@ class Edge:
         Whether a match is known only when its window has passed.
     """
 
-    def __init__(self, general: Query, specific: Query, embedding: Sequence[int]) -> None:
+    def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
         self.images = tuple(specific.names[place] for place in embedding)
         self.missing = tuple(name for name in specific.names if name not in self.images)
@@ -124,6 +125,12 @@ class Edge:
             yield frozenset(self.images), in_window
 
 
+@lru_cache(maxsize=4096)
+def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge:
+    """The cached edge of cached queries."""
+    return Edge(general, specific, embedding)
+
+
 def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
     """The specific query's matches from those of the general one.
 
@@ -146,7 +153,7 @@ def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
     growth.grow(edge.missing)
-    return _since(growth.completed(), since)
+    return _since(growth.matches, since)
 
 
 def up(
@@ -213,7 +220,7 @@ class _Delta:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.completed()
+        return growth.matches
 
     def _order(self) -> list[str]:
         """The general query's variables, those that decide first; on a live stream the last one.
@@ -301,8 +308,9 @@ class _Delta:
 def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
     event = pd.DataFrame({"type": ["A"], "time": [0]})
-    events = Events(EventStream.from_pandas(event, type="type", time="time"), NumericReader())
     query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
+    stream = EventStream.from_pandas(event, type="type", time="time")
+    events = Events(stream, NumericReader(), [query])
     growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
     growth.extensible("b")
     growth.extend("b")

@@ -16,6 +16,7 @@ from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
 from cepbench.plans.reuse import Reuse, in_order
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
 
@@ -25,7 +26,7 @@ def plan_workload(
     statistics: Mapping[str, Statistics],
     planner: str | None = None,
     *,
-    cost: str = "e-cube",
+    cost: str = "calibrated",
     generator: str | None = None,
     delays: bool = False,
     seed: int = 0,
@@ -41,9 +42,10 @@ def plan_workload(
         A name in ``WORKLOAD_PLANNERS``, in any case; by default SHARON, which shares counts, if every
         query has AGG, else CHASE, which reuses matches.
     cost : str
-        The cost model of reused matches.
+        The cost of reused matches: ``calibrated``, of our engines, or ``e-cube``, the paper's.
     generator : str, optional
-        The plan generator for the queries that reuse none; without it engines choose.
+        The plan generator for the queries that reuse none; without it they are joined in written order,
+        or by an evaluator that needs no plan.
     delays : bool
         Whether a query may reuse one that goes on after its last item, whose matches come late.
     seed : int
@@ -74,26 +76,26 @@ def plan_workload(
     flag(delays, "delays", PlanGeneratorError)
     if entry.shares == "aggregates":
         return _plan_of_cuts(workload, statistics, entry, rng)
-    problem = ReuseProblem.of(workload, statistics, cost, delays=delays)
-    sources = planned_sources(entry, problem, rng)
-    chosen = [
-        problem.edge(source, query) for query, source in sources.items() if source is not None
-    ]
+    known = workload_statistics(workload, statistics)
     plans = {}
     if generator is not None:
         its_generator = find_generator(generator)
         plans = {
-            query: plan(pattern.without_aggregate(), statistics[query], its_generator, seed=seed)
+            query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
             for query, pattern in workload.patterns.items()
-            if sources[query] is None
         }
+    problem = ReuseProblem.of(workload, known, cost, plans=plans, delays=delays)
+    sources = planned_sources(entry, problem, rng)
+    chosen = [
+        problem.edge(source, query) for query, source in sources.items() if source is not None
+    ]
     scratch = [Reuse(query, cost=its) for query, its in problem.scratch.items()]
     return WorkloadPlan(
         workload,
         sources=sources,
         delays=delays,
         embeddings={its.query: its.embedding for its in chosen if its is not None},
-        plans=plans,
+        plans={query: its for query, its in plans.items() if sources[query] is None},
         planner=entry.name,
         cost=problem.cost(sources),
         candidates=(*scratch, *problem.edges),

@@ -1,0 +1,76 @@
+"""Queries as the reuse of matches reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+
+from cepbench.patterns.model import Clause, Pattern
+from cepbench.patterns.negations import Check
+
+
+class Query:
+    """What a query without OR, Kleene variables and groups asks of its events.
+
+    Parameters
+    ----------
+    pattern : Pattern
+
+    Attributes
+    ----------
+    pattern : Pattern
+        Its only branch.
+    names : tuple of str
+        Its positive variables.
+    place : dict of str to int
+        Their places in ``names``.
+    variables : dict of str to Variable
+    before : set of (str, str)
+        The pattern's precedence.
+    last : str or None
+        The positive variable that follows all others.
+    checks : list of Check
+        Those of its negated variables.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        (self.pattern,) = pattern.branches()
+        self.names = self.pattern.positive_names
+        self.place = {name: place for place, name in enumerate(self.names)}
+        self.variables = {variable.name: variable for variable in self.pattern.variables}
+        self.before = self.pattern.structure.precedence()
+        follows = (
+            name
+            for name in self.names
+            if all((other, name) in self.before for other in self.names if other != name)
+        )
+        self.last = next(follows, None)
+        self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
+        self.conditions = self.pattern.conditions
+        self.window = self.pattern.window.length
+
+    def neighbours(self, name: str, bound: Collection[str]) -> tuple[list[str], list[str]]:
+        """Those of some variables that come next before, and next after, a variable."""
+        after = [x for x in bound if (x, name) in self.before]
+        before = [y for y in bound if (name, y) in self.before]
+        return (
+            [x for x in after if not any((x, z) in self.before for z in after)],
+            [y for y in before if not any((z, y) in self.before for z in before)],
+        )
+
+    def ends(self, bound: Collection[str]) -> tuple[list[str], list[str]]:
+        """Those of some variables among which the earliest, and the latest, event of a match is."""
+        return (
+            [x for x in bound if not any((z, x) in self.before for z in bound)],
+            [x for x in bound if not any((x, z) in self.before for z in bound)],
+        )
+
+    def filters(self, name: str) -> tuple[Clause, ...]:
+        """The conditions on one variable alone."""
+        return tuple(clause for clause in self.conditions if {*clause.variables} == {name})
+
+
+@lru_cache(maxsize=4096)
+def query_of(pattern: Pattern) -> Query:
+    """The cached query of a pattern."""
+    return Query(pattern)

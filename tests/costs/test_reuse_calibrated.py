@@ -1,0 +1,190 @@
+"""The calibrated cost of reused matches: expected numbers against those of streams, and work by hand."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+
+import cepbench as cep
+from cepbench.costs.reuse import ReuseProblem
+from cepbench.costs.reuse_calibrated import Calibrated, Work, _without
+from cepbench.plans.reuse import reuses
+from tests.costs.test_e_cube import HIERARCHY, sequences
+
+CONCEPTS = cep.ConceptHierarchy({"G": ["A", "B"]})
+
+#: About 5 events of each type in a window; the id is one of 4.
+QUERIES = {
+    "ac": "SEQ(A a, C c)",
+    "abc": "SEQ(A a, B b, C c)",
+    "abcd": "SEQ(A a, B b, C c, D d)",
+    "and": "AND(A a, B b)",
+    "concept": "SEQ(G g, C c)",
+    "not": "SEQ(A a, NOT(B n), C c)",
+    "equal": "SEQ(A a, C c) WHERE [id]",
+    "equal3": "SEQ(A a, B b, C c) WHERE [id]",
+    "filter": "SEQ(A a, C c) WHERE a.x > 0.7",
+    "or": "OR(SEQ(A a, C c), SEQ(B b, D d))",
+}
+
+
+@cache
+def measured() -> tuple[cep.Workload, cep.EventStream, dict[str, cep.Statistics]]:
+    rng = np.random.default_rng(7)
+    size = 6_000
+    events = pd.DataFrame(
+        {
+            "type": rng.choice([*"ABCD"], size),
+            "time": np.sort(rng.integers(0, 100 * size, size)),
+            "id": rng.integers(0, 4, size),
+            "x": rng.random(size),
+        }
+    )
+    stream = cep.EventStream.from_pandas(events, type="type", time="time", hierarchy=CONCEPTS)
+    texts = {query: f"PATTERN {text} WITHIN 2000 units" for query, text in QUERIES.items()}
+    workload = cep.Workload(texts, hierarchy=CONCEPTS)
+    return workload, stream, cep.measure_statistics(workload, stream)
+
+
+def test_expected_matches_are_those_of_a_stream() -> None:
+    workload, stream, statistics = measured()
+    found = cep.evaluate(workload, stream, output="count").steps.set_index("query")["results"]
+    model = Calibrated(workload, statistics, {})
+    for query in QUERIES:
+        ratio = model.matches(query) * 600_000 / found[query]
+        assert 0.85 < ratio < 1.2, (query, ratio)
+
+
+@pytest.mark.parametrize(
+    ("source", "query"),
+    [("abc", "ac"), ("not", "ac"), ("ac", "concept"), ("equal", "ac"), ("filter", "ac")],
+)
+def test_expected_share_of_the_matches_that_a_specific_query_contains(source, query) -> None:
+    workload, stream, statistics = measured()
+    plan = cep.WorkloadPlan(workload, sources=dict.fromkeys(QUERIES) | {query: source})
+    steps = cep.evaluate(workload, stream, plan).steps.set_index("query")
+    share = steps["reused"][query] / steps["results"][query]
+    assert Calibrated(workload, statistics, {}).contained(plan.reuse(query)) == pytest.approx(
+        share, abs=0.06
+    )
+
+
+def by_hand(**queries: str) -> Calibrated:
+    """Windows of 10 s and 1 event per second of each type, 2 of G."""
+    texts = {query: f"PATTERN {text} WITHIN 10 s" for query, text in queries.items()}
+    workload = cep.Workload(texts, hierarchy=CONCEPTS)
+    statistics = {
+        query: cep.Statistics(
+            rates={v.name: 2.0 if v.type == "G" else 1.0 for v in pattern.variables}, stream_rate=9
+        )
+        for query, pattern in workload.patterns.items()
+    }
+    plans = {"planned": cep.TreePlan(("a", ("b", "c")))}
+    return Calibrated(workload, statistics, {q: p for q, p in plans.items() if q in queries})
+
+
+def work(source: str, query: str) -> Work:
+    model = by_hand(source=source, query=query)
+    texts = {"source": source, "query": query}
+    workload = cep.Workload(
+        {name: f"PATTERN {text} WITHIN 10 s" for name, text in texts.items()}, hierarchy=CONCEPTS
+    )
+    (way,) = reuses(workload, "source", "query")
+    return model.work(way)
+
+
+#: Of A and C, those without a B between them: each length of the gap is equally likely.
+NO_B = (1 - math.exp(-10)) / 10
+
+
+def near(**numbers: float) -> Work:
+    return Work(**{name: pytest.approx(number) for name, number in numbers.items()})
+
+
+def test_work_from_scratch() -> None:
+    model = by_hand(
+        written="SEQ(A a, B b, C c, D d)",
+        planned="SEQ(A a, B b, C c)",
+        two="SEQ(A a, NOT(B n), C c)",
+    )
+    pairs = 10 + 50 + 1000 / 6
+    found = model.work_from_scratch("written")
+    assert found == near(scanned=9 * 4, events=4, joined=pairs, paired=pairs)
+    # First b and c, which are two neighbours in 10 s.
+    found = model.work_from_scratch("planned")
+    assert found == near(scanned=9 * 3, events=3, joined=60, paired=60)
+    kept = 10 * NO_B
+    found = model.work_from_scratch("two")
+    assert found == near(scanned=9 * 3, events=2, joined=kept, paired=kept, probed=kept)
+    assert model.scratch("written") == model.work_from_scratch("written").nanoseconds > 0
+
+
+def test_work_from_more_general_matches() -> None:
+    found = work("SEQ(A a, C c)", "SEQ(A a, B b, C c)")
+    assert found == near(scanned=9, probed=10, looked=50, made=50)
+    assert work("SEQ(G a, C c)", "SEQ(A a, C c)") == near(tested=20)
+    assert work("SEQ(A a, C c)", "SEQ(A a, NOT(B n), C c)") == near(scanned=9, probed=10 * NO_B)
+
+
+def test_work_from_more_specific_matches() -> None:
+    # C, then A and C, all of which are tested, and none of which has to be extended.
+    found = work("SEQ(A a, B b, C c)", "SEQ(A a, C c)")
+    assert found == near(
+        scanned=9 * 3, projected=50, made=1 + 10, looked=1 + 10, probed=1 + 10, tested=10
+    )
+    # Begins with the events of G, of which half are no A.
+    found = work("SEQ(A a, C c)", "SEQ(G a, C c)")
+    assert found == near(scanned=9 * 2, tested=2, made=2 + 10, looked=2 + 10, probed=1)
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 5])
+@pytest.mark.parametrize("events", [0.0, 0.1, 3.0, 40.0, 250.0])
+def test_the_share_of_gaps_without_events(items: int, events: float) -> None:
+    """The mean of exp(−m·u) for u of the distribution Beta(1, k − 1), by quadrature."""
+    expected = math.exp(-events)
+    if items > 1:
+        u = (np.arange(200_000) + 0.5) / 200_000
+        expected = np.mean((items - 1) * (1 - u) ** (items - 2) * np.exp(-events * u))
+    assert _without(events, items) == pytest.approx(expected, abs=2e-4)
+
+
+def test_one_source_for_nine_children_is_worth_it() -> None:
+    queries = {"root": "SEQ(A a, B b, C c) WHERE b.x = c.x"}
+    queries |= {f"q{k}": f"SEQ(A a, B b, C c, T{k} t) WHERE b.x = c.x" for k in range(9)}
+    texts = {query: f"PATTERN {text} WITHIN 100 s" for query, text in queries.items()}
+    workload = cep.Workload(texts)
+    statistics = {
+        query: cep.Statistics(
+            rates={name: 0.02 if name == "t" else 0.5 for name in pattern.names},
+            selectivities={("b", "c"): 0.01},
+        )
+        for query, pattern in workload.patterns.items()
+    }
+    plan = cep.plan_workload(workload, statistics)
+    assert plan.sources == dict.fromkeys(queries, "root") | {"root": None}
+    naive = cep.plan_workload(workload, statistics, "NAIVE")
+    assert plan.cost is not None and naive.cost is not None and naive.cost > 4 * plan.cost
+
+
+@given(sequences())
+def test_every_cost_is_a_number(queries: dict[str, str]) -> None:
+    texts, statistics = {}, {}
+    for query, types in queries.items():
+        items = [
+            f"NOT({t[1:]} {t[1:].lower()})" if t[0] == "-" else f"{t} {t.lower()}"
+            for t in types.split()
+        ]
+        texts[query] = f"PATTERN SEQ({', '.join(items)}) WHERE [id] WITHIN 10 s"
+        names = [t.lstrip("-").lower() for t in types.split()]
+        statistics[query] = cep.Statistics(
+            rates={name: 0.0 if name == "d" else 2.0 for name in names}
+        )
+    workload = cep.Workload(texts, hierarchy=HIERARCHY)
+    problem = ReuseProblem.of(workload, statistics, "calibrated", delays=True)
+    for cost in (*problem.scratch.values(), *(edge.cost for edge in problem.edges)):
+        assert 0 <= cost < math.inf
