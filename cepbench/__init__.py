@@ -70,6 +70,10 @@ if TYPE_CHECKING:
     from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
     from cepbench.streams.event_stream import EventStream as EventStream
     from cepbench.sweeps.compare import compare as compare
+    from cepbench.workloads.cube_operations import concept_drill_down as concept_drill_down
+    from cepbench.workloads.cube_operations import concept_roll_up as concept_roll_up
+    from cepbench.workloads.cube_operations import pattern_drill_down as pattern_drill_down
+    from cepbench.workloads.cube_operations import pattern_roll_up as pattern_roll_up
     from cepbench.workloads.model import Workload as Workload
 
 _HOMES = {
@@ -103,6 +107,8 @@ _HOMES = {
     "check_aggregator": "cepbench.conformance.aggregator_checks",
     "check_evaluator": "cepbench.conformance.evaluator_checks",
     "check_generator": "cepbench.conformance.generator_checks",
+    "concept_drill_down": "cepbench.workloads.cube_operations",
+    "concept_roll_up": "cepbench.workloads.cube_operations",
     "compare": "cepbench.sweeps.compare",
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
@@ -113,6 +119,8 @@ _HOMES = {
     "measure_statistics": "cepbench.statistics.measure",
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
+    "pattern_drill_down": "cepbench.workloads.cube_operations",
+    "pattern_roll_up": "cepbench.workloads.cube_operations",
     "plan": "cepbench.planners.generate",
     "plan_cost": "cepbench.costs.nodes",
     "plan_evaluator": "cepbench.evaluators.registry",
