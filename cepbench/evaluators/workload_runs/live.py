@@ -29,6 +29,7 @@ from cepbench.evaluators.workload_runs.evaluate import (
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import ListedMatches
 from cepbench.evaluators.workload_runs.reuse import Edge, down, edge_of, up, warm_up
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.given import pattern_from
@@ -259,12 +260,15 @@ class WorkloadDetector(Detector):
         """The new matches of a query from those of its source."""
         edge, since = self._edges[way.query], begin - first
         source = matches[self._source_of(way.query)]
-        if way.method == "up":
-            found, _ = up(edge, source - first, events, self.partial_match_limit, since)
-            return found + first
         if edge.goes_on:
             source = np.concatenate((self._kept[self._source_of(way.query)], source), axis=1)
-        return down(edge, source - first, events, self.partial_match_limit, since) + first
+        names = self._queries[self._source_of(way.query)].names
+        kept = ListedMatches(names, (source - first).astype(np.int32))
+        if way.method == "up":
+            found, _ = up(edge, kept, events, self.partial_match_limit, since)
+        else:
+            found = down(edge, kept, events, self.partial_match_limit, since)
+        return np.stack(found.columns()) + first
 
     def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""

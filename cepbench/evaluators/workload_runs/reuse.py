@@ -23,8 +23,9 @@ import pandas as pd
 from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
-from cepbench.kernels.match_extension import distinct_columns
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
@@ -131,41 +132,43 @@ def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge
     return Edge(general, specific, embedding)
 
 
-def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
+def down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, since: int = 0
+) -> KeptMatches:
     """The specific query's matches from those of the general one.
 
     Parameters
     ----------
     edge : Edge
-    matches : int64 array, shape (variables of the general query, matches)
-        Positions.
+    source : KeptMatches
+        The general query's.
     events : Events
     limit : int
         Maximum number of partial matches.
     since : int
         Only matches whose last event is at this position or a later one.
-
-    Returns
-    -------
-    int64 array, shape (variables of the specific query, matches)
     """
-    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
+    names = edge.specific.names
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, since)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
     growth.grow(edge.missing)
-    return _since(growth.matches, since)
+    if since:
+        growth.keep((growth.table(names) >= since).any(axis=0))
+    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
+    return KeptMatches(names, growth.own, source, rows, edge.name_of)
 
 
 def up(
-    edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0
-) -> tuple[np.ndarray, int]:
+    edge: Edge, source: KeptMatches, events: Events, limit: int, since: int = 0
+) -> tuple[KeptMatches, int]:
     """The general query's matches from those of the specific one.
 
     Parameters
     ----------
     edge : Edge
-    matches : int64 array, shape (variables of the specific query, matches)
-        Positions.
+    source : KeptMatches
+        The specific query's.
     events : Events
     limit : int
         Maximum number of partial matches.
@@ -174,24 +177,20 @@ def up(
 
     Returns
     -------
-    matches : int64 array, shape (variables of the general query, matches)
+    matches : KeptMatches
         First the projections.
     reused : int
         The number of projections.
     """
     places = [edge.specific.names.index(image) for image in edge.images]
-    projected = np.ascontiguousarray(matches[places])
+    projected = np.ascontiguousarray(source.table[places])
     if edge.missing:
-        projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _since(_Delta(edge, events, limit, since).matches(), since)
-    return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
-
-
-def _since(matches: np.ndarray, position: int) -> np.ndarray:
-    """The matches whose last event is at a position or a later one."""
-    if position == 0:
-        return matches
-    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
+        projected = projected[:, distinct_columns(projected)]
+    added = _Delta(edge, events, limit, since).matches()
+    if since:
+        added = added[:, (added >= since).any(axis=0)]
+    together = np.ascontiguousarray(np.concatenate((projected, added), axis=1))
+    return ListedMatches(edge.general.names, together), projected.shape[1]
 
 
 class _Delta:
@@ -208,19 +207,20 @@ class _Delta:
         """Positions, shape (variables of the general query, matches)."""
         general = self.edge.general
         if not self.tests and self.gap is None:
-            return np.empty((len(general.names), 0), np.int64)
+            return np.empty((len(general.names), 0), np.int32)
         first, *others = self._order()
         start = self.events.fitting(general.variables[first], general.filters(first))
         if first == general.last:
             start = start[np.searchsorted(start, self.since) :]
-        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
+        begun = start[None].astype(np.int32)
+        growth = Growth(general, self.events, [first], begun, self.limit, self.since)
         growth.labels = np.zeros(len(start), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.matches
+        return growth.table(general.names)
 
     def _order(self) -> list[str]:
         """The general query's variables, those that decide first; on a live stream the last one.
@@ -241,9 +241,10 @@ class _Delta:
         matches of the specific query, and dropped.
         """
         left = []
+        assert growth.labels is not None
         for needed, test in tests:
             names = {image: self.edge.name_of[image] for image in sorted(needed)}
-            if not {*names.values()} <= {*growth.names}:
+            if not {*names.values()} <= growth.names:
                 left.append((needed, test))
                 continue
             undecided = np.flatnonzero(~growth.labels)
@@ -299,8 +300,10 @@ class _Delta:
         if len(self.edge.missing) == 1 and not self.edge.specific.checks:
             return growth.extensible(*self.edge.missing)
         growth.grow(self.edge.missing)
+        if growth.rows is None:
+            return np.ones(matches.shape[1], bool)
         found = np.zeros(matches.shape[1], bool)
-        found[growth.labels] = True
+        found[growth.rows] = True
         return found
 
 
@@ -311,7 +314,10 @@ def warm_up() -> None:
     query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
-    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
+    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int32), 1)
     growth.extensible("b")
     growth.extend("b")
-    distinct_columns(growth.matches)
+    distinct_columns(growth.table(query.names))
+    KeptMatches(
+        query.names, growth.own, ListedMatches("a", growth.begun), growth.rows, {"a": "a"}
+    ).columns()
