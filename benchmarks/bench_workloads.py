@@ -29,7 +29,7 @@ from cepbench.plans.reuse import in_order
 #: Types, and how many of them each concept has.
 TYPES, CHILDREN = 40, 4
 FAMILIES, REFINEMENTS = 10, 9
-WINDOW = 400
+WINDOW = 200
 
 PLANNERS = ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE", "STEINER", "FORESTS")
 #: Planners that may be slower than NAIVE.
@@ -68,7 +68,7 @@ def uniform_stream(events: int, seed: int) -> cep.EventStream:
             "type": [f"T{k:02d}" for k in rng.integers(0, TYPES, events)],
             "time": np.arange(events),
             "x": rng.random(events),
-            "id": rng.integers(0, 20, events),
+            "id": rng.integers(0, 50, events),
         }
     )
     hierarchy = types_and_concepts()
