@@ -130,7 +130,7 @@ def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
     return cep.WorkloadPlan(
         cep.Workload({q: patterns[q] for q in order if q not in virtual}, hierarchy=HIERARCHY),
         sources={query: way.source for query, way in chosen.items()},
-        embeddings={query: way.embedding for query, way in reused.items()},
+        embeddings={query: way.embeddings or way.embedding for query, way in reused.items()},
         orders={query: way.order for query, way in reused.items() if way.order},
         virtual={query: patterns[query] for query in virtual},
         delays=True,
