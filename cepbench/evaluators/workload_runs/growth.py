@@ -16,7 +16,7 @@ from cepbench.evaluators.plan_runs.programs import (
     separated_sides,
     variables_of,
 )
-from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.events import Candidates, Events
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
@@ -125,7 +125,7 @@ class Growth:
             In which they are bound; empty for those of fewest events first.
         """
         self.check()
-        for name in order or sorted(missing, key=lambda each: len(self._candidates(each))):
+        for name in order or sorted(missing, key=lambda each: len(self.candidates(each).positions)):
             self.extend(name)
             self.check()
 
@@ -163,12 +163,11 @@ class Growth:
         found: np.ndarray = extensible(*self._probe(name))
         return found
 
-    def _candidates(self, name: str) -> np.ndarray:
+    def candidates(self, name: str) -> Candidates:
+        """The events that a variable may be bound to."""
         query = self.query
-        found = self.events.fitting(query.variables[name], query.filters(name))
-        if self.since and name == query.last:
-            found = found[np.searchsorted(found, self.since) :]
-        return found
+        found = self.events.candidates(query.variables[name], query.filters(name))
+        return found.since(self.since) if self.since and name == query.last else found
 
     def _probe(
         self, name: str, gap: tuple[str, np.ndarray] | None = None
@@ -176,7 +175,7 @@ class Growth:
         """The positions that a new event is compared with, and how."""
         query, before = self.query, self.query.before
         names = [each for each in query.names if each in self.names]
-        candidates = self._candidates(name)
+        candidates = self.candidates(name)
         after, behind = query.neighbours(name, names)
         clauses = [
             clause
@@ -203,8 +202,9 @@ class Growth:
         compared, program, constants = _conditions(name, read, clauses, self.events)
         return table, Probe(
             times=self.events.times,
-            candidates=candidates,
-            candidate_times=read_only(self.events.times[candidates]),
+            candidates=candidates.positions,
+            candidate_times=candidates.times,
+            index=candidates.index,
             after=rows(after),
             before=rows(behind),
             first=rows(first),

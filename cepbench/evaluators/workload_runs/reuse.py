@@ -21,7 +21,6 @@ from itertools import combinations, starmap
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import Growth
 from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
@@ -262,12 +261,12 @@ class _Delta:
         if self.gap is None and not all(self.tests):
             return np.empty((len(general.names), 0), np.int32)
         first, *others = self.order
-        start = self.events.fitting(general.variables[first], general.filters(first))
+        start = self.events.candidates(general.variables[first], general.filters(first))
         if first == general.last:
-            start = start[np.searchsorted(start, self.since) :]
-        begun = start[None].astype(np.int32)
+            start = start.since(self.since)
+        begun = start.positions[None].astype(np.int32)
         growth = Growth(general, self.events, [first], begun, self.limit, self.since)
-        growth.labels = np.zeros((len(start), len(self.edges)), bool)
+        growth.labels = np.zeros((len(growth), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
@@ -339,8 +338,8 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        return earlier, later, read_only(self.events.times[events])
+        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
