@@ -173,46 +173,33 @@ class Growth:
         self, name: str, gap: tuple[str, np.ndarray] | None = None
     ) -> tuple[np.ndarray, Probe]:
         """The positions that a new event is compared with, and how."""
-        query, before = self.query, self.query.before
-        names = [each for each in query.names if each in self.names]
+        names = tuple(each for each in self.query.names if each in self.names)
+        its = self.query.relations(name, names)
         candidates = self.candidates(name)
-        after, behind = query.neighbours(name, names)
-        clauses = [
-            clause
-            for clause in query.conditions
-            if name in clause.variables
-            and len(clause.variables) > 1
-            and {*clause.variables} <= {*names, name}
-        ]
-        # Times between two events of a match are within its window.
-        first = [] if behind else query.ends(names)[0]
-        last = [] if after else query.ends(names)[1]
-        distinct = [x for x in names if {(x, name), (name, x)}.isdisjoint(before)]
         if self.rows is None:
             table, read = self.begun, [*self._places]
         else:
-            needed = {*after, *behind, *first, *last, *distinct, *(() if gap is None else gap[:1])}
-            needed.update(x for clause in clauses for x in clause.variables)
+            needed = its.mentioned.union(() if gap is None else gap[:1])
             read = [each for each in names if each in needed]
             table = self.table(read)
 
         def rows(chosen: Iterable[str]) -> np.ndarray:
             return np.array([read.index(each) for each in chosen], np.int64)
 
-        compared, program, constants = _conditions(name, read, clauses, self.events)
+        compared, program, constants = _conditions(name, read, its.conditions, self.events)
         return table, Probe(
             times=self.events.times,
             candidates=candidates.positions,
             candidate_times=candidates.times,
             index=candidates.index,
-            after=rows(after),
-            before=rows(behind),
-            first=rows(first),
-            last=rows(last),
-            window=query.window,
+            after=rows(its.after),
+            before=rows(its.before),
+            first=rows(its.first),
+            last=rows(its.last),
+            window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
             gap_end=-1 if gap is None else read.index(gap[0]),
-            distinct=rows(distinct),
+            distinct=rows(its.distinct),
             compared=compared,
             program=program,
             constants=constants,

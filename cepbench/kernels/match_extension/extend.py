@@ -94,24 +94,59 @@ def extended(matches, probe, limit):
     events : int32 array, shape (found,)
         Positions of the new events.
     """
-    size = max(16, matches.shape[1])
-    parents, events = np.empty(size, np.int32), np.empty(size, np.int32)
+    size = matches.shape[1]
+    begins, ends = np.empty(size, np.int32), np.empty(size, np.int32)
+    pairs = _ranges(matches, probe, begins, ends)
+    if not _is_tested(probe):
+        if pairs > limit:
+            pairs = limit + 1
+        parents, events = np.empty(pairs, np.int32), np.empty(pairs, np.int32)
+        _listed(begins, ends, probe, parents, events)
+        return parents, events
+    room = min(pairs, max(16, size))
+    parents, events = np.empty(room, np.int32), np.empty(room, np.int32)
     stack = np.empty(STACK)
-    found = begin = end = 0
-    tested = is_tested(probe)
+    match = found = 0
+    while True:
+        match, found = _tested(matches, match, found, begins, ends, probe, stack, parents, events)
+        if match == size or found > limit:
+            return parents[:found], events[:found]
+        room = max(2 * room, found + ends[match] - begins[match])
+        parents, events = _larger(parents, room), _larger(events, room)
+
+
+@njit_in_place
+def _ranges(matches, probe, begins, ends):
+    """The candidates of each match in order and within the window; returns their total number."""
+    begin = end = total = 0
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
-        if found + end - begin > size:
-            size = max(2 * size, found + end - begin)
-            parents, events = _larger(parents, size), _larger(events, size)
-        for at in range(begin, end):
+        begins[match], ends[match] = begin, end
+        total += end - begin
+    return total
+
+
+@njit_in_place
+def _listed(begins, ends, probe, parents, events):
+    """List the candidates of each match, as many as there is room for."""
+    found = 0
+    for match in range(len(begins)):
+        for at in range(begins[match], min(ends[match], begins[match] + len(parents) - found)):
+            parents[found], events[found] = match, probe.candidates[at]
+            found += 1
+
+
+@njit_in_place
+def _tested(matches, match, found, begins, ends, probe, stack, parents, events):
+    """List the candidates that fit, until there is no room for those of a match; returns this one."""
+    while match < len(begins) and found + ends[match] - begins[match] <= len(parents):
+        for at in range(begins[match], ends[match]):
             event = probe.candidates[at]
-            if not tested or _fits(matches, match, event, probe, stack):
+            if _fits(matches, match, event, probe, stack):
                 parents[found], events[found] = match, event
                 found += 1
-        if found > limit:
-            break
-    return parents[:found], events[:found]
+        match += 1
+    return match, found
 
 
 @njit
@@ -119,7 +154,7 @@ def extensions(matches, probe):
     """The number of matches that :func:`extended` would find."""
     stack = np.empty(STACK)
     found = begin = end = 0
-    tested = is_tested(probe)
+    tested = _is_tested(probe)
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
         if tested:
@@ -164,7 +199,7 @@ def _larger(array, size):
 
 
 @njit_in_place
-def is_tested(probe):
+def _is_tested(probe):
     """Whether anything is asked of a new event but its time."""
     return len(probe.distinct) + len(probe.compared) + len(probe.program) > 0
 
