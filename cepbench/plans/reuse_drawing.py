@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from cepbench.markup import element, picture, shortened
 from cepbench.plans.reuse import Reuse
 
 _LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 24  # letters of a name that are shown; the whole name is in the tooltip
+_SLOWER = "#d55e00"
 _ROW, _HIGH, _GAP = 34.0, 22.0, 74.0
+_NOTE, _SMALL = 14.0, 5.4  # height of a line below a box, and width of one of its letters
 
 
-def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
+def reuse_svg(
+    steps: Sequence[Reuse],
+    texts: Mapping[str, str],
+    *,
+    notes: Mapping[str, str] = MappingProxyType({}),
+    slower: Collection[str] = (),
+) -> str:
     """Draw a box for each query, bold if it is computed from scratch.
 
     A line leads from the source of a query, with the method and what changes.
@@ -24,6 +33,10 @@ def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
         One for each query, after that of its source.
     texts : mapping of str to str
         Query → pattern, for the tooltips.
+    notes : mapping of str to str
+        Query → a line below its box.
+    slower : collection of str
+        Queries whose lines are dashed, in another colour: they would be faster from scratch.
 
     Returns
     -------
@@ -34,6 +47,8 @@ def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
     for step in steps:
         below.setdefault(step.source, []).append(step)
     wide = _LETTER * max(3, *(len(shortened(its.query, _LONGEST)) for its in steps)) + 14
+    wide = max([wide, *(_SMALL * len(note) + 6 for note in notes.values())])
+    row = _ROW + _NOTE * bool(notes)
     place: dict[str, tuple[float, float]] = {}
     rows, deepest = 0, 0
     pending = [(0, step) for step in reversed(below[None])]
@@ -43,23 +58,43 @@ def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
         # The first query computed from another one is beside it.
         rows += last is not None and depth <= last
         last, deepest = depth, max(deepest, depth)
-        place[step.query] = (14 + depth * (wide + _GAP), 12 + rows * _ROW)
+        place[step.query] = (14 + depth * (wide + _GAP), 12 + rows * row)
         pending += [(depth + 1, its) for its in reversed(below.get(step.query, ()))]
-    lines = [_line(place[s.source], place[s.query], wide, s) for s in steps if s.source is not None]
+    lines = [
+        _line(place[its.source], place[its.query], wide, its, is_slower=its.query in slower)
+        for its in steps
+        if its.source is not None
+    ]
     boxes = [_box(place[step.query], wide, step, texts[step.query]) for step in steps]
+    below_boxes = [
+        element("text", note, x=place[query][0] + wide / 2, y=place[query][1] + _HIGH + 11,
+                font_size=9, opacity="0.8")
+        for query, note in notes.items()
+    ]  # fmt: skip
     width = 28 + wide + deepest * (wide + _GAP)
-    return picture("workload plan", width, 24 + rows * _ROW + _HIGH, *lines, *boxes)
+    height = 24 + rows * row + _HIGH + _NOTE * bool(notes)
+    return picture("workload plan", width, height, *lines, *boxes, *below_boxes)
 
 
-def _line(one: tuple[float, float], other: tuple[float, float], wide: float, step: Reuse) -> str:
+def _line(
+    one: tuple[float, float],
+    other: tuple[float, float],
+    wide: float,
+    step: Reuse,
+    *,
+    is_slower: bool,
+) -> str:
     (x1, y1), (x2, y2) = (one[0] + wide, one[1] + _HIGH / 2), (other[0], other[1] + _HIGH / 2)
     tip = f"{step.query} {step}" + ("" if math.isnan(step.cost) else f", cost {step.cost:.4g}")
     path = f"M{x1:.1f},{y1:.1f}L{x1 + 12:.1f},{y1:.1f} {x1 + 12:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
     label = f"{step.method}, {step.change}"
+    look = (
+        {"stroke": _SLOWER, "stroke_dasharray": "4 3"} if is_slower else {"stroke": "currentColor"}
+    )
     return element(
         "g",
         element("title", tip),
-        element("path", d=path, fill="none", stroke="currentColor", stroke_opacity="0.6"),
+        element("path", d=path, fill="none", stroke_opacity="0.6", **look),
         element("text", label, x=(x1 + 12 + x2) / 2, y=y2 - 4, font_size=9, opacity="0.8"),
     )
 
