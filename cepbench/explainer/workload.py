@@ -157,13 +157,14 @@ class WorkloadExplanation:
         ]
 
     def _repr_html_(self) -> str:
-        patterns = self.plan.workload.patterns
+        patterns = self.plan.computed.patterns
         notes = {}
         for row in self._rows() if self.metrics is not None else ():
             notes[row["query"]] = f"{short(row['results'])} in {_time(row['seconds'])}"
         drawing = reuse_svg(
             [self.plan.reuse(query) for query in self.plan.order],
             {query: str(its) for query, its in patterns.items()},
+            self.plan.virtual,
             notes=notes,
             slower=[row["query"] for row in self._rows() if row.get("worth_it") is False],
         )
