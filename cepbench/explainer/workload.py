@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics as averages
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -25,10 +24,11 @@ from cepbench.explainer.columns import MARKED, MISSING, Row, percent, short
 from cepbench.explainer.text import WIDTH
 from cepbench.markup import Html
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.reuse import sources_in
 from cepbench.plans.reuse_drawing import reuse_svg
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
-from cepbench.statistics.measure import active_time
+from cepbench.statistics.measure import active_time, measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.workloads.model import Workload
@@ -66,8 +66,6 @@ class WorkloadExplanation:
           source.
     metrics : Metrics or None
         Of the plan's fastest run; None if it was not run.
-    scratch_seconds : float
-        Time of all queries from scratch; NaN if not measured.
     remarks : tuple of str
         Why a measurement is missing.
     """
@@ -76,7 +74,6 @@ class WorkloadExplanation:
     evaluator: str | None
     steps: pd.DataFrame
     metrics: Metrics | None = None
-    scratch_seconds: float = math.nan
     remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -106,15 +103,15 @@ class WorkloadExplanation:
             return [*self.remarks]
         found = [*self.remarks]
         rows = self._rows()
-        if not math.isnan(self.scratch_seconds):
-            took = self.metrics.seconds
+        took, scratch = self.steps["seconds"].sum(), self.steps["scratch_seconds"].sum(min_count=1)
+        if not math.isnan(scratch) and self.steps["source"].notna().any():
             found.append(
-                f"All queries took {_time(took)}, from scratch {_time(self.scratch_seconds)}: "
-                + _ratio(self.scratch_seconds, took)
+                f"All queries took {_time(took)}, from scratch {_time(scratch)}: "
+                + _ratio(scratch, took)
             )
         for worth, words in ((True, "Worth it"), (False, "Not worth it")):
             edges = [
-                f"{row['query']} from {row['source']}, {_time(row['seconds'])} instead of "
+                f"{row['query']} from {_named(row)}, {_time(row['seconds'])} instead of "
                 f"{_time(row['scratch_seconds'])}"
                 + (" (expected otherwise)" * (_pays(row) is not worth))
                 for row in rows
@@ -140,19 +137,21 @@ class WorkloadExplanation:
             ("query", lambda row: row["query"]),
             ("computed", _how),
             ("est. cost", lambda row: percent(row["cost"] / total)),
-            ("÷ scratch", lambda row: short(row["cost"] / row["scratch_cost"])),
-            ("est. matches", lambda row: short(row["estimated"])),
+            ("of scratch", lambda row: short(row["cost"] / row["scratch_cost"])),
         ]
         if self.metrics is None:
-            return found
+            patterns = self.plan.workload.patterns.values()
+            unit = "second" if all(its.window.is_datetime for its in patterns) else "tick"
+            return [*found, (f"matches per {unit}", lambda row: short(row["estimated"]))]
+        found.append(("est. matches", lambda row: short(row["estimated"])))
         spent = self.steps["seconds"].sum() or math.nan
         return [
             *found,
             ("matches", lambda row: f"{row['results']:,}"),
             ("reused", lambda row: f"{row['reused']:,}"),
             ("off by", _off),
-            ("time", lambda row: percent(row["seconds"] / spent)),
-            ("in", lambda row: _time(row["seconds"])),
+            ("of time", lambda row: percent(row["seconds"] / spent)),
+            ("time", lambda row: _time(row["seconds"])),
             ("from scratch", lambda row: _time(row["scratch_seconds"])),
         ]
 
@@ -217,17 +216,20 @@ def explain_workload(
     compared.
     """
     plan = workload_plan(workload, plan)
+    computed = plan.computed
     known = workload_statistics(workload, {} if statistics is None else statistics)
+    if plan.virtual:
+        known |= _of_virtual(plan, statistics, stream)
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
-    model = REUSE_COSTS[cost](workload, known, plan.plans)
-    expected = Calibrated(workload, known, plan.plans)
+    model = REUSE_COSTS[cost](computed, known, plan.plans)
+    expected = Calibrated(computed, known, plan.plans)
     rows: list[dict[str, Any]] = []
     for query in plan.order:
         way = plan.reuse(query)
         scratch = model.scratch(query)
         active = 1.0
         if stream is not None:
-            pattern = workload.patterns[query]
+            pattern = computed.patterns[query]
             active = max(active_time(pattern, stream), pattern.window.seconds)
         rows.append(
             {
@@ -259,8 +261,17 @@ def explain_workload(
         ],
         dtype=object,
     )
-    total = averages.median(run.metrics.seconds for run in alone) if alone else math.nan
-    return WorkloadExplanation(plan, name, steps, best.metrics, total, remarks)
+    return WorkloadExplanation(plan, name, steps, best.metrics, remarks)
+
+
+def _of_virtual(
+    plan: WorkloadPlan, statistics: Mapping[str, Statistics] | None, stream: EventStream | None
+) -> dict[str, Statistics]:
+    """The statistics of virtual queries; measured, unless they are given."""
+    virtual = Workload(plan.virtual, hierarchy=plan.workload.hierarchy)
+    if statistics is None or stream is None or plan.virtual.keys() <= statistics.keys():
+        return workload_statistics(virtual, {} if statistics is None else statistics)
+    return measure_statistics(virtual, stream)
 
 
 def _runs(
@@ -288,11 +299,16 @@ def _runs(
 def _medians(runs: Sequence[WorkloadMatches], queries: pd.Series) -> list[float]:
     """The median time of each query."""
     seconds = pd.concat([run.steps.set_index("query")["seconds"] for run in runs], axis=1)
-    return [float(its) for its in seconds.median(axis=1)[queries]]
+    return [float(its) for its in seconds.median(axis=1).reindex(queries)]
 
 
 def _how(row: Row) -> str:
-    return "from scratch" if row["source"] is None else f"{row['method']} from {row['source']}"
+    return "from scratch" if row["source"] is None else f"{row['method']} from {_named(row)}"
+
+
+def _named(row: Row) -> str:
+    """The source of a query, or several."""
+    return ", ".join(sources_in(row["source"]))
 
 
 def _pays(row: Row) -> bool:

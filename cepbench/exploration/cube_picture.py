@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from cepbench.markup import Markup, element, picture, shortened
+from markupsafe import Markup
+
+from cepbench.markup import element, picture, shortened
 from cepbench.workloads.model import Workload
 
 _LETTER, _LONGEST = 7.3, 24  # width of one letter at 12 px, and letters of a name that are shown

@@ -17,7 +17,7 @@ from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
-from cepbench.markup import Html
+from cepbench.markup import Html, shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -59,6 +59,9 @@ _PLANNER_NUMBERS = (
     "peak memory", "reused", "matches",
 )  # fmt: skip
 
+#: Characters of a workload's plan that are shown.
+_LONGEST_PLAN = 200
+
 # The bars behind the throughputs show the fast plans at a glance.
 _PAGE = Html(
     """<pre class="cep-pattern">{{ pattern }}</pre>
@@ -90,11 +93,9 @@ class Comparison(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         fastest = self["events_per_second"].max()
-        shown, texts, numbers = _shown_row, _TEXTS, _NUMBERS
-        if "method" in self:
-            shown, texts, numbers = _shown_method, _METHOD_TEXTS, _METHOD_NUMBERS
-        elif "planner" in self:
-            shown, texts, numbers = _shown_planner, _PLANNER_TEXTS, _PLANNER_NUMBERS
+        shown, texts, numbers = next(
+            its for column, its in _SHOWN_BY_COLUMN.items() if column in self
+        )
         rows = [shown(row, fastest) for row in self.to_dict("records")]
         return str(_PAGE(pattern=self.pattern, texts=texts, numbers=numbers, rows=rows))
 
@@ -369,7 +370,8 @@ def _shown_method(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], st
 
 def _shown_planner(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
     """As :func:`_shown_row`, of a planner of workloads."""
-    named = [row["planner"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
+    plan = "" if pd.isna(row["plan"]) else shortened(row["plan"], _LONGEST_PLAN)
+    named = [row["planner"], row["evaluator"], plan]
     if row["status"] != OK:
         return named, "", [], f"{row['status']}: {row['reason']}"
     speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
@@ -390,3 +392,11 @@ def _shown_planner(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], s
 
 def _counted(number: float) -> str:
     return "" if bool(pd.isna(number)) else f"{number:,.0f}"
+
+
+#: The first column of a comparison → how its rows are shown, and the headings of texts and numbers.
+_SHOWN_BY_COLUMN: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
+    "generator": (_shown_row, _TEXTS, _NUMBERS),
+    "method": (_shown_method, _METHOD_TEXTS, _METHOD_NUMBERS),
+    "planner": (_shown_planner, _PLANNER_TEXTS, _PLANNER_NUMBERS),
+}

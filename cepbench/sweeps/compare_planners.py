@@ -52,7 +52,7 @@ def compare_planners(
     workload: Workload,
     stream: EventStream,
     *,
-    statistics: Mapping[str, Statistics] | None,
+    statistics: Any,
     planners: Sequence[str] | None,
     evaluators: Sequence[str] | None,
     options: Mapping[str, Mapping[str, Any]],
@@ -61,7 +61,7 @@ def compare_planners(
     seed: int,
     partial_match_limit: int,
     output: str,
-    cost: str,
+    cost: Any,
     on_progress: Callable[[int, int], object] | None,
 ) -> list[dict[str, Any]]:
     """A row for each planner and evaluator, see :func:`cepbench.compare`.
@@ -218,7 +218,8 @@ def _planned(
         return None, {"status": REFUSED, "reason": str(error)}
     except PlanGeneratorError as error:
         return None, {"status": ERROR, "reason": str(error)}
-    from_others = [f"{query} {plan.reuse(query)}" for query in plan.order if plan.sources[query]]
+    ways = map(plan.reuse, plan.order)
+    from_others = [f"{way.query} {way}" for way in ways if way.source is not None]
     return plan, {
         "plan": "; ".join(from_others),
         "cost": plan.cost,
@@ -228,8 +229,10 @@ def _planned(
     }
 
 
-_SMALL = Workload({"q": "PATTERN SEQ(A a, B b) WITHIN 1 units"})
-_OF_SMALL = {"q": Statistics(rates={"a": 1.0, "b": 1.0})}
+_SMALL = Workload(
+    {"q": "PATTERN SEQ(A a) WITHIN 1 units", "r": "PATTERN SEQ(A a, B b) WITHIN 1 units"}
+)
+_OF_SMALL = dict.fromkeys(_SMALL.patterns, Statistics(rates={"a": 1.0, "b": 1.0}))
 
 
 class _Agreement:
