@@ -99,7 +99,7 @@ def cube_layout(workload: Workload, labels: Mapping[str, str]) -> CubeLayout:
         }
         row.sort(key=middle.__getitem__)
         order |= {node: (number + 0.5) / len(row) for number, node in enumerate(row)}
-    wide = _LETTER * max(4, *(len(shortened(its, _LONGEST)) for its in labels.values())) + 16
+    wide = _LETTER * max(4, *(len(shortened(its, _LONGEST)) for its in labels.values())) + 26
     width = 2 * _MARGIN + max(map(len, rows)) * (wide + _BETWEEN) - _BETWEEN
     boxes, points = {}, {}
     for number, row in enumerate(rows):
