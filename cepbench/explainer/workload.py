@@ -128,7 +128,7 @@ class WorkloadExplanation:
             )
         return found
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> Sequence[Row]:
         return self.steps.to_dict("records")
 
     def _columns(self) -> list[tuple[str, Any]]:
@@ -207,7 +207,7 @@ def explain_workload(
     *,
     evaluator: str | Evaluator | None,
     options: Mapping[str, Any] | None,
-    cost: str,
+    cost: Any,
     partial_match_limit: int,
 ) -> WorkloadExplanation:
     """Estimates and measurements by query; see :func:`cepbench.explain`.

@@ -104,7 +104,10 @@ class Cube:
         statistics = measure_statistics(workload, self.stream, seed=self._seed)
         plan = plan_workload(workload, statistics, "CHASE", delays=True, seed=self._seed)
         found = evaluate(workload, self.stream, plan)
-        steps = {step["query"]: Step(**step) for step in found.steps.to_dict("records")}
+        rows = found.steps.to_dict("records")
+        steps = {
+            row["query"]: Step(**{str(name): its for name, its in row.items()}) for row in rows
+        }
         self.results |= {query: found[query] for query in queries}
         self.steps |= {query: steps[query] for query in queries}
 
@@ -130,10 +133,11 @@ class Cube:
         """
         patterns = self.workload.patterns
         found = []
-        for row in self.workload.refinements.itertuples(index=False):
-            if row.direct and query in (row.general, row.specific):
-                other = row.specific if query == row.general else row.general
-                way = "drill down" if query == row.general else "roll up"
+        for row in self.workload.refinements.to_dict("records"):
+            if row["direct"] and query in (row["general"], row["specific"]):
+                is_below = query == row["general"]
+                other = row["specific" if is_below else "general"]
+                way = "drill down" if is_below else "roll up"
                 matches = self.results[other].metrics.matches
                 found.append(Move(way, other, patterns[other], other, matches))
         known = [move.pattern for move in found] + [patterns[query]]

@@ -145,14 +145,14 @@ def compare_planners(
         waiting = [
             cell for cell in waiting if len(times[cell]) < repetitions or sum(times[cell]) < seconds
         ]
-    for cell, its in times.items():
-        rows[cell] |= _figures(its, len(stream))
+    for cell, took_each in times.items():
+        rows[cell] |= _figures(took_each, len(stream))
     for (_, evaluator), row in rows.items():
-        first = row.get("measured_with")
-        if first is not None:
+        if row.get("measured_with") is not None:
             # Its own planner, plan and planning time; the run is that of the first one.
-            row |= {k: v for k, v in rows[first, evaluator].items() if row.get(k) is None}
-            row |= {k: rows[first, evaluator][k] for k in ("status", "reason")}
+            run_by = rows[row["measured_with"], evaluator]
+            row |= {name: value for name, value in run_by.items() if row.get(name) is None}
+            row |= {name: run_by[name] for name in ("status", "reason")}
     for (_, evaluator), row in rows.items():
         naive = rows.get((_NAIVE, evaluator), {}).get("events_per_second")
         if naive is not None and row.get("events_per_second") is not None:

@@ -157,24 +157,27 @@ def test_a_limit_that_only_the_queries_from_scratch_exceed(stream, statistics, m
     assert found.steps["worth_it"].isna().all() and math.isnan(found.steps["scratch_seconds"][0])
 
 
-def test_virtual_queries(stream, statistics) -> None:
+def test_virtual_queries_and_several_sources(stream, statistics) -> None:
     workload = cep.Workload(
         {
             "x": "PATTERN SEQ(A a, D d, A e) WITHIN 5 units",
             "y": "PATTERN SEQ(A a, D d, B e) WITHIN 5 units",
+            "z": "PATTERN SEQ(A a, D d, C e) WITHIN 5 units",
         },
         hierarchy=HIERARCHY,
     )
     plan = cep.WorkloadPlan(
         workload,
-        sources={"x": "v", "y": "v", "v": None},
+        sources={"x": "v", "y": "v", "z": ("x", "y"), "v": None},
         virtual={"v": "PATTERN SEQ(A a, D d) WITHIN 5 units"},
     )
     found = cep.explain(workload, plan, cep.measure_statistics(workload, stream), stream)
     steps = found.steps.set_index("query")
     assert list(steps.index) == list(plan.order)
     assert math.isnan(steps.loc["v", "scratch_seconds"])
-    assert (steps.loc[["x", "y"], "scratch_seconds"] > 0).all()
+    assert (steps.loc[["x", "y", "z"], "scratch_seconds"] > 0).all()
+    assert steps.loc["z", "results"] == steps.loc["z", "reused"]
+    assert "union from x, y" in found.describe()
     read_page(found._repr_html_())
 
 
