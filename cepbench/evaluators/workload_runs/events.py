@@ -43,7 +43,7 @@ class Candidates:
         return read_only(self._times[self.positions])
 
     @cached_property
-    def index(self) -> np.ndarray:
+    def blocks(self) -> np.ndarray:
         """The number of them before each block of positions, int32, shape (blocks + 1,)."""
         blocks = (len(self._times) >> BLOCK) + 1
         found = np.zeros(blocks + 1, np.int32)

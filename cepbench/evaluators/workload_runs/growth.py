@@ -21,7 +21,7 @@ from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.match_extension.columns import gathered
-from cepbench.kernels.match_extension.extend import Probe, extended, extensible
+from cepbench.kernels.match_extension.extend import Probe, extended, extensible, extensions
 from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
@@ -125,9 +125,22 @@ class Growth:
             In which they are bound; empty for those of fewest events first.
         """
         self.check()
-        for name in order or sorted(missing, key=lambda each: len(self.candidates(each).positions)):
+        for name in order or self.in_order(missing):
             self.extend(name)
             self.check()
+
+    def in_order(self, missing: Iterable[str]) -> list[str]:
+        """Variables, those of fewest events first."""
+        return sorted(missing, key=lambda each: len(self.candidates(each).positions))
+
+    def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
+        """How many matches there would be after :meth:`grow`."""
+        *others, last = order or self.in_order(missing)
+        self.grow(others, others)
+        if self.unchecked:
+            self.grow([last])
+            return len(self)
+        return int(extensions(*self._probe(last)))
 
     def extend(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> None:
         """Bind one more variable.
@@ -191,7 +204,7 @@ class Growth:
             times=self.events.times,
             candidates=candidates.positions,
             candidate_times=candidates.times,
-            index=candidates.index,
+            blocks=candidates.blocks,
             after=rows(its.after),
             before=rows(its.before),
             first=rows(its.first),

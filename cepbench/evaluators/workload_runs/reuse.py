@@ -167,14 +167,31 @@ def down(
         In which the missing items are joined; empty for those of fewest events first.
     """
     names = edge.specific.names
+    growth = _tested(edge, source, events, limit, since)
+    growth.grow(edge.missing, order)
+    if since:
+        growth.keep(np.greater_equal(growth.table(names), since).any(axis=0))
+    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
+    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+
+
+def number_down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, order: Sequence[str] = ()
+) -> int:
+    """The number of matches that :func:`down` finds."""
+    growth = _tested(edge, source, events, limit)
+    if edge.missing:
+        return growth.number(edge.missing, order)
+    growth.check()
+    return len(growth)
+
+
+def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, since: int = 0) -> Growth:
+    """The source's matches that have all that the specific query asks of the images."""
     growth = Growth(edge.specific, events, edge.images, source.table, limit, since)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
-    growth.grow(edge.missing, order)
-    if since:
-        growth.keep((growth.table(names) >= since).any(axis=0))
-    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
-    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+    return growth
 
 
 def up(
@@ -384,6 +401,7 @@ def warm_up() -> None:
     begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
     growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
+    growth.number("b")
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None

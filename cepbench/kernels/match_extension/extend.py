@@ -35,7 +35,7 @@ class Probe(NamedTuple):
     candidates : int64 array, shape (candidates,)
         Ascending positions of the events that fit the new variable by themselves.
     candidate_times : int64 array, shape (candidates,)
-    index : int32 array, shape (blocks + 1,)
+    blocks : int32 array, shape (blocks + 1,)
         The number of candidates before each block of positions.
     after, before : int64 arrays
         Rows of the variables that the new event follows, and precedes.
@@ -60,7 +60,7 @@ class Probe(NamedTuple):
     times: np.ndarray
     candidates: np.ndarray
     candidate_times: np.ndarray
-    index: np.ndarray
+    blocks: np.ndarray
     after: np.ndarray
     before: np.ndarray
     first: np.ndarray
@@ -237,7 +237,7 @@ def _range(matches, match, probe, begin, end):
 def _behind(position, probe):
     """The first candidate that is later than an event."""
     time, times = probe.times[position], probe.candidate_times
-    found = np.int64(probe.index[position >> BLOCK])
+    found = np.int64(probe.blocks[position >> BLOCK])
     while found < len(times) and times[found] <= time:
         found += 1
     return found
@@ -247,7 +247,7 @@ def _behind(position, probe):
 def _before(position, probe):
     """The first candidate that is not earlier than an event."""
     time, times = probe.times[position], probe.candidate_times
-    found = np.int64(probe.index[(position >> BLOCK) + 1])
+    found = np.int64(probe.blocks[(position >> BLOCK) + 1])
     while found > 0 and times[found - 1] >= time:
         found -= 1
     return found
