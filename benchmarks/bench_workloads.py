@@ -325,9 +325,10 @@ def summary(rows: pd.DataFrame) -> str:
                     )
             lines.append(shown)
     memory = rows[rows["part"] == "memory"]
-    kept = memory[memory["contestant"] == "detector"]
-    for workload, events, bytes in kept[["workload", "events", "bytes"]].itertuples(index=False):
-        lines.append(f"memory, {workload}: {events:,.0f} events, at most {bytes:,.0f} bytes")
+    for row in memory[memory["contestant"] == "detector"].itertuples():
+        lines.append(
+            f"memory, {row.workload}: {row.events:,} events, at most {row.bytes:,.0f} bytes"
+        )
     listed = memory[memory["contestant"] == "listed"]
     if len(listed):
         lines.append(
