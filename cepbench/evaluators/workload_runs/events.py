@@ -32,10 +32,10 @@ class Candidates:
         self.positions = read_only(positions)
         self._times = times
 
-    def since(self, position: int) -> Candidates:
-        """Those at a position or a later one."""
-        begin = np.searchsorted(self.positions, position)
-        return Candidates(self.positions[begin:], self._times)
+    def between(self, begin: int, end: int) -> Candidates:
+        """Those at positions from ``begin`` to ``end`` - 1."""
+        first, last = np.searchsorted(self.positions, [begin, end])
+        return Candidates(self.positions[first:last], self._times)
 
     @cached_property
     def times(self) -> np.ndarray:
