@@ -463,7 +463,7 @@ def _library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
         )
     library = read_library(known[named], named)
     try:
-        return {str(name): library.entry(str(name)).text for name in names}
+        return {str(name): library.entry(str(name)).plain_text for name in names}
     except DatasetError as error:
         raise ExperimentError(error) from error
 

@@ -50,6 +50,7 @@ def test_the_list_names_every_variant_and_how_to_get_it(catalogue: Path) -> None
         "ten-symbols/quick", "minute-bars/sample", "lobster/sample", "stock-rates/sample",
         "stock-rates/quick", "stock-rates/full", "stock-rates/segments", "web-log/sample",
         "web-log/quick", "web-log/full", "stock-ticker/sample", "stock-ticker/quick",
+        "company-trades/sample", "company-trades/full", "evacuation/sample", "evacuation/full",
         "stock-ticker/full", "ticker-trades/sample", "ticker-trades/full", "ticker-trades/forty",
     }  # fmt: skip
     at_hand = listed["at hand"]
