@@ -3,9 +3,10 @@
 Trades of 20 tickers, 50 of each in the window unless said otherwise:
 
 - SEQ of five: the methods without matches, and a bare loop of prefix counters that never expires;
-- 100 of each in the window: the same against ``two-step``, over a window that is not yet full, with
-  fewer matches than it will have;
+- 100 of each in the window: the same against ``two-step``, on some events after the window is full;
 - SEQ of three, in windows with ten to ten thousand active events of the first item;
+- six queries of eight items, 300 of each in the window, that share the first six items, the last six, or
+  nothing, by the plans of the planners of workloads;
 - the size of the state of a live aggregator over a stream, and one ten times as long.
 
 All take turns, so that ratios are of one run.
@@ -28,12 +29,20 @@ from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 TYPES = 20
 ACTIVE = (10, 100, 1_000, 10_000)
 METHODS = ("window-product", "a-seq")
+PLANNERS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 
-#: Tickers in a window that is four fifths full of 100 of each.
-STRETCH = 80 * TYPES
+#: The items of the k-th of six queries, by number of ticker.
+SHARED: dict[str, Callable[[int], list[int]]] = {
+    "first six": lambda k: [*range(6), 6 + 2 * k, 7 + 2 * k],
+    "last six": lambda k: [6 + 2 * k, 7 + 2 * k, *range(6)],
+    "nothing": lambda k: [(3 * k + item) % TYPES for item in range(8)],
+}
+
+#: Events in a window with 100 of each ticker, and those of a run of two-step behind them.
+FULL, STRETCH = 100 * TYPES, 10 * TYPES
 
 
-def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) -> pd.DataFrame:
+def measure(events: int, repetitions: int, seed: int, full: int = FULL) -> pd.DataFrame:
     """One row a cell and repetition.
 
     Returns
@@ -48,7 +57,7 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     """
     cells: dict[str, tuple[int, Callable[[], int]]] = {}
     stream = stream_of(events, seed, per_window=50)
-    query = query_of(5, 1000)
+    query = query_of(TICKERS[:5], 1000)
     for method in METHODS:
         cells[f"{method}, 50 of each"] = events, lambda m=method: last(query, stream, m)
     items = np.array([TICKERS[:5].index(t) if t in TICKERS[:5] else -1 for t in TICKERS[:TYPES]])
@@ -57,16 +66,26 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     dense = stream_of(events, seed, per_window=100)
     for method in METHODS:
         cells[f"{method}, 100 of each"] = events, lambda m=method: last(query, dense, m)
-    begun = dense[:stretch]
-    cells["two-step, 100 of each"] = stretch, lambda: by_batches(query, begun, "two-step")
+    filled = cep.Aggregator(query, "two-step")
+    filled.push(dense[:full])
+    before_run, begun = filled.snapshot(), dense[: full + STRETCH]
+    cells["two-step, 100 of each"] = STRETCH, lambda: resumed(before_run, begun[full:])
     fewer = stream[: min(events, 1_000_000)]
     for method in METHODS:
         for active in ACTIVE:
-            its = query_of(3, 20 * active)
+            its = query_of(TICKERS[:3], 20 * active)
             cells[f"{method}, {active:,} active"] = (
                 len(fewer),
                 lambda q=its, m=method: last(q, fewer, m),
             )
+    busy = stream_of(min(events, 360_000), seed, per_window=300)
+    for part, items_of in SHARED.items():
+        queries = {f"Q{k}": query_of([TICKERS[j] for j in items_of(k)], 1000) for k in range(6)}
+        workload = cep.Workload(queries)
+        statistics = cep.measure_statistics(workload, busy)
+        for planner in PLANNERS:
+            plan = cep.plan_workload(workload, statistics, planner=planner, seed=seed)
+            cells[f"{planner}, {part} shared"] = len(busy), lambda p=plan: total(p, busy)
     rows = []
     for repetition in range(-1, repetitions):
         for cell, (number, run) in cells.items():
@@ -83,9 +102,10 @@ def measure(events: int, repetitions: int, seed: int, stretch: int = STRETCH) ->
     found = pd.DataFrame(rows, columns=["cell", "repetition", "seconds", "events", "value"])
     found["value"] = found["value"].astype(str)  # counts may have more than 64 bits
     names = found["cell"].str.split(", ", n=1).str[1]
-    for name in ("50 of each", *(f"{active:,} active" for active in ACTIVE)):
+    sharing = [f"{part} shared" for part in SHARED]
+    for name in ("50 of each", *(f"{active:,} active" for active in ACTIVE), *sharing):
         assert found.loc[names == name, "value"].nunique() == 1, name
-    assert by_batches(query, begun, "a-seq") == int(
+    assert last(query, begun, "a-seq") == int(
         found.loc[found["cell"] == "two-step, 100 of each", "value"].iloc[0]
     )
     return found
@@ -97,9 +117,9 @@ def stream_of(events: int, seed: int, per_window: float) -> cep.EventStream:
     return cep.EventStream.from_pandas(table, type="symbol", time="ts")
 
 
-def query_of(length: int, milliseconds: int) -> str:
-    """COUNT over a SEQ of the first tickers."""
-    items = ", ".join(f"{ticker} x{k}" for k, ticker in enumerate(TICKERS[:length]))
+def query_of(tickers: Sequence[str], milliseconds: int) -> str:
+    """COUNT over a SEQ of tickers."""
+    items = ", ".join(f"{ticker} x{k}" for k, ticker in enumerate(tickers))
     return f"PATTERN SEQ({items}) AGG COUNT WITHIN < {milliseconds} milliseconds"
 
 
@@ -108,11 +128,15 @@ def last(query: str, stream: cep.EventStream, method: str) -> int:
     return int(cep.aggregate(query, stream, method).rows.columns[0][-1])
 
 
-def by_batches(query: str, stream: cep.EventStream, method: str) -> int:
-    """The same by small batches, because the matches of many events would need much memory."""
-    live = cep.Aggregator(query, method)
-    counts = [live.push(batch)["COUNT"] for batch in stream.batches(TYPES)]
-    return int(pd.concat(counts).iloc[-1])
+def total(plan: cep.WorkloadPlan, stream: cep.EventStream) -> int:
+    """The sum of the last counts of all queries."""
+    found = cep.aggregate(plan.workload, stream, sharing=plan)
+    return sum(int(its.rows.columns[0][-1]) for its in found.rows.values() if len(its.rows))
+
+
+def resumed(snapshot: dict[str, np.ndarray], stream: cep.EventStream) -> int:
+    """The last count after a snapshot and further events."""
+    return int(cep.Aggregator.restore(snapshot).take(stream).columns[0][-1])
 
 
 def state_of(query: str, stream: cep.EventStream) -> int:
@@ -156,6 +180,13 @@ def summary(rows: pd.DataFrame) -> str:
             "first one's time",
             f"  {method}: {slower:.1f} times the time of the bare loop",
         ]
+    for part in SHARED:
+        own = {planner: least[f"{planner}, {part} shared"] for planner in PLANNERS}
+        gains = ", ".join(f"{its} {own['NONE'] / own[its]:.2f}" for its in PLANNERS[1:])
+        lines.append(
+            f"  {part} shared: {gains} times as fast as NONE; SHARON takes "
+            f"{own['SHARON'] / min(own.values()):.2f} times the least time"
+        )
     short, long = rows.loc[rows["cell"].str.startswith("state"), "value"].astype(int)
     lines.append(f"  state: {short:,} bytes, after ten times as many events {long:,}")
     return "\n".join(lines)
@@ -165,8 +196,8 @@ def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     parser = parser_of("Aggregates without matches.", events=4_000_000, repetitions=3)
     given = parser.parse_args(arguments)
-    stretch = min(STRETCH, given.events)
-    rows = measure(given.events, given.repetitions, given.seed, stretch)
+    full = min(FULL, given.events // 2)
+    rows = measure(given.events, given.repetitions, given.seed, full)
     print(f"{given.events:,} events of {TYPES} types, {given.repetitions} repetitions")
     print(summary(rows))
     write(rows, given.out)

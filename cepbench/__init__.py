@@ -74,6 +74,10 @@ if TYPE_CHECKING:
     from cepbench.statistics.output_profiler import OutputProfiler as OutputProfiler
     from cepbench.streams.event_stream import EventStream as EventStream
     from cepbench.sweeps.compare import compare as compare
+    from cepbench.workloads.cube_operations import concept_drill_down as concept_drill_down
+    from cepbench.workloads.cube_operations import concept_roll_up as concept_roll_up
+    from cepbench.workloads.cube_operations import pattern_drill_down as pattern_drill_down
+    from cepbench.workloads.cube_operations import pattern_roll_up as pattern_roll_up
     from cepbench.workloads.model import Workload as Workload
 
 _HOMES = {
@@ -109,6 +113,8 @@ _HOMES = {
     "check_generator": "cepbench.conformance.generator_checks",
     "check_workload_planner": "cepbench.conformance.workload_planner_checks",
     "compare": "cepbench.sweeps.compare",
+    "concept_drill_down": "cepbench.workloads.cube_operations",
+    "concept_roll_up": "cepbench.workloads.cube_operations",
     "cost_model": "cepbench.costs.models",
     "evaluate": "cepbench.evaluators.evaluate",
     "explain": "cepbench.explainer.explain",
@@ -118,6 +124,8 @@ _HOMES = {
     "measure_statistics": "cepbench.statistics.measure",
     "open_dataset": "cepbench.datasets.opening",
     "parse": "cepbench.patterns.parse",
+    "pattern_drill_down": "cepbench.workloads.cube_operations",
+    "pattern_roll_up": "cepbench.workloads.cube_operations",
     "plan": "cepbench.planners.generate",
     "plan_cost": "cepbench.costs.nodes",
     "plan_evaluator": "cepbench.evaluators.registry",

@@ -35,6 +35,7 @@ TABLE = pa.Table.from_pandas(FRAME)
 STREAM = cep.EventStream.from_pandas(FRAME, type="kind", time="at")
 PATTERN = cep.parse(TEXT)
 COUNTED = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x) WITHIN 20 units")
+HIERARCHY = cep.ConceptHierarchy({"T": ["A", "B"]})
 WORKLOAD = cep.Workload({"Q": COUNTED})
 PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
@@ -204,6 +205,22 @@ CALLS: dict[str, Call] = {
         lambda **given: cep.parse("(A, B)", **given),
         {"dialect": "a-seq", "aggregate": "COUNT", "within": "5 s"},
     ),
+    "parse, a query of E-Cube": Call(
+        lambda **given: cep.parse("SEQ(A, -B, C)", **given),
+        {"dialect": "e-cube", "aggregate": "COUNT", "within": "5 s"},
+    ),
+    "pattern_drill_down": Call(
+        cep.pattern_drill_down, {"pattern": PATTERN, "place": 2, "item": "C c"}
+    ),
+    "pattern_roll_up": Call(cep.pattern_roll_up, {"pattern": PATTERN, "place": 2}),
+    "concept_roll_up": Call(
+        cep.concept_roll_up, {"pattern": PATTERN, "hierarchy": HIERARCHY, "levels": 1}
+    ),
+    "concept_drill_down": Call(
+        cep.concept_drill_down,
+        {"pattern": "PATTERN SEQ(T a) WITHIN 5 s", "hierarchy": HIERARCHY, "types": {"a": "A"}},
+    ),
+    "Workload.stacks": Call(lambda stream: WORKLOAD.stacks(stream), {"stream": STREAM}),
     "Workload": Call(cep.Workload, {"queries": {"Q1": PATTERN}}),
     "Workload, a query": Call(lambda query: cep.Workload({"Q1": query}), {"query": PATTERN}),
     "Workload.parse": Call(

@@ -179,6 +179,8 @@ def aggregate(
     stream = stream_from(stream)
     if not isinstance(pattern, Workload):
         pattern, stream = under_one_hierarchy(pattern_from(pattern, aggregates=True), stream)
+    elif pattern.hierarchy is None and stream.hierarchy is not None:
+        pattern = Workload(pattern.patterns, hierarchy=stream.hierarchy)
     is_planner = isinstance(sharing, str) and sharing.upper() != CONSTRUCTION
     if isinstance(pattern, Workload) and is_planner:
         sharing = plan_workload(pattern, measure_statistics(pattern, stream), str(sharing))

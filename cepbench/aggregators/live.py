@@ -26,11 +26,13 @@ from cepbench.errors import (
     SnapshotError,
 )
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import window_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_hierarchy_of
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -111,6 +113,7 @@ class Aggregator:
     def _begin(self, patterns: Sequence[Pattern], slack: float | str | Window) -> None:
         """The state before the first event, for patterns with windows of the same kind."""
         self.window = patterns[0].window
+        self._patterns = patterns
         attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
         self._late = LateEvents(_slack_of(slack, self.window), attributes)
         self._seconds = 0.0
@@ -144,7 +147,7 @@ class Aggregator:
     def take(self, batch: EventStream) -> Rows:
         """As :meth:`push`, but return the rows as they are."""
         self._refuse_if_ended()
-        batch = stream_from(batch, "the batch")
+        batch = under_hierarchy_of(self._patterns, stream_from(batch, "the batch"))
         began = clock.perf_counter()
         self._check(batch)
         if not len(batch):
@@ -276,18 +279,35 @@ class Aggregator:
     def _arguments(self) -> list[str]:
         """What :meth:`_reopened` takes."""
         task = self._task
-        return [str(self.pattern), self.method, task.emit, task.scope, task.evaluator or ""]
+        return [
+            str(self.pattern),
+            _hierarchy_text(self.pattern.hierarchy),
+            self.method,
+            task.emit,
+            task.scope,
+            task.evaluator or "",
+        ]
 
     @classmethod
     def _reopened(
-        cls, text: str, method: str, emit: str, scope: str, evaluator: str, sharing: str = ""
+        cls,
+        text: str,
+        hierarchy: str,
+        method: str,
+        emit: str,
+        scope: str,
+        evaluator: str,
+        sharing: str = "",
     ) -> Self:
         """An aggregator with such arguments; ``sharing`` only for one of a workload."""
         given: Any = {"emit": emit, "scope": scope, "evaluator": evaluator or None}
+        mapping = json.loads(hierarchy)
+        concepts = None if mapping is None else ConceptHierarchy(mapping)
         if not sharing:
-            return cls(reread(text), method, **given)
+            return cls(reread(text).with_hierarchy(concepts), method, **given)
         its: Any = json.loads(sharing)
-        workload = Workload({name: reread(query) for name, query in json.loads(text).items()})
+        queries = {name: reread(query) for name, query in json.loads(text).items()}
+        workload = Workload(queries, hierarchy=concepts)
         if isinstance(its, dict):
             its = WorkloadPlan(workload, its["cuts"], its["shares_prefixes"])
         return cls(workload, method or None, sharing=its, **given)
@@ -359,7 +379,16 @@ class WorkloadAggregator(Aggregator):
         task, its = self._task, self.sharing
         text = json.dumps({name: str(query) for name, query in self.workload.patterns.items()})
         sharing = json.dumps(its.to_dict() if isinstance(its, WorkloadPlan) else its)
-        return [text, self._given or "", task.emit, task.scope, task.evaluator or "", sharing]
+        hierarchy = _hierarchy_text(self.workload.hierarchy)
+        return [
+            text,
+            hierarchy,
+            self._given or "",
+            task.emit,
+            task.scope,
+            task.evaluator or "",
+            sharing,
+        ]
 
     def _check(self, batch: EventStream) -> None:
         floats = []
@@ -385,6 +414,10 @@ class WorkloadAggregator(Aggregator):
             name: QueryRows(self.workload.patterns[name], its, its.positions)
             for name, its in self._in_columns(rows).items()
         }
+
+
+def _hierarchy_text(hierarchy: ConceptHierarchy | None) -> str:
+    return json.dumps(hierarchy and hierarchy.mapping)
 
 
 def _slack_of(given: float | str | Window, window: Window) -> int:

@@ -13,45 +13,49 @@ from cepbench.streams.event_stream import EventStream
 
 
 def numbered(
-    batch: EventStream, attributes: Sequence[str], rows: np.ndarray
+    batch: EventStream, attributes: Sequence[str], rows: np.ndarray | Sequence[np.ndarray]
 ) -> tuple[np.ndarray, list[Key]]:
-    """Number events by their values of attributes.
+    """Number events, or combinations of events, by their values of attributes.
 
     Parameters
     ----------
     batch : EventStream
     attributes : sequence of str
-    rows : ndarray of int64
-        Of the batch.
+    rows : ndarray of int64, or a sequence of such
+        Of the batch; a sequence has an array for each attribute.
 
     Returns
     -------
     numbers : ndarray of int64
-        Of each event; -1 if it misses a value.
+        Of each event or combination; -1 if it misses a value.
     keys : list of tuple
         The values of each number.
     """
-    numbers, size = np.zeros(len(rows), np.int64), 1
+    by_attribute = [rows] * len(attributes) if isinstance(rows, np.ndarray) else rows
     if not attributes:
-        return numbers, [()]
-    present = np.ones(len(rows), bool)
-    for name in attributes:
+        return np.zeros(len(rows), np.int64), [()]
+    number = len(by_attribute[0])
+    numbers, size = np.zeros(number, np.int64), 1
+    present = np.ones(number, bool)
+    for name, its in zip(attributes, by_attribute, strict=True):
         column = batch.column(name)
         if isinstance(column, CodedStrings):
-            own, more = column.codes[rows].astype(np.int64), len(column.values)
+            own, more = column.codes[its].astype(np.int64), len(column.values)
             present &= own >= 0
         else:
-            values, own = np.unique(column[rows], return_inverse=True)
+            values, own = np.unique(column[its], return_inverse=True)
             more = len(values)
-            present &= column[rows] == column[rows]
+            present &= column[its] == column[its]
         numbers, size = _compact(numbers * more + np.maximum(own, 0), size * more)
     numbers, size = _compact(numbers[present], size)
-    firsts = np.empty(size, np.int64)
-    chosen = rows[present]
-    firsts[numbers[::-1]] = chosen[::-1]
-    found = np.full(len(rows), -1)
+    examples = np.empty(size, np.int64)
+    examples[numbers[::-1]] = np.flatnonzero(present)[::-1]
+    found = np.full(number, -1)
     found[present] = numbers
-    columns = [values_of(batch.column(name), firsts) for name in attributes]
+    columns = [
+        values_of(batch.column(name), its[examples])
+        for name, its in zip(attributes, by_attribute, strict=True)
+    ]
     return found, list(zip(*columns, strict=True))
 
 

@@ -7,6 +7,7 @@ over a set of events it is the second part of a dual number, for which columns a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,9 @@ _POSITIVE = np.iinfo(np.int64).max
 
 #: Integers up to here convert to floats exactly.
 _EXACT = 2**53
+
+#: Sums of integers below this are added as integers of 64 bits.
+LARGEST = 2.0**62
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,15 @@ def _ordered(bits: np.ndarray) -> np.ndarray:
     return np.asarray(bits ^ (bits >> 63 & _POSITIVE))
 
 
-def totals_of(aggregate: MatchAggregate) -> list[Total]:
-    """The totals from which an aggregate is computed: that of the values, their number before it."""
+def totals_of(aggregate: MatchAggregate, *, counts_values: bool = False) -> list[Total]:
+    """The totals from which an aggregate is computed: that of the values, their number before it.
+
+    Parameters
+    ----------
+    aggregate : MatchAggregate
+    counts_values : bool
+        Whether also MIN and MAX have the number of values, so that no value stands for none.
+    """
     name, attribute = aggregate.variable, aggregate.attribute
     count = Total("COUNT", name, attribute)
     match aggregate.function:
@@ -95,7 +106,7 @@ def totals_of(aggregate: MatchAggregate) -> list[Total]:
             return [count]
         case "SUM" | "AVG":
             return [count, Total("SUM", name, attribute)]
-    return [Total(aggregate.function, name, attribute)]
+    return [count] * counts_values + [Total(aggregate.function, name, attribute)]
 
 
 def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: bool) -> Column:
@@ -113,7 +124,7 @@ def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: b
     if aggregate.function == "COUNT":
         return first
     if aggregate.function in ("MIN", "MAX"):
-        missing = last <= numbers.NO_VALUE
+        missing = first == 0 if len(totals) > 1 else last <= numbers.NO_VALUE
         bits = ~last if aggregate.function == "MIN" else last
         return (
             np.where(missing, np.nan, _ordered(bits).view(np.float64))
@@ -146,3 +157,48 @@ def narrowed(integers: np.ndarray) -> np.ndarray:
     if integers.dtype == object and all(its in INT64 for its in integers):
         return integers.astype(np.int64)
     return integers
+
+
+def numbers_from(values: list[Any], dtype: np.dtype[Any]) -> np.ndarray:
+    """Numbers of a semiring from a list: floats, or integers of any size."""
+    if dtype == np.float64:
+        return np.array(values, dtype)
+    return narrowed(np.array([*values, None], object)[:-1])
+
+
+def largest_sum(values: np.ndarray, number: int) -> float:
+    """A bound of the sum of so many of some integers; 0 of floats, infinite of large integers."""
+    if values.dtype != np.int64:
+        return 0.0 if values.dtype == np.float64 else float("inf")
+    return float(np.abs(values.astype(np.float64)).max(initial=0)) * number
+
+
+def in_floats(
+    totals: Sequence[Total],
+    before: Sequence[bool],
+    after: Sequence[bool],
+    columns: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Numbers of totals, some of which were over integers and are over floats from now on.
+
+    Parameters
+    ----------
+    totals : sequence of Total
+        With the numbers of values, see :func:`totals_of`.
+    before, after : sequence of bool
+        Whether each is over floats.
+    columns : sequence of ndarray
+    """
+    known = dict(zip(totals, columns, strict=True))
+    found = []
+    for total, was_float, is_float in zip(totals, before, after, strict=True):
+        column = known[total]
+        if is_float and not was_float and total.kind == "SUM":
+            column = column.astype(np.float64)
+        elif is_float and not was_float and total.is_maximum:
+            sign = -1 if total.kind == "MIN" else 0
+            bits = _ordered((column ^ sign).astype(np.float64).view(np.int64)) ^ sign
+            none = known[Total("COUNT", total.variable, total.attribute)] == 0
+            column = np.where(none, numbers.NO_MATCH, bits)
+        found.append(column)
+    return found

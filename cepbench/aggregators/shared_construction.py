@@ -307,8 +307,9 @@ class _Completed:
         sizes = np.maximum(high - low, 0)
         two = np.repeat(np.arange(len(sizes)), sizes)
         one = np.arange(len(two)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + low[two]
-        fits = left.firsts[one] >= right.lasts[two] - self._window
-        fits &= left.keys[one] == right.keys[two]
+        fits = left.firsts[one] >= np.repeat(right.lasts - self._window, sizes)
+        if len(self._keys) > 1:
+            fits &= left.keys[one] == np.repeat(right.keys, sizes)
         for times in forbidden:
             after = np.searchsorted(times, left.lasts[one], side="right")
             fits &= after == np.searchsorted(times, right.firsts[two])

@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 
 from cepbench.aggregators.shared_programs import SharedProgram
-from cepbench.kernels.shared_counts import tables, walk
+from cepbench.kernels.shared_counts import lanes, tables, walk
 
 #: Columns do not lie whole pages apart.
 _PADDING = 8
 
 #: Arrays of the state that a snapshot has.
-_KEPT = ("times", "cells", "lows", "seen", "highs", "bounds", "snapshots", "ends", "sizes", "tops")
+_KEPT = (
+    "times", "cells", "lows", "seen", "highs", "bounds", "logs", "log_weights", "log_highs", "marks",
+)  # fmt: skip
+
+#: Of these, numbers of the semiring.
+_NUMBERS = ("cells", "log_weights")
+
+#: Rows of a table and entries of a log that there is room for at first.
+_ROOM, _LOG_ROOM = 16, 64
 
 
 class SharedCounters:
@@ -34,8 +42,7 @@ class SharedCounters:
         self._program = shared.program
         self._dtype: Any = shared.dtype
         program = self._program
-        highs, links = np.zeros(len(program.columns) - 1, np.int64), len(program.links)
-        room = tables.BLOCK
+        highs, lefts, room = np.zeros(len(program.columns) - 1, np.int64), len(program.lefts), _ROOM
         self._state = tables.State(
             room=room,
             times=np.zeros((len(highs), room), np.int64),
@@ -45,12 +52,14 @@ class SharedCounters:
             highs=highs,
             bounds=np.zeros(len(program.inits)),
             largest=np.zeros(1),
-            snapshots=self._cells(links, room, room),
-            ends=np.zeros((links, room), np.int64),
-            sizes=np.zeros((links, room)),
-            tops=np.zeros(links),
-            firsts=np.zeros(len(program.demands), np.int64),
+            log_room=_LOG_ROOM,
+            logs=np.zeros((lefts, _LOG_ROOM, tables.LOG_COLUMNS), np.int64),
+            log_weights=self._cells(lefts, _LOG_ROOM, padding=0),
+            log_highs=np.zeros(lefts, np.int64),
+            marks=np.zeros((lefts, room), np.int64),
             **self._working_space(room),
+            queue=np.zeros((0, 2), np.int64),
+            ends=np.zeros(program.orders // 2 + 1, np.int64),
             progress=np.zeros(tables.PROGRESS, np.int64),
             out=self._cells(0),
         )
@@ -64,7 +73,11 @@ class SharedCounters:
         """
         progress = self._state.progress
         progress[: tables.UPDATES] = 0
-        self._state = self._state._replace(out=self._cells(len(events.asks), padding=0))
+        spans = (self._program.later_spans, self._program.create_spans)
+        most = int(sum(np.diff(its)[events.symbols].sum() for its in spans))
+        self._state = self._state._replace(
+            out=self._cells(len(events.asks), padding=0), queue=np.empty((most, 2), np.int64)
+        )
         if self._dtype is object:
             events = events._replace(weights=events.weights.astype(object))
         while (status := self._kernel("count_shared")(self._program, self._state, events)) != (
@@ -72,6 +85,8 @@ class SharedCounters:
         ):
             if status == tables.NEEDS_ROOM:
                 self._grow()
+            elif status == tables.NEEDS_LOG:
+                self._grow_logs()
             else:
                 self._widen()
                 events = events._replace(weights=events.weights.astype(object))
@@ -82,9 +97,8 @@ class SharedCounters:
         state = self._state
         number = len(self._program.demands)
         asked = state._replace(
-            lows=state.lows.copy(), firsts=state.firsts.copy(), progress=state.progress.copy(),
-            tops=state.tops.copy(), bounds=state.bounds.copy(), out=self._cells(number, padding=0),
-            **self._working_space(state.room),
+            lows=state.lows.copy(), progress=state.progress.copy(), bounds=state.bounds.copy(),
+            out=self._cells(number, padding=0), **self._working_space(state.room),
         )  # fmt: skip
         if not self._kernel("values_at")(self._program, asked, time):
             self._widen()
@@ -118,12 +132,14 @@ class SharedCounters:
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Resume from the arrays that :meth:`arrays` gave."""
         copies = {name: arrays[name].copy() for name in _KEPT}
-        for name in ("cells", "snapshots"):
+        for name in _NUMBERS:
             if copies[name].dtype.kind == "U":
                 copies[name] = _integers(copies[name])
                 self._dtype = object
-        room = copies["times"].shape[1]
-        self._state = self._state._replace(room=room, **copies, **self._working_space(room))
+        room, log_room = copies["times"].shape[1], copies["logs"].shape[1]
+        self._state = self._state._replace(
+            room=room, log_room=log_room, **copies, **self._working_space(room)
+        )
         self._set_limit()
 
     # -- room -----------------------------------------------------------------------------------
@@ -132,11 +148,15 @@ class SharedCounters:
         return np.zeros((*shape[:-1], shape[-1] + padding), self._dtype)
 
     def _working_space(self, room: int) -> dict[str, Any]:
-        demands = len(self._program.demands)
-        linked = demands if len(self._program.links) else 0
+        """Lanes that have not begun."""
+        program, links = self._program, len(self._program.links)
         return {
-            "panels": self._cells(linked, tables.BLOCK, room),
-            "filled": np.full((demands, 2), -1),
+            "replays": np.full((len(program.lefts), tables.REPLAY_COLUMNS), -tables.LANES),
+            "lanes": self._cells(len(program.left_inits), tables.LANES, padding=0),
+            "lane_bounds": np.zeros(len(program.left_inits)),
+            "panels": self._cells(links, tables.LANES // tables.TILE, room, tables.TILE, padding=0),
+            "tops": np.zeros(links),
+            "firsts": np.full(links, -1),
         }
 
     def _grow(self) -> None:
@@ -147,9 +167,7 @@ class SharedCounters:
             room=room,
             times=np.zeros((len(old.times), room), np.int64),
             cells=self._cells(len(old.cells), room),
-            snapshots=self._cells(len(old.snapshots), room, room),
-            ends=np.zeros((len(old.ends), room), np.int64),
-            sizes=np.zeros((len(old.sizes), room)),
+            marks=np.zeros((len(old.marks), room), np.int64),
             **self._working_space(room),
         )
         program = self._program
@@ -159,14 +177,24 @@ class SharedCounters:
             columns = slice(*program.columns[table : table + 2])
             state.times[table, there] = old.times[table, here]
             state.cells[columns, there] = old.cells[columns, here]
-            for link in range(*program.link_spans[table : table + 2]):
-                starts = kept[program.links[link, tables.START]]
-                state.ends[link, there] = old.ends[link, here]
-                state.sizes[link, there] = old.sizes[link, here]
-                state.snapshots[link][np.ix_(there, starts & (room - 1))] = old.snapshots[link][
-                    np.ix_(here, starts & (old.room - 1))
-                ]
+            for left in program.begun[slice(*program.begun_spans[table : table + 2])]:
+                state.marks[left, there] = old.marks[left, here]
         self._state = state
+
+    def _grow_logs(self) -> None:
+        """Double the room of all logs."""
+        old = self._state
+        room = 2 * old.log_room
+        logs = np.zeros((len(old.logs), room, tables.LOG_COLUMNS), np.int64)
+        weights = self._cells(len(old.logs), room, padding=0)
+        for left, high in enumerate(old.log_highs):
+            entries = np.arange(max(0, high - old.log_room), high)
+            here, there = entries & (old.log_room - 1), entries & (room - 1)
+            logs[left, there], weights[left, there] = (
+                old.logs[left, here],
+                old.log_weights[left, here],
+            )
+        self._state = old._replace(log_room=room, logs=logs, log_weights=weights)
 
     # -- digits ---------------------------------------------------------------------------------
 
@@ -176,7 +204,7 @@ class SharedCounters:
         state = self._state
         self._state = state._replace(
             cells=state.cells.astype(object),
-            snapshots=state.snapshots.astype(object),
+            log_weights=state.log_weights.astype(object),
             out=state.out.astype(object),
             **self._working_space(state.room),
         )
@@ -196,10 +224,14 @@ class SharedCounters:
 @cache
 def _interpreted() -> dict[str, Callable[..., Any]]:
     """The functions of the kernel as Python functions, which take arrays of objects."""
-    functions = dict(vars(walk))
-    for name, function in _functions_of(walk):
-        made = FunctionType(function.__code__, functions, name, function.__defaults__)
-        functions[name] = made
+    functions: dict[str, Callable[..., Any]] = {}
+    for module in (lanes, walk):
+        # What a module imports from the one before is interpreted, too.
+        names = dict(vars(module)) | functions
+        for name, function in _functions_of(module):
+            functions[name] = names[name] = FunctionType(
+                function.__code__, names, name, function.__defaults__
+            )
     return functions
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from itertools import chain, pairwise
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,10 +78,8 @@ class _Column(NamedTuple):
 
 
 class _Link(NamedTuple):
-    start: int
     left: int
     column: _Column
-    before: int
     right: int
 
 
@@ -111,6 +109,20 @@ class CountedQuery:
     def window(self) -> int:
         """The length of its window, in ticks."""
         return self.sequence.pattern.window.length
+
+    @property
+    def places(self) -> list[int]:
+        """How many items come before each segment."""
+        return [*accumulate((len(its.steps) for its in self.segments[:-1]), initial=0)]
+
+    @property
+    def before(self) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+        """Steps and names of all segments before the last one."""
+        listed = self.segments[:-1]
+        return (
+            tuple(step for its in listed for step in its.steps),
+            tuple(name for its in listed for name in its.names),
+        )
 
     def symbols(self, flags: int) -> list[Symbol]:
         """The events that have some flags."""
@@ -154,10 +166,16 @@ class SharedProgram:
         self._tables: dict[object, int] = {}
         self._windows: list[int] = []
         self._begins: list[list[int]] = []
-        self._columns: list[dict[_Column, None]] = []
+        #: Of tables, and of lefts by their bitwise negations.
+        self._columns: dict[int, dict[_Column, None]] = {}
+        #: Their numbers by the table and window of their starts.
+        self._lefts: dict[tuple[int, int], int] = {}
         self._operations: list[_Operation] = []
         self._links: dict[_Link, int] = {}
-        self._levels = max(len(s.steps) for query, _ in demands for s in query.segments)
+        self._levels = max(
+            max(*(len(s.steps) for s in query.segments), len(query.before[0]))
+            for query, _ in demands
+        )
         self.is_maximum = demands[0][1].is_maximum
         self.dtype = demands[0][1].dtype(is_float=is_float)
         self._final = _Use.SUMMED if scope == "window" else _Use.COMPLETED
@@ -188,22 +206,27 @@ class SharedProgram:
 
     def _chain(self, query: CountedQuery, total: Total) -> tuple[int, _Column, int, int]:
         """The table, column and link of a total, and the table of its starts."""
-        weight = None if total.attribute is None else Weight(total.kind, total.attribute)
-        listed = []
-        place = 0
-        for segment in query.segments:
+        for segment, place in zip(query.segments, query.places, strict=True):
             self._read_steps(query, segment, place)
-            place += len(segment.steps)
-            pick = None
-            if total.variable in segment.names:
-                pick = _Pick(segment.names.index(total.variable), weight)
-            use = _Use.CONTINUED if place < len(query.sequence.pattern.positive) else self._final
-            table = self._table(query, segment)
-            listed.append((table, self._column(table, _Column(segment.steps, pick, use))))
-        start, link = listed[0][0], -1
-        for (left, column), (right, _) in pairwise(listed):
-            link = self._links.setdefault(_Link(start, left, column, link, right), len(self._links))
-        return *listed[-1], link, start
+        last, start, link = query.segments[-1], self._table(query, query.segments[0]), -1
+        table = self._table(query, last)
+        column = self._column(
+            table, _Column(last.steps, self._pick(total, last.names), self._final)
+        )
+        if len(query.segments) > 1:
+            left = self._lefts.setdefault((start, query.window), len(self._lefts))
+            self._columns.setdefault(~left, {})
+            steps, names = query.before
+            before = _Column(steps, self._pick(total, names), _Use.CONTINUED)
+            its = _Link(left, self._column(~left, before), table)
+            link = self._links.setdefault(its, len(self._links))
+        return table, column, link, start
+
+    def _pick(self, total: Total, names: Sequence[str]) -> _Pick | None:
+        if total.variable not in names:
+            return None
+        weight = None if total.attribute is None else Weight(total.kind, total.attribute)
+        return _Pick(names.index(total.variable), weight)
 
     def _read_steps(self, query: CountedQuery, segment: Segment, place: int) -> None:
         """The symbols of a segment's steps: of begins, further elements, and forbidden events."""
@@ -242,8 +265,8 @@ class SharedProgram:
         if not self._shares_prefixes:
             scope = segment.query if segment.number == 0 else segment.steps
         table = self._tables.setdefault((segment.start, scope), len(self._tables))
-        if table == len(self._columns):
-            self._columns.append({})
+        if table not in self._columns:
+            self._columns[table] = {}
             self._begins.append(self._steps[segment.steps[0]][0])
             self._windows.append(0)
         self._windows[table] = max(self._windows[table], query.window)
@@ -292,11 +315,13 @@ class SharedProgram:
         self, chains: list[tuple[int, _Column, int, int]], windows: list[int], *, clears: bool
     ) -> tables.Program:
         numbers: dict[tuple[int, _Column], int] = {}
-        inits = []
-        for table, columns in enumerate(self._columns):
+        inits: tuple[list[int], list[int]] = ([], [])
+        for owner, columns in self._columns.items():
+            its = inits[owner < 0]
             for column in columns:
-                numbers[table, column] = len(numbers)
-                inits.append(self._init(column))
+                numbers[owner, column] = len(its)
+                its.append(self._init(column))
+        tables_, lefts = range(len(self._tables)), range(len(self._lefts))
         placed = {link: place for place, link in enumerate(self.links)}
         order = [placed[link] for link in self._links]
         horizons = dict.fromkeys(
@@ -311,33 +336,34 @@ class SharedProgram:
             )
             for is_later in (False, True)
         )
+        starts = [table for table, _ in self._lefts]
+        begun = [[left for left in lefts if starts[left] == table] for table in tables_]
         creates = [
             [table for table, begins in enumerate(self._begins) if symbol in begins]
             for symbol in range(len(self.symbols))
         ]
         rights = [link.right for link in self.links]
         return tables.Program(
-            columns=_spans([len(columns) for columns in self._columns]),
-            inits=np.array(inits, np.int64),
+            columns=_spans(len(self._columns[table]) for table in tables_),
+            inits=np.array(inits[False], np.int64),
             horizons=np.array(listed, np.int64),
             create_spans=_spans(map(len, creates)),
-            creates=np.array([table for its in creates for table in its], np.int64),
+            creates=np.array([*chain.from_iterable(creates)], np.int64),
             now_spans=now[0],
             now=now[1],
             later_spans=later[0],
             later=later[1],
             orders=4 * self._levels,
-            link_spans=np.searchsorted(rights, np.arange(len(self._columns) + 1)),
+            link_spans=np.searchsorted(rights, np.arange(len(tables_) + 1)),
             links=_table_of(
-                [
-                    (
-                        its.start, its.left, numbers[its.left, its.column],
-                        -1 if its.before < 0 else order[its.before],
-                    )
-                    for its in self.links
-                ],
+                [(its.left, numbers[~its.left, its.column]) for its in self.links],
                 tables.LINK_COLUMNS,
             ),
+            lefts=np.array([listed.index(its) for its in self._lefts], np.int64),
+            left_columns=_spans(len(self._columns[~left]) for left in lefts),
+            left_inits=np.array(inits[True], np.int64),
+            begun_spans=_spans(map(len, begun)),
+            begun=np.array([*chain.from_iterable(begun)], np.int64),
             demands=_table_of(
                 [
                     (

@@ -15,10 +15,20 @@ from cepbench.streams.numeric import NumericReader
 
 
 class _Last(NamedTuple):
-    """The last positive item of a branch, and the conditions on single events of it."""
+    """The last positive item of a branch.
+
+    Attributes
+    ----------
+    variable : Variable
+    clauses : tuple of Clause
+        The conditions on single events of it.
+    known : tuple of int
+        The keys of GROUP BY that are known from its events.
+    """
 
     variable: Variable
     clauses: tuple[Clause, ...]
+    known: tuple[int, ...]
 
 
 class Triggers:
@@ -36,21 +46,32 @@ class Triggers:
         for branch in pattern.structure.alternatives():
             last = [v for v in branch.variables() if v.kind is not Kind.NEGATED][-1]
             clauses = (c for c in pattern.conditions if c.variables == (last.name,))
-            found.append(_Last(last, tuple(c for c in clauses if c.is_elementwise)))
+            known = [
+                place
+                for place, key in enumerate(self._group_by)
+                if key.variable in (None, last.name)
+            ]
+            elementwise = tuple(c for c in clauses if c.is_elementwise)
+            found.append(_Last(last, elementwise, tuple(known)))
         self._lasts = tuple(dict.fromkeys(found))
 
     @property
-    def known(self) -> list[bool]:
+    def knows_all(self) -> bool:
         """Whether each key of GROUP BY is known from every trigger."""
-        return [
-            all(key.variable in (None, last.variable.name) for last in self._lasts)
-            for key in self._group_by
-        ]
+        return all(len(last.known) == len(self._group_by) for last in self._lasts)
 
-    def rows(self, batch: EventStream) -> np.ndarray:
-        """The rows of the triggers."""
-        found = [self._rows(last, batch) for last in self._lasts]
-        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+    def by_keys(self, batch: EventStream) -> list[tuple[tuple[int, ...], np.ndarray]]:
+        """The rows of triggers, and the places in GROUP BY of the keys that these determine.
+
+        Those that determine all keys come first. An event may be a trigger for several reasons.
+        """
+        found: dict[tuple[int, ...], list[np.ndarray]] = {}
+        for last in sorted(self._lasts, key=lambda last: -len(last.known)):
+            found.setdefault(last.known, []).append(self._rows(last, batch))
+        return [
+            (known, rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows)))
+            for known, rows in found.items()
+        ]
 
     def of(self, batch: EventStream) -> dict[int, list[Key]]:
         """Row → what its event determines of its groups: keys with ``...`` for what is not known.
@@ -62,9 +83,9 @@ class Triggers:
             rows = self._rows(last, batch)
             columns = [
                 values_of(batch.column(key.attribute), rows)
-                if key.variable in (None, last.variable.name)
+                if place in last.known
                 else [...] * len(rows)
-                for key in self._group_by
+                for place, key in enumerate(self._group_by)
             ]
             keys = zip(*columns, strict=True) if columns else [()] * len(rows)
             for row, key in zip(rows.tolist(), keys, strict=True):

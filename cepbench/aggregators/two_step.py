@@ -1,79 +1,59 @@
 """Aggregation in two steps: the matches are constructed, then aggregated [qi2014]_, section 2.2.
 
 The baseline of A-Seq, over any evaluator, and exact for every pattern. Each match is folded into
-the aggregate of its first event (START), and dropped from the value when this event expires. A
-value is computed from the aggregates of all active STARTs.
+the aggregate of its first event (START), and dropped from the value when this event expires.
 
-Differs from the paper: an aggregate for each START instead of a list of matches; STARTs of the same
-timestamp share it, because they expire together.
+Differs from the paper: an aggregate for each START instead of a list of matches, and a current
+value for each group, from which that of an expired START is subtracted or which, where this is not
+exact, is computed anew from the STARTs that are left.
 """
 
 from __future__ import annotations
 
-import heapq
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from cepbench.aggregators.folds import Fold, State
+from cepbench.aggregators.folds import (
+    CompletedMatches,
+    FirstEvents,
+    Matches,
+    Weights,
+    joined,
+    no_matches,
+    of_sets,
+)
+from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import (
     AggregateMetrics,
     AggregationMethod,
     AggregationTask,
     Key,
-    Row,
 )
-from cepbench.aggregators.triggers import Triggers, values_of
+from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.valuation import Valuation
 from cepbench.errors import EvaluationError, SnapshotError
 from cepbench.evaluators.detector import Detector
-from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn
+from cepbench.evaluators.matches import BranchMatches, Found, SetColumn
 from cepbench.evaluators.registry import EVALUATORS, evaluator_for
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.evaluators.tasks import constructs_of, evaluator_without_plan, runs_some
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.plans.tree import right_deep
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
 _DEFAULT = "stack-nfa"
+
+#: Events of the first round, and the matches that a round should have.
+_ROUND, _MATCHES = 256, 1 << 16
+
 _DETECTOR, _RECENT = "detector ", "recent "
-
-
-class _Arrival(NamedTuple):
-    """Matches of one group with the same last event and the same earliest timestamp."""
-
-    key: Key
-    start: int
-    matches: int
-    states: list[State]
-
-
-@dataclass(eq=False)
-class _Group:
-    """The matches of a group that count.
-
-    Attributes
-    ----------
-    key : tuple
-    number : int
-        In the order in which groups were seen.
-    starts : dict of int to list
-        Earliest timestamp → number of matches, and the state of each aggregate.
-    values : tuple or None
-        The current values; None if to be computed.
-    reported : tuple or None
-        The values after the event before.
-    """
-
-    key: Key
-    number: int
-    starts: dict[int, list[Any]] = field(default_factory=dict)
-    values: tuple[Any, ...] | None = None
-    reported: tuple[Any, ...] | None = None
 
 
 class TwoStepRun:
@@ -87,75 +67,75 @@ class TwoStepRun:
     """
 
     def __init__(self, task: AggregationTask, detector: Any = None) -> None:
+        warm_up()
         self._task = task
         pattern = task.pattern
+        #: The events of a round; None if a batch is not to be divided.
+        self._round: int | None = None
         if detector is None:
             matches = pattern.without_aggregate()
             plan, evaluator = matching(matches, task.evaluator)
             detector = Detector(matches, plan, evaluator=evaluator)
+            # A user-defined evaluator may report a match after the round of its last event.
+            self._round = _ROUND if EVALUATORS[evaluator].is_builtin else None
         self._detector = detector
-        self._pattern = pattern
-        attributes = {key.attribute for key in pattern.group_by}
-        attributes |= {each.attribute for each in pattern.aggregates if each.attribute}
-        self._length = pattern.window.length
-        self._recent = RecentEvents(attributes, self._length, 0)
-        self._triggers = Triggers(pattern)
-        self._folds = [Fold(aggregate) for aggregate in pattern.aggregates]
-        self._nothing = self._values([])
-        self._groups: dict[Key, _Group] = {}
-        #: Earliest timestamps with the numbers of their groups, for expiry.
-        self._expiring: list[tuple[int, int]] = []
-        self._by_number: list[_Group] = []
-        self._active = self._counters = 0
-        self._updates = self._peak_active = self._peak_counters = 0
+        self._ends = {frozenset(b.positive_names): _ends_of(b) for b in pattern.branches()}
+        self._group_by = pattern.group_by
+        keys = tuple(key.attribute for key in pattern.group_by)
+        attributes = {*keys, *(each.attribute for each in pattern.aggregates if each.attribute)}
+        self._recent = RecentEvents(attributes, pattern.window.length, 0)
+        branches = pattern.structure.alternatives()
+        plain = {
+            variable.name
+            for variable in pattern.positive
+            if not variable.is_set and all(variable in its.variables() for its in branches)
+        }
+        self._valuation = Valuation(task, keys, plain, counts_values=True)
+        totals = self._valuation.totals
+        #: Whether each total is over floats.
+        self._floats = [False] * len(totals)
+        self._folds = (
+            FirstEvents(totals, pattern.window.length)
+            if task.scope == "window"
+            else CompletedMatches(totals, stays=task.scope == "stream")
+        )
+        self._updates = 0
 
-    def push(self, batch: EventStream) -> list[Row]:
+    def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`."""
+        rows, begin = [], 0
+        while begin < len(batch):
+            size, before = self._round or len(batch), self._updates
+            is_whole = not begin and size >= len(batch)
+            part = batch if is_whole else batch[begin : begin + size]
+            rows.append(self._pushed(part))
+            begin += size
+            if self._round:
+                # As many as fit in the cache; the next round may complete more.
+                due = len(part) * _MATCHES // max(1, self._updates - before)
+                self._round = max(1, min(due, max(size, 2 * len(part))))
+        return Rows.joined(rows)
+
+    def _pushed(self, batch: EventStream) -> Rows:
         first = self._detector.position
         found = self._detector.take(batch)
         self._recent.push(batch)
-        arrivals = self._arrivals(found)
-        if arrivals and min(arrivals) < first:
+        self._note_floats(batch)
+        matches = self._matches(found, first)
+        if len(matches.rows) and matches.rows.min() < 0:
             raise EvaluationError(
                 f"the evaluator {self._detector.evaluator} reported a match after the batch of its "
                 "last event; use cep.aggregate, which takes the whole stream"
             )
-        triggers = self._triggers.of(batch)
-        rows: list[Row] = []
-        reports_changes = self._task.emit == "change"
-        positions: Iterable[int] = range(first, first + len(batch))
-        if not reports_changes:
-            positions = sorted({*arrivals, *(first + row for row in triggers)})
-        for position in positions:
-            time = int(batch.timestamps[position - first])
-            touched = dict.fromkeys(self._expire(time))
-            for arrival in arrivals.get(position, ()):
-                touched[self._fold(arrival)] = None
-            self._peak_active = max(self._peak_active, self._active)
-            self._peak_counters = max(self._peak_counters, self._counters)
-            groups = self._of_trigger(triggers.get(position - first, []))
-            if reports_changes:
-                groups = [group for group in touched if self._has_changed(group)]
-                groups.sort(key=lambda group: group.number)
-            rows += (Row(position, time, g.key, self._values_of(g)) for g in groups)
-        return rows
+        self._updates += len(matches.rows)
+        known = self._recent.stream.timestamps
+        changes = self._folds.push(batch.timestamps, matches, known, self._recent.first)
+        return self._valuation.push(batch, changes, np.arange(len(self._valuation.keys)))
 
-    def value(self, time: int) -> list[Row]:
+    def value(self, time: int) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.value`."""
-        if not self._pattern.group_by:
-            self._group(())
-        least = time - self._length if self._task.scope == "window" else None
-        return [
-            Row(
-                -1,
-                time,
-                group.key,
-                self._values(
-                    its for start, its in group.starts.items() if least is None or start >= least
-                ),
-            )
-            for group in self._groups.values()
-        ]
+        groups, totals = self._folds.at(time)
+        return self._valuation.at(time, totals, groups)
 
     def metrics(self) -> AggregateMetrics:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.metrics`."""
@@ -163,19 +143,21 @@ class TwoStepRun:
         buffered = found.peak_buffered_events
         return AggregateMetrics(
             updates=self._updates,
-            peak_counters=self._peak_counters,
-            peak_objects=self._peak_active + (0 if buffered != buffered else int(buffered)),
+            peak_counters=self._folds.peak_counters,
+            peak_objects=self._folds.peak_matches + (0 if buffered != buffered else int(buffered)),
             peak_bytes=found.peak_bytes,
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.snapshot`."""
-        groups = [
-            [list(group.key), list(group.starts.items()), group.reported]
-            for group in self._groups.values()
-        ]
-        numbers = [self._updates, self._peak_active, self._peak_counters]
-        state = json.dumps({"groups": groups, "numbers": numbers})
+        state = json.dumps(
+            {
+                "floats": self._floats,
+                "values": self._valuation.state(),
+                "folds": self._folds.state(),
+                "updates": self._updates,
+            }
+        )
         arrays = {"state": np.frombuffer(state.encode(), np.uint8)}
         arrays |= {f"{_DETECTOR}{name}": its for name, its in self._detector.snapshot().items()}
         return arrays | {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
@@ -192,169 +174,120 @@ class TwoStepRun:
         self._recent.restore(arrays_under(_RECENT, state))
         try:
             known = json.loads(state["state"].tobytes())
-            self._updates, self._peak_active, self._peak_counters = known["numbers"]
-            for key, starts, reported in known["groups"]:
-                group = self._group(tuple(key))
-                group.reported = None if reported is None else tuple(reported)
-                for start, (matches, *states) in starts:
-                    group.starts[start] = [matches, *states]
-                    self._expiring.append((start, group.number))
-                    self._active += matches
-                    self._counters += 1
+            self._floats, self._updates = known["floats"], known["updates"]
+            self._valuation.begin(self._floats)
+            self._valuation.restore(known["values"])
+            self._folds.to_floats(self._floats)
+            self._folds.restore(known["folds"])
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
-        heapq.heapify(self._expiring)
 
-    # -- groups ---------------------------------------------------------------------------------
-
-    def _group(self, key: Key) -> _Group:
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = _Group(key, len(self._by_number))
-            self._by_number.append(group)
-        return group
-
-    def _of_trigger(self, owned: list[Key]) -> list[_Group]:
-        """The groups of which a trigger gives the value."""
-        found: dict[_Group, None] = {}
-        for own in owned:
-            if ... not in own:
-                found[self._group(own)] = None
-                continue
-            for group in self._groups.values():
-                if all(mine in (..., its) for mine, its in zip(own, group.key, strict=True)):
-                    found[group] = None
-        return sorted(found, key=lambda group: group.number)
-
-    def _expire(self, time: int) -> Iterator[_Group]:
-        """Drop the matches that count no more; yields their groups."""
-        scope = self._task.scope
-        if scope == "stream":
-            return
-        least = time - self._length
-        # In scope trigger nothing is left after the event that completed it.
-        while self._expiring and (scope == "trigger" or self._expiring[0][0] < least):
-            start, number = heapq.heappop(self._expiring)
-            group = self._by_number[number]
-            self._active -= group.starts.pop(start)[0]
-            self._counters -= 1
-            group.values = None
-            yield group
-
-    def _fold(self, arrival: _Arrival) -> _Group:
-        """Add matches to the aggregate of their first event."""
-        group = self._group(arrival.key)
-        # What never expires needs no START.
-        start = 0 if self._task.scope == "stream" else arrival.start
-        its = group.starts.get(start)
-        if its is None:
-            its = group.starts[start] = [0, *(fold.nothing for fold in self._folds)]
-            heapq.heappush(self._expiring, (start, group.number))
-            self._counters += 1
-        its[0] += arrival.matches
-        for place, (fold, state) in enumerate(zip(self._folds, arrival.states, strict=True), 1):
-            its[place] = fold.plus(its[place], state)
-        self._active += arrival.matches
-        self._updates += arrival.matches
-        group.values = None
-        return group
-
-    def _has_changed(self, group: _Group) -> bool:
-        values = self._values_of(group)
-        before = self._nothing if group.reported is None else group.reported
-        group.reported = values
-        return values != before
-
-    def _values_of(self, group: _Group) -> tuple[Any, ...]:
-        if group.values is None:
-            group.values = self._values(group.starts.values())
-        return group.values
-
-    def _values(self, starts: Iterable[list[Any]]) -> tuple[Any, ...]:
-        listed = list(starts)
-        return tuple(
-            fold.total([its[place] for its in listed]) for place, fold in enumerate(self._folds, 1)
-        )
+    @property
+    def _kinds(self) -> list[tuple[Total, bool]]:
+        """The totals, and whether each is over floats."""
+        return [*zip(self._valuation.totals, self._floats, strict=True)]
 
     # -- matches --------------------------------------------------------------------------------
 
-    def _arrivals(self, found: Found) -> dict[int, list[_Arrival]]:
-        """The matches of a batch by the position of their last event."""
-        arrivals: dict[int, list[_Arrival]] = {}
-        for matches in found.matches:
-            if matches is not None and len(matches):
-                self._add_arrivals(matches, arrivals)
-        return arrivals
-
-    def _add_arrivals(self, matches: BranchMatches, arrivals: dict[int, list[_Arrival]]) -> None:
-        """Fold matches of one branch by last event, group and START."""
-        events, first = self._recent.stream, self._recent.first
-        bound = {
-            name: _rows_and_owners(column, first)
-            for name, column in zip(matches.names, matches.columns, strict=True)
-        }
-        earliest = matches.first_positions() - first
-        numbers: dict[Key, int] = {(): 0}
-        group = np.zeros(len(earliest), np.int64)
-        if self._pattern.group_by:
-            keys = self._keys(events, earliest, {name: rows for name, (rows, _) in bound.items()})
-            # Groups that are first seen with the same event come in the order of their keys.
-            ordered = sorted(dict.fromkeys(key for key in keys if None not in key))
-            numbers = {key: number for number, key in enumerate(ordered)}
-            group[:] = [numbers.get(key, -1) for key in keys]
-        folds, fold_of = _distinct(matches.last_positions(), group, events.timestamps[earliest])
-        counted = np.bincount(fold_of)
-        states: list[list[State]] = []
-        for fold in self._folds:
-            name, attribute = fold.aggregate.variable, fold.aggregate.attribute
-            if name is None:
-                states.append(counted.tolist())
-            elif name not in bound:
-                states.append([fold.nothing] * len(counted))
-            else:
-                rows, owners = bound[name]
-                values = None if attribute is None else events.column(attribute)
-                states.append(fold.of_events(values, rows, fold_of[owners], len(counted)))
-        listed = list(numbers)
-        for (position, code, start), number, *its in zip(
-            folds.T.tolist(), counted.tolist(), *states, strict=True
-        ):
-            if code >= 0:
-                arrivals.setdefault(position, []).append(_Arrival(listed[code], start, number, its))
-
-    def _keys(
-        self, events: EventStream, earliest: np.ndarray, rows: Mapping[str, np.ndarray]
-    ) -> list[Key]:
-        """The group of each match, with None for a missing value."""
-        columns = [
-            values_of(
-                events.column(key.attribute),
-                earliest if key.variable is None else rows[key.variable],
+    def _matches(self, found: Found, first: int) -> Matches:
+        """The matches of a batch that begins at a position, those that have a group."""
+        listed = [its for its in found.matches if its is not None and len(its)]
+        if not listed:
+            return no_matches([total.dtype(is_float=its) for total, its in self._kinds])
+        keyed = [self._keys(matches) for matches in listed]
+        # Groups that are first seen with the same event come in the order of their keys.
+        self._valuation.groups(sorted({key for _, keys in keyed for key in keys}))
+        parts = []
+        for matches, (codes, keys) in zip(listed, keyed, strict=True):
+            firsts, lasts = self._ends[frozenset(matches.names)]
+            groups = self._valuation.groups(keys)
+            part = Matches(
+                matches.in_columns(lasts).last_positions() - first,
+                # With one, they are zeros already.
+                np.append(groups, -1)[codes] if self._group_by else codes,
+                matches.in_columns(firsts).first_positions(),
+                [
+                    self._weights(total, matches, is_float=is_float)
+                    for total, is_float in self._kinds
+                ],
             )
-            for key in self._pattern.group_by
+            parts.append(part.taken(np.flatnonzero(codes >= 0)) if (codes < 0).any() else part)
+        return joined(parts)
+
+    def _keys(self, matches: BranchMatches) -> tuple[np.ndarray, list[Key]]:
+        """The number of each match's group, -1 if it misses a value, and the groups."""
+        if not self._group_by:
+            return np.zeros(len(matches), np.int64), [()]
+        events, lowest = self._recent.stream, self._recent.first
+        names = [key.attribute for key in self._group_by]
+        rows = {}
+        for variable in {key.variable for key in self._group_by}:
+            names_of = self._ends[frozenset(matches.names)][0] if variable is None else [variable]
+            rows[variable] = matches.in_columns(names_of).first_positions() - lowest
+        if len(rows) > 1:
+            return numbered(events, names, [rows[key.variable] for key in self._group_by])
+        # Events are fewer than matches.
+        (own,) = rows.values()
+        used = np.flatnonzero(np.bincount(own))
+        codes = np.empty(len(events), np.int64)
+        codes[used], keys = numbered(events, names, used)
+        return codes[own], keys
+
+    def _weights(self, total: Total, matches: BranchMatches, *, is_float: bool) -> Weights:
+        """What matches of a branch add to a total."""
+        name, dtype = total.variable, total.dtype(is_float=is_float)
+        if name is None or name not in matches.names:
+            zero, one = total.units(is_float=is_float)
+            same = np.zeros(len(matches), np.int64)
+            return Weights(np.array([one if name is None else zero], dtype), same)
+        events, lowest = self._recent.stream, self._recent.first
+        read = None if total.attribute is None else events.column(total.attribute)
+        if is_float and isinstance(read, np.ndarray):
+            read = read.astype(np.float64)
+        values = total.weights(read, np.arange(len(events)))
+        (column,) = matches.in_columns([name]).columns
+        if isinstance(column, SetColumn):
+            return of_sets(total, values, column, lowest)
+        return Weights(values, np.require(column, np.int64, ("C", "W")), lowest)
+
+    def _note_floats(self, batch: EventStream) -> None:
+        """Turn totals to floats whose values are floats from now on."""
+        floats = [
+            is_float
+            or (
+                total.attribute is not None
+                and getattr(batch.column(total.attribute), "dtype", np.dtype(np.int64)).kind == "f"
+            )
+            for total, is_float in self._kinds
         ]
-        return list(zip(*columns, strict=True))
+        if floats != self._floats:
+            self._floats = floats
+            self._valuation.to_floats(floats)
+            self._folds.to_floats(floats)
 
 
-def _distinct(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of columns, in ascending order, as columns, and which of them each row is.
-
-    :func:`numpy.unique` takes ten times as long for rows.
-    """
-    order = np.lexsort(columns[::-1])
-    rows = np.stack([column[order] for column in columns])
-    begins = np.ones(len(order), bool)
-    begins[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.cumsum(begins) - 1
-    return rows[:, begins], places
+def _ends_of(branch: Pattern) -> tuple[list[str], list[str]]:
+    """The variables of which one has the first event of a match, and the last one."""
+    before = branch.structure.precedence()
+    # A group may have no events.
+    sure = [v.name for v in branch.positive if v.kind is not Kind.GROUP]
+    names = branch.positive_names
+    return (
+        [name for name in names if not any((other, name) in before for other in sure)],
+        [name for name in names if not any((name, other) in before for other in sure)],
+    )
 
 
-def _rows_and_owners(column: Column, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a variable's events, and the match that each belongs to."""
-    if isinstance(column, SetColumn):
-        return column.positions - first, np.repeat(np.arange(len(column)), column.sizes)
-    return column - first, np.arange(len(column))
+@cache
+def warm_up() -> None:
+    """Compile the kernels of integers and floats, or load them from the disk cache."""
+    zeros = np.zeros(1, np.int64)
+    for is_float in (False, True):
+        total = Total("SUM", "a", "x")
+        folds = FirstEvents([total], 0)
+        folds.to_floats([is_float])
+        weights = Weights(zeros.astype(total.dtype(is_float=is_float)), zeros)
+        folds.push(zeros, Matches(zeros, zeros, zeros, [weights]), zeros, 0)
 
 
 def matching(pattern: Pattern, evaluator: str | None) -> tuple[AnyPlan | None, str]:

@@ -10,7 +10,16 @@ import numpy as np
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregationTask, Key
 from cepbench.aggregators.rows import Column, Rows
-from cepbench.aggregators.semirings import Total, narrowed, totals_of, value_of
+from cepbench.aggregators.semirings import (
+    LARGEST,
+    Total,
+    in_floats,
+    largest_sum,
+    narrowed,
+    numbers_from,
+    totals_of,
+    value_of,
+)
 from cepbench.aggregators.triggers import Triggers
 from cepbench.kernels.sequence_counts.merging import merge
 from cepbench.streams.event_stream import EventStream
@@ -19,8 +28,9 @@ _NEVER = np.iinfo(np.int64).max
 
 _MATCHES = Total("COUNT")
 
-#: Sums of integers below this are added as integers of 64 bits.
-_LARGEST = 2.0**62
+
+#: Rows of triggers, and of each the number of a group whose value it gives.
+_Asked = tuple[np.ndarray, np.ndarray]
 
 
 class Changes(NamedTuple):
@@ -52,11 +62,15 @@ class Valuation:
         Those whose values all events of a match share, by which partitions are made.
     plain : set of str
         The variables of which each match has one event.
+    counts_values : bool
+        See :func:`~cepbench.aggregators.semirings.totals_of`.
 
     Attributes
     ----------
     totals : list of Total
         What is to be counted.
+    keys : list of tuple
+        Of the groups.
     follows_expiry : bool
         Whether totals have to be given after the events with which a partition's first events expire
         too, not only after those that may complete a match of the partition.
@@ -64,11 +78,21 @@ class Valuation:
         Of the next event.
     """
 
-    def __init__(self, task: AggregationTask, attributes: tuple[str, ...], plain: set[str]) -> None:
+    def __init__(
+        self,
+        task: AggregationTask,
+        attributes: tuple[str, ...],
+        plain: set[str],
+        *,
+        counts_values: bool = False,
+    ) -> None:
         self._task, self._attributes = task, attributes
         self._group_by = tuple(key.attribute for key in task.pattern.group_by)
         self._triggers = Triggers(task.pattern)
-        listed = [_MATCHES, *(t for its in task.pattern.aggregates for t in totals_of(its))]
+        self._totals_of = [
+            totals_of(its, counts_values=counts_values) for its in task.pattern.aggregates
+        ]
+        listed = [_MATCHES, *(total for its in self._totals_of for total in its)]
         self._same = {
             total: _MATCHES
             if total.kind == "COUNT"
@@ -80,11 +104,11 @@ class Valuation:
         self.totals = [*dict.fromkeys(self._same.values())]
         self._floats = [False] * len(self.totals)
         self._are_groups = set(self._group_by) == set(attributes)
-        self._knows_all = all(self._triggers.known)
+        self._knows_all = self._triggers.knows_all
         self.follows_expiry = task.scope == "window" and not (
             task.emit == "trigger" and self._are_groups and self._knows_all
         )
-        self._keys: list[Key] = []
+        self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
         #: Positions of the events with which groups were seen.
         self._seen = np.zeros(0, np.int64)
@@ -98,8 +122,14 @@ class Valuation:
     def begin(self, floats: Sequence[bool]) -> None:
         """Say which totals are over floats, before the first events."""
         self._floats = [*floats]
-        self._current = [np.repeat(zero, len(self._keys)) for zero in self._zeros]
+        self._current = [np.repeat(zero, len(self.keys)) for zero in self._zeros]
         self._leaves = [np.repeat(zero, 0) for zero in self._zeros]
+
+    def to_floats(self, floats: Sequence[bool]) -> None:
+        """Say which totals are over floats from now on; with ``counts_values``, in scope ``window``
+        over groups."""
+        self._current = in_floats(self.totals, self._floats, floats, self._current)
+        self._floats = [*floats]
 
     @property
     def _zeros(self) -> list[np.ndarray]:
@@ -111,9 +141,9 @@ class Valuation:
     def groups(self, keys: Sequence[Key]) -> np.ndarray:
         """The numbers of the groups with some keys."""
         found = [self._numbers.setdefault(key, len(self._numbers)) for key in keys]
-        new = [*self._numbers][len(self._keys) :]
+        new = [*self._numbers][len(self.keys) :]
         if new:
-            self._keys += new
+            self.keys += new
             self._seen = np.append(self._seen, np.full(len(new), _NEVER))
             self._current = [
                 np.append(its, np.repeat(zero, len(new)))
@@ -135,19 +165,20 @@ class Valuation:
         """
         first, self.position = self.position, self.position + len(batch)
         # Triggers also say which groups there are.
-        asked = None
-        if self._knows_all and (self._task.emit == "trigger" or self._group_by):
-            asked = self._asked(batch, first)
+        asked = []
+        if self._task.emit == "trigger" or self._group_by:
+            asked = self._triggers.by_keys(batch)
+        whole = [self._known(batch, rows, first) for known, rows in asked if self._is_whole(known)]
         totals = self._over_groups(changes, groups)
         rows, own = changes.rows, groups[changes.parts]
-        if asked is not None and self._are_all(asked, rows, own):
+        if self._knows_all and self._are_all(whole, rows, own):
             for place, its in enumerate(totals):
                 current = self._current[place]
                 current = current.astype(np.result_type(current, its))
                 current[own] = its
                 self._current[place] = narrowed(current)
             times = batch.timestamps[rows]
-            return Rows(first + rows, times, own, self._keys, self._columns(totals))
+            return Rows(first + rows, times, own, self.keys, self._columns(totals))
         if self._task.scope == "trigger":
             rows, own, totals = self._with_ends(rows, own, totals, len(batch))
         places = own * len(batch) + rows
@@ -155,12 +186,17 @@ class Valuation:
         # Of several changes after an event, the last one.
         order = order[np.diff(places[order], append=-1) != 0]
         places, rows, own = places[order], rows[order], own[order]
-        number = len(self._keys)
+        number = len(self.keys)
         known = [np.append(a, b[order]) for a, b in zip(self._current, totals, strict=True)]
         counted = known[0][number:] != 0
         np.minimum.at(self._seen, own[counted], first + rows[counted])
         if self._task.emit == "trigger":
-            rows, groups = self._asked(batch, first) if asked is None else asked
+            partly = [
+                self._matching(batch, known, rows, first)
+                for known, rows in asked
+                if not self._is_whole(known)
+            ]
+            rows, groups = _distinct([*whole, *partly], len(batch))
             at = np.searchsorted(places, groups * len(batch) + rows, side="right") - 1
             is_own = np.append(own, -1)[at] == groups
             chosen = np.where(is_own, number + at, groups)
@@ -182,35 +218,42 @@ class Valuation:
         order = np.lexsort((self._seen[groups], rows))
         rows = rows[order]
         return Rows(
-            first + rows, batch.timestamps[rows], groups[order], self._keys,
+            first + rows, batch.timestamps[rows], groups[order], self.keys,
             [column[order] for column in columns],
         )  # fmt: skip
 
-    def _are_all(
-        self, asked: tuple[np.ndarray, np.ndarray], rows: np.ndarray, own: np.ndarray
-    ) -> bool:
+    def _are_all(self, asked: list[_Asked], rows: np.ndarray, own: np.ndarray) -> bool:
         """Whether every trigger, and no other event, changes just the group whose value it gives."""
         return (
             self._task.emit == "trigger"
             and self._task.scope != "trigger"
-            and all(map(np.array_equal, asked, (rows, own)))
+            and len(asked) == 1
+            and all(map(np.array_equal, asked[0], (rows, own)))
         )
 
-    def _asked(self, batch: EventStream, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Triggers, and the groups of which each gives the value."""
-        rows = self._triggers.rows(batch)
-        known = [place for place, is_known in enumerate(self._triggers.known) if is_known]
+    def _is_whole(self, known: tuple[int, ...]) -> bool:
+        """Whether such keys are all of GROUP BY."""
+        return len(known) == len(self._group_by)
+
+    def _known(self, batch: EventStream, rows: np.ndarray, first: int) -> _Asked:
+        """Triggers, and the group that each determines, which is seen by that."""
+        codes, keys = numbered(batch, self._group_by, rows)
+        rows, codes = rows[codes >= 0], codes[codes >= 0]
+        groups = self.groups(keys)[codes]
+        new = self._seen[groups] >= first
+        np.minimum.at(self._seen, groups[new], first + rows[new])
+        return rows, groups
+
+    def _matching(
+        self, batch: EventStream, known: tuple[int, ...], rows: np.ndarray, first: int
+    ) -> _Asked:
+        """Triggers that determine some keys, and the groups with these that were seen."""
         codes, keys = numbered(batch, [self._group_by[place] for place in known], rows)
         rows, codes = rows[codes >= 0], codes[codes >= 0]
-        if self._knows_all:
-            groups = self.groups(keys)[codes]
-            new = self._seen[groups] == _NEVER
-            np.minimum.at(self._seen, groups[new], first + rows[new])
-            return rows, groups
         found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for code, key in enumerate(keys):
             its = rows[codes == code]
-            for group, known_key in enumerate(self._keys):
+            for group, known_key in enumerate(self.keys):
                 if key == tuple(known_key[place] for place in known):
                     after = its[first + its >= self._seen[group]]
                     found.append((after, np.full(len(after), group)))
@@ -239,10 +282,10 @@ class Valuation:
             return changes.totals
         adds = scope == "stream"
         # A tree over the partitions of each group, or of the group alone.
-        sizes = np.bincount(groups, minlength=len(self._keys))
+        sizes = np.bincount(groups, minlength=len(self.keys))
         if adds:
-            sizes, parts = np.ones(len(self._keys), np.int64), groups[changes.parts]
-            of_part = np.arange(len(self._keys))
+            sizes, parts = np.ones(len(self.keys), np.int64), groups[changes.parts]
+            of_part = np.arange(len(self.keys))
         else:
             parts, of_part = changes.parts, groups
         bases = 2 * (np.cumsum(sizes) - sizes)
@@ -264,7 +307,7 @@ class Valuation:
             tree = np.repeat(zero, 2 * sizes.sum())
             out = np.empty_like(values)
             kernel = merge
-            if not total.is_maximum and not _is_safe(values, most):
+            if not total.is_maximum and largest_sum(values, most) >= LARGEST:
                 values, tree, out = (its.astype(object) for its in (values, tree, out))
                 kernel = getattr(merge, "py_func", merge)
             kernel(tree, bases[of_part[at]], nodes[at], values, out, adds, total.is_maximum)
@@ -292,7 +335,7 @@ class Valuation:
             current = []
             for total, zero, its in zip(self.totals, self._zeros, totals, strict=True):
                 is_exact = zero.dtype != np.float64
-                whole = np.repeat(zero, len(self._keys)).astype(object if is_exact else None)
+                whole = np.repeat(zero, len(self.keys)).astype(object if is_exact else None)
                 add = np.maximum if total.is_maximum else np.add
                 add.at(whole, groups, its.astype(whole.dtype))
                 current.append(narrowed(whole))
@@ -300,7 +343,7 @@ class Valuation:
         if self._group_by:
             seen = seen[self._seen[seen] < _NEVER]
         columns = [column[seen] for column in self._columns(current)]
-        return Rows(np.full(len(seen), -1), np.full(len(seen), time), seen, self._keys, columns)
+        return Rows(np.full(len(seen), -1), np.full(len(seen), time), seen, self.keys, columns)
 
     def _columns(self, totals: Sequence[np.ndarray]) -> list[Column]:
         """The values of aggregates."""
@@ -309,10 +352,12 @@ class Valuation:
         return [
             value_of(
                 aggregate,
-                [known[self._same[total]] for total in totals_of(aggregate)],
-                is_float=is_float[self._same[totals_of(aggregate)[-1]]],
+                [known[self._same[total]] for total in totals],
+                is_float=is_float[self._same[totals[-1]]],
             )
-            for aggregate in self._task.pattern.aggregates
+            for aggregate, totals in zip(
+                self._task.pattern.aggregates, self._totals_of, strict=True
+            )
         ]
 
     # -- state ----------------------------------------------------------------------------------
@@ -324,7 +369,7 @@ class Valuation:
     def state(self) -> dict[str, Any]:
         """What there is besides the texts' codes, for JSON."""
         return {
-            "keys": self._keys,
+            "keys": self.keys,
             "seen": self._seen.tolist(),
             "current": [its.tolist() for its in self._current],
             "leaves": [its.tolist() for its in self._leaves],
@@ -337,13 +382,7 @@ class Valuation:
         self._seen = np.array(state["seen"], np.int64)
         types = [zero.dtype for zero in self._zeros]
         for name in ("current", "leaves"):
-            its = [
-                np.array(values, dtype)
-                if dtype == np.float64
-                else narrowed(np.array([*values, None], object)[:-1])
-                for values, dtype in zip(state[name], types, strict=True)
-            ]
-            setattr(self, f"_{name}", its)
+            setattr(self, f"_{name}", [*map(numbers_from, state[name], types)])
         self.position = state["position"]
 
 
@@ -355,8 +394,9 @@ def _differs(one: Column, other: Column) -> np.ndarray:
     return different | (np.ma.getmaskarray(one) != np.ma.getmaskarray(other))
 
 
-def _is_safe(values: np.ndarray, number: int) -> bool:
-    """Whether the sum of so many of some integers has 64 bits."""
-    if values.dtype != np.int64:
-        return values.dtype == np.float64
-    return float(np.abs(values.astype(np.float64)).max(initial=0)) * number < _LARGEST
+def _distinct(asked: list[_Asked], size: int) -> _Asked:
+    """All of them without repetitions, in any order; there are ``size`` rows."""
+    if len(asked) == 1:
+        return asked[0]
+    codes = np.unique(np.concatenate([groups * size + rows for rows, groups in asked]))
+    return codes % size, codes // size

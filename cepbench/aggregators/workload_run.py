@@ -152,11 +152,18 @@ def shared_queries(
 
 
 def _shares(query: str, plan: WorkloadPlan) -> bool:
-    """Whether a query is cut, or has a counter in common with another one."""
-    return bool(plan.cuts[query]) or any(
-        len(users) > 1 and any(its.query == query for its in users)
-        for table in plan.tables
-        for users in map(table.users, table.columns)
+    """Whether a query is cut, or has a counter in common with the last segment of another one."""
+    own, *more = plan.segments(query)
+    if more or not plan.shares_prefixes:
+        return bool(more)
+    lasts = [plan.segments(name)[-1:] for name in plan.workload.patterns if name != query]
+    # Counters of whole queries are apart.
+    return any(
+        its.equivalences == own.equivalences
+        and its.steps[0] == own.steps[0]
+        and (len(its.steps) > 1) == (len(own.steps) > 1)
+        for listed in lasts
+        for its in listed
     )
 
 

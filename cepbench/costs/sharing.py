@@ -2,12 +2,12 @@
 
 An event of some item is added, in the table of each segment with this item, to the column before
 it, for all rows: an *update* for each START in the window [qi2014]_, section 3.2. In a chopped query,
-each START of a segment behind a cut takes a *snapshot* of the counts before it, one for each START of
-the query, and each trigger takes a *product* for each START of the last segment (section 4.2). Behind
-the second cut the counts before are themselves products, of every START of the segment before
-with every START of the query: the k² of a segment in the middle.
+what comes before the last segment is an entry of a log, and so is each START of this segment. Lanes
+follow the log when a value is asked for, and again from the first active START on when all of
+theirs have expired. Each trigger takes a *product* for each START of the last segment (section 4.2).
 
-Differs from the paper, whose cost analysis (section 4.2) has snapshots only.
+Differs from the paper, whose cost analysis (section 4.2) has a snapshot of all active STARTs instead,
+and no products.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cepbench.errors import PlanError
+from cepbench.kernels.shared_counts.tables import LANES
 from cepbench.patterns.model import Pattern
 from cepbench.plans.segments import Segment, SequenceItems, table_key
 from cepbench.plans.workload import WorkloadPlan
@@ -36,9 +37,8 @@ _Local = tuple[str, int | None, str | None]
 
 _MATCHES: Counter = ("COUNT", None, None)
 
-#: Times in units of that of an update, which is about 0.3 ns, as measured for the kernels of shared
-#: counts with 10 to 300 active STARTs: only updates and sums are vectorized.
-SNAPSHOT, PRODUCT, INNER_PRODUCT, SUM, EVENT, CONNECTION = 12.0, 8.0, 4.0, 1.0, 200.0, 500.0
+#: Times in units of that of an update, about 0.25 ns, as ``benchmarks/bench_sharing.py`` fits them.
+FOLLOWED, PRODUCT, SUM, EVENT, ALONE, CONNECTION = 160.0, 1.0, 3.0, 720.0, 1290.0, 3000.0
 
 
 @dataclass(frozen=True)
@@ -49,35 +49,35 @@ class SharingCost:
     ----------
     updates : float
         Additions of a counter to the next one, for one START each.
-    snapshots : float
-        Counters written to snapshots.
+    followed : float
+        Entries of logs that lanes follow, each of which changes
+        :data:`~cepbench.kernels.shared_counts.tables.LANES` counters.
     products : float
-        Products of counters with those of snapshots, at triggers.
-    inner_products : float
-        The same for the snapshots of a segment behind the second cut.
+        Products of counters with those of lanes, at triggers.
     sums : float
         Counters that triggers of uncut queries add up.
     events : float
-        Events that change a column, once for each.
+        Events that change a column of a table that is shared or behind a cut, once for each.
+    alone : float
+        The same of queries that share nothing, and run by themselves.
     connections : float
-        Snapshots, and triggers of chopped queries, once for each counter.
+        Triggers of chopped queries, once for each counter.
     """
 
     updates: float = 0.0
-    snapshots: float = 0.0
+    followed: float = 0.0
     products: float = 0.0
-    inner_products: float = 0.0
     sums: float = 0.0
     events: float = 0.0
+    alone: float = 0.0
     connections: float = 0.0
 
     @property
     def total(self) -> float:
         """In units of an update."""
         return (
-            self.updates + SNAPSHOT * self.snapshots + PRODUCT * self.products
-            + INNER_PRODUCT * self.inner_products + SUM * self.sums + EVENT * self.events
-            + CONNECTION * self.connections
+            self.updates + FOLLOWED * self.followed + PRODUCT * self.products + SUM * self.sums
+            + EVENT * self.events + ALONE * self.alone + CONNECTION * self.connections
         )  # fmt: skip
 
 
@@ -87,6 +87,22 @@ class _Column(NamedTuple):
     key: int
     rate: float
     additions: Mapping[_Local, int]
+
+
+class _Shared(NamedTuple):
+    """A column of a table, and its queries."""
+
+    rate: float
+    additions: dict[_Local, int]
+    queries: set[str]
+
+
+class _Left(NamedTuple):
+    """What comes before last segments: active STARTs, triggers in the window, entries per second."""
+
+    active: float
+    triggers: list[float]
+    entries: dict[Hashable, float]
 
 
 class _Piece(NamedTuple):
@@ -124,6 +140,7 @@ class SharingProblem:
         self._rates: dict[str, list[float]] = {}
         self._counters: dict[str, set[Counter]] = {}
         self._share: dict[str, float] = {}
+        self._order = [*workload.patterns].index
         for query, pattern in workload.patterns.items():
             try:
                 self.items[query] = SequenceItems(query, pattern)
@@ -160,66 +177,64 @@ class SharingProblem:
         cuts : mapping of str to tuple of int
         shares_prefixes : bool
         """
-        chains: dict[str, list[_Piece]] = {}
+        last: dict[str, _Piece] = {}
+        lefts: dict[Hashable, _Left] = {}
         windows: dict[int, float] = {}
-        columns: dict[tuple[int, int], tuple[float, dict[_Local, int], str]] = {}
+        columns: dict[tuple[int, int], _Shared] = {}
+        products = sums = connections = followed = 0.0
         for query, items in self.items.items():
-            chain = chains[query] = []
-            for begin, end in pairwise((0, *cuts.get(query, ()), len(items.names))):
-                piece = self._piece(query, begin, end)
-                chain.append(piece)
-                table = piece.keys[shares_prefixes]
-                # Rows stay for the longest window.
-                windows[table] = max(windows.get(table, 0.0), piece.window)
-                for column in piece.columns:
-                    known = columns.setdefault((table, column.key), (column.rate, {}, query))
-                    known[1].update(column.additions)
-        updates = events = 0.0
-        rows = {}
-        for (table, _), (rate, additions, query) in columns.items():
-            # The first column of a table comes first.
-            if table not in rows:
-                rows[table] = rate * windows[table] * self._share[query]
-            updates += rate * sum(additions.values()) * rows[table]
-            events += rate * len(additions)
-        products = sums = triggers = 0.0
-        numbers: dict[tuple[int, ...], int] = {}
-        links: dict[int, tuple[float, float, float, set[_Local]]] = {}
-        for query, chain in chains.items():
-            names, end, link = self.items[query].names, 0, -1
-            first = chain[0].keys[shares_prefixes]
-            for left, right in pairwise(chain):
-                table, its_rate = left.keys[shares_prefixes], right.columns[0].rate
-                key = (link, table, left.columns[-1].key, right.keys[shares_prefixes])
-                active = 0.0
-                if link >= 0:
-                    # Rows of some age, with the STARTs from before them that have not expired.
-                    whole, shorter = windows[first], min(windows[first], windows[table])
-                    share = shorter * (whole - shorter / 2) / (whole * windows[table])
-                    active = rows[table] * rows[first] * share
-                link = numbers.setdefault(key, len(numbers))
-                end += len(left.columns)
-                *_, counted = links.setdefault(link, (its_rate, rows[first], active, set()))
-                counted.update(_local(c, names[:end]) for c in self._counters[query])
-            asked = chain[-1].columns[-1].rate * len(self._counters[query])
-            its_rows = chain[-1].columns[0].rate * chain[-1].window * self._share[query]
-            if link < 0:
-                sums += asked * its_rows
-            else:
-                products += asked * its_rows
-                triggers += asked
-        written = [
-            (rate * len(its), starts, active) for rate, starts, active, its in links.values()
-        ]
-        return SharingCost(
-            updates=updates,
-            snapshots=sum(rate * starts for rate, starts, _ in written),
-            products=products,
-            inner_products=sum(rate * active for rate, _, active in written),
-            sums=sums,
-            events=events,
-            connections=triggers + sum(rate for rate, *_ in written),
-        )
+            cut = max(cuts.get(query, ()), default=0)
+            piece = last[query] = self._piece(query, cut, len(items.names))
+            table = piece.keys[shares_prefixes]
+            windows[table] = max(windows.get(table, 0.0), piece.window)
+            for column in piece.columns:
+                its = columns.setdefault((table, column.key), _Shared(column.rate, {}, set()))
+                its.additions.update(column.additions)
+                its.queries.add(query)
+            counters = self._counters[query]
+            triggers, begun = piece.columns[-1].rate, piece.columns[0].rate
+            asked = triggers * len(counters) * begun * piece.window * self._share[query]
+            if not cut:
+                sums += asked
+                continue
+            products += asked
+            connections += triggers * len(counters)
+            before = self._piece(query, 0, cut)
+            start = before.keys[shares_prefixes]
+            # Rows stay for the longest window.
+            windows[start] = max(windows.get(start, 0.0), before.window)
+            active = before.columns[0].rate * before.window * self._share[query]
+            left = lefts.setdefault((start, before.window), _Left(active, [], {}))
+            left.triggers.append(triggers * before.window)
+            for place, column in enumerate(before.columns):
+                for its_counter, number in column.additions.items():
+                    # An event that begins a match has an entry, too.
+                    key = column.key, its_counter
+                    left.entries[key] = column.rate * (number + (place == 0))
+            for counter in counters:
+                local = _local(counter, items.names[:cut])
+                left.entries[table, before.columns[-1].key, local] = begun
+        for left in lefts.values():
+            passes = min(1 + left.active / LANES, sum(left.triggers))
+            followed += passes * sum(left.entries.values())
+        updates = events = alone = 0.0
+        for query, piece in last.items():
+            table = piece.keys[shares_prefixes]
+            its_columns = [columns[table, column.key] for column in piece.columns]
+            runs_alone = not cuts.get(query) and all(len(c.queries) == 1 for c in its_columns)
+            window = piece.window if runs_alone else windows[table]
+            rows = piece.columns[0].rate * window * self._share[query]
+            for shared in its_columns:
+                if runs_alone:
+                    # Each total has counters of its own.
+                    total = shared.rate * len(self._counters[query])
+                    updates += total * min(shared.additions.values()) * rows
+                    alone += total
+                elif min(shared.queries, key=self._order) == query:
+                    # What several queries share is of the first one.
+                    updates += shared.rate * sum(shared.additions.values()) * rows
+                    events += shared.rate * len(shared.additions)
+        return SharingCost(updates, followed, products, sums, events, alone, connections)
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

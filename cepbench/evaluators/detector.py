@@ -45,7 +45,7 @@ from cepbench.patterns.parse import reread
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
@@ -245,12 +245,7 @@ class Detector:
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
         self._refuse_if_ended()
-        pattern, batch = under_one_hierarchy(self.pattern, stream_from(batch, "the batch"))
-        if pattern is not self.pattern:
-            raise StreamError(
-                "the batch has a concept hierarchy, and the detector's pattern none; make the "
-                "detector of pattern.with_hierarchy(batch.hierarchy)"
-            )
+        batch = under_hierarchy_of([self.pattern], stream_from(batch, "the batch"))
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         if not len(batch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -190,8 +190,7 @@ class BranchMatches:
     def last_positions(self) -> np.ndarray:
         """The position of each match's last event."""
         lasts = [c.last() if isinstance(c, SetColumn) else c for c in self.columns]
-        found: np.ndarray = np.max(lasts, axis=0) if len(self) else np.empty(0, np.int64)
-        return found
+        return reduce(np.maximum, lasts) if len(self) else np.empty(0, np.int64)
 
     def moved(self, places: np.ndarray) -> BranchMatches:
         """The matches with ``places[position]`` for each position."""
@@ -209,8 +208,7 @@ class BranchMatches:
     def first_positions(self) -> np.ndarray:
         """The position of each match's first event."""
         firsts = [c.first() if isinstance(c, SetColumn) else c for c in self.columns]
-        found: np.ndarray = np.min(firsts, axis=0) if len(self) else np.empty(0, np.int64)
-        return found
+        return reduce(np.minimum, firsts) if len(self) else np.empty(0, np.int64)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Each match as a tuple of positions and tuples of positions."""

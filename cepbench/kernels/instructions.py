@@ -61,6 +61,39 @@ def compares(operator, left, right):
 
 
 @njit_in_place
+def passing(operator, values, other):
+    """How many values pass a comparison with another one; a loop an operator, to vectorize.
+
+    Parameters
+    ----------
+    operator : int
+        ``LESS`` … ``UNEQUAL``.
+    values : float64 array
+    other : float
+    """
+    count = 0
+    if operator == LESS:
+        for k in range(len(values)):
+            count += values[k] < other
+    elif operator == LESS_EQUAL:
+        for k in range(len(values)):
+            count += values[k] <= other
+    elif operator == GREATER:
+        for k in range(len(values)):
+            count += values[k] > other
+    elif operator == GREATER_EQUAL:
+        for k in range(len(values)):
+            count += values[k] >= other
+    elif operator == EQUAL:
+        for k in range(len(values)):
+            count += values[k] == other
+    else:
+        for k in range(len(values)):
+            count += (values[k] < other) | (values[k] > other)
+    return count
+
+
+@njit_in_place
 def calculated(opcode, left, right):
     """The result of an arithmetic or logical instruction.
 

@@ -75,9 +75,18 @@ def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
 
 
 def candidates_of(workload: Workload) -> Iterator[Reuse]:
-    """All ways to compute a query of a workload from another one; of equal ones from the first."""
-    place = {query: number for number, query in enumerate(workload.patterns)}
+    """All ways to compute a query of a workload from another one; of equal ones from the first.
+
+    Queries with Kleene variables are left out: evaluators do not reuse their matches.
+    """
+    place = {
+        query: number
+        for number, (query, pattern) in enumerate(workload.patterns.items())
+        if not any(variable.is_set for variable in pattern.positive)
+    }
     for general, specific in workload.embeddings:
+        if not {general, specific} <= place.keys():
+            continue
         if (specific, general) not in workload.embeddings:
             yield from reuses(workload, general, specific)
             yield from reuses(workload, specific, general)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.model import (
     Aggregate,
@@ -69,6 +71,24 @@ def under_one_hierarchy(pattern: Pattern, stream: EventStream) -> tuple[Pattern,
             "one, or leave out one of them: stream.with_hierarchy(None)"
         )
     return pattern, stream
+
+
+def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> EventStream:
+    """A batch under the concept hierarchy of the patterns that a run is of.
+
+    Raises
+    ------
+    StreamError
+        If the batch has another one, or one under which a pattern would have other matches.
+    """
+    for pattern in patterns:
+        its, batch = under_one_hierarchy(pattern, batch)
+        if its is not pattern:
+            raise StreamError(
+                "the batch has a concept hierarchy, and the pattern none; start with "
+                "pattern.with_hierarchy(batch.hierarchy)"
+            )
+    return batch
 
 
 def check_types(pattern: Pattern, stream: EventStream) -> None:

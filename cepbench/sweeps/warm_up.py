@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepbench.aggregators import counting, greta, shared
+from cepbench.aggregators import counting, greta, shared, two_step
 from cepbench.evaluators.hierarchical_stacks import hierarchical_stacks
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
@@ -30,7 +30,7 @@ def compile_kernels() -> None:
         engine.warm_up()
     for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
         automata.warm_up(of_automata)
-    for aggregators in (counting, greta, shared):
+    for aggregators in (counting, greta, shared, two_step):
         aggregators.warm_up()
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.costs.sharing import SharingCost, SharingProblem, counters_of, sharing_cost
 from cepbench.errors import PlanError, StatisticsError
+from cepbench.kernels.shared_counts.tables import LANES
 from tests.planned_workloads import Planned, planned, planned_workloads
 
 #: Rates per second, in a window of one second.
@@ -28,40 +28,46 @@ def test_queries_by_themselves() -> None:
     assert cost(cep.WorkloadPlan(its[0]), its) == SharingCost(
         updates=20 * 10 + 30 * 10 + 20 * 10 + 40 * 10,
         sums=30 * 10 + 40 * 10,
-        events=10 + 20 + 30 + 10 + 20 + 40,
+        alone=10 + 20 + 30 + 10 + 20 + 40,
     )
 
 
 def test_a_shared_prefix_is_counted_once() -> None:
-    its = planned({"P": "ABC", "Q": "ABD"}, RATES)
+    its = planned({"P": "ABC", "Q": "ABD", "R": "DC"}, RATES)
     assert cost(cep.WorkloadPlan(its[0], {}, True), its) == SharingCost(
-        updates=20 * 10 + 30 * 10 + 40 * 10,
-        sums=30 * 10 + 40 * 10,
+        updates=20 * 10 + 30 * 10 + 40 * 10 + 30 * 40,
+        sums=30 * 10 + 40 * 10 + 30 * 40,
         events=10 + 20 + 30 + 40,
+        alone=40 + 30,
     )
 
 
-def test_a_shared_end_takes_snapshots_and_products() -> None:
+def test_a_shared_end_takes_lanes_and_products() -> None:
     its = planned({"P": "ACD", "Q": "BCD"}, RATES)
     assert cost(cep.WorkloadPlan(its[0], {"P": (1,), "Q": (1,)}), its) == SharingCost(
         updates=40 * 30,
-        snapshots=30 * 10 + 30 * 20,
+        # A log has the STARTs of the query, and of the end.
+        followed=(1 + 10 / LANES) * (10 + 30) + (1 + 20 / LANES) * (20 + 30),
         products=2 * 40 * 30,
-        events=10 + 20 + 30 + 40,
-        connections=30 + 30 + 2 * 40,
+        events=30 + 40,
+        connections=2 * 40,
     )
 
 
-def test_a_segment_in_the_middle_takes_the_product_of_its_starts() -> None:
+def test_what_comes_before_the_last_segment_is_counted_at_once() -> None:
     its = planned({"P": "ABCDE"}, RATES)
     assert cost(cep.WorkloadPlan(its[0], {"P": (1, 3)}), its) == SharingCost(
-        updates=30 * 20 + 50 * 40,
-        snapshots=20 * 10 + 40 * 10,
+        updates=50 * 40,
+        followed=(1 + 10 / LANES) * (10 + 20 + 30 + 40),
         products=50 * 40,
-        inner_products=40 * 20 * 10 / 2,
-        events=sum(RATES.values()),
-        connections=20 + 40 + 50,
+        events=40 + 50,
+        connections=50,
     )
+
+
+def test_rare_triggers_let_lanes_follow_the_events_of_their_windows_only() -> None:
+    its = planned({"P": "ABC"}, RATES | {"C": 0.1})
+    assert cost(cep.WorkloadPlan(its[0], {"P": (1,)}), its).followed == 0.1 * (10 + 20)
 
 
 def test_the_matches_of_a_query_are_counted_apart_from_longer_ones() -> None:
@@ -71,10 +77,11 @@ def test_the_matches_of_a_query_are_counted_apart_from_longer_ones() -> None:
 
 def test_equal_connections_are_made_once() -> None:
     its = planned({"P": "ABC", "Q": "ABD"}, RATES)
+    passes = 1 + 10 / LANES
     plan = cep.WorkloadPlan(its[0], {"P": (1,), "Q": (1,)}, True)
-    assert cost(plan, its).snapshots == 20 * 10
+    assert cost(plan, its).followed == passes * (10 + 20)
     apart = cep.WorkloadPlan(its[0], {"P": (1,), "Q": (1,)})
-    assert cost(apart, its).snapshots == 2 * 20 * 10
+    assert cost(apart, its).followed == 2 * passes * (10 + 20)
 
 
 def test_rows_stay_for_the_longest_window() -> None:
@@ -91,7 +98,8 @@ def test_each_total_is_counted() -> None:
     one = cost(cep.WorkloadPlan(planned({"P": "ABC"}, RATES)[0], {"P": (2,)}), both)
     assert cost(plan, both).products == 4 * one.products  # COUNT, COUNT(b.x), SUM(b.x), MAX(b.x)
     # Without b, there are only how often and whether something is matched.
-    assert cost(plan, both).events == 2 * 10 + 4 * 20 + 2 * 30
+    assert cost(plan, both).followed == pytest.approx((1 + 10 / LANES) * (2 * 10 + 4 * 20 + 4 * 30))
+    assert cost(plan, both).events == 2 * 30
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,7 @@ def test_sets_filters_and_partitions() -> None:
     # An element of a set extends those with a first one and those without; a tenth of the STARTs.
     assert found.updates == pytest.approx(2 * 20 * 10 * 0.1 + 30 * 0.5 * 10 * 0.1)
     assert found.sums == pytest.approx(30 * 0.5 * 10 * 0.1)
-    assert found.events == pytest.approx(10 + 20 + 15)
+    assert found.alone == pytest.approx(10 + 20 + 15)
 
 
 def test_cardinalities_are_rates_of_a_window() -> None:
@@ -163,54 +171,63 @@ def test_errors() -> None:
 
 
 def naive_cost(plan: cep.WorkloadPlan, statistics: dict[str, cep.Statistics]) -> SharingCost:
-    """From the tables of the plan, for queries of plain items without conditions."""
-    updates = snapshots = products = inner = sums = events = connections = 0.0
-    rates, windows, place = {}, {}, {}
+    """From the segments of the plan, for queries of plain items without conditions."""
+    updates = products = sums = events = alone = connections = followed = 0.0
     patterns = plan.workload.patterns
+    tables = {s.query: n for n, t in enumerate(plan.tables) for s in t.segments if s.number == 0}
+    lasts, users, windows = {}, {}, {}
     for number, table in enumerate(plan.tables):
-        windows[number] = max(patterns[s.query].window.seconds for s in table.segments)
-        first = table.segments[0]
-        rates[number] = statistics[first.query].rates[first.names[0]]
-        counted: set[object] = set()
         for its in table.segments:
-            place[its.query, its.number] = number
-            pattern = patterns[its.query]
-            for depth, column in enumerate(its.prefixes()):
-                rate = statistics[its.query].rates[its.names[depth]]
-                is_total = its.names[depth] == pattern.positive_names[-1]
-                for counter in counters_of(pattern):
-                    counter = (column, is_total, total_within(counter, its.names[: depth + 1]))
-                    if counter not in counted:
-                        counted.add(counter)
-                        events += rate
-                        updates += rate * rates[number] * windows[number] * (depth > 0)
-    made: set[object] = set()
+            window = patterns[its.query].window.seconds
+            is_last = its.number == len(plan.segments(its.query)) - 1
+            if is_last or its.number == 0:
+                windows[number] = max(windows.get(number, 0), window)
+            if is_last:
+                lasts[its.query] = number, its
+                users.setdefault((number, its.steps[0], len(its.steps) > 1), []).append(its.query)
+    counted: set[object] = set()
+    entries: dict[object, dict[object, float]] = {}
+    triggers: dict[object, float] = {}
+    starts: dict[object, float] = {}
     for query, pattern in patterns.items():
-        segments, names = plan.segments(query), pattern.positive_names
-        own = statistics[query].rates
-        chain: tuple[object, ...] = ()
-        start = place[query, 0]
-        for number, its in enumerate(segments[1:], 1):
-            left = place[query, number - 1]
-            chain = (*chain, left, segments[number - 1].steps, place[query, number])
-            before = names[: names.index(its.names[0])]
-            # An average over the ages of rows, as by a sum of many.
-            ages = (np.arange(10_000) + 0.5) / 10_000 * windows[left]
-            active = rates[start] * np.maximum(windows[start] - ages, 0).mean()
-            for counter in counters_of(pattern):
-                link = (chain, total_within(counter, before))
-                if link not in made:
-                    made.add(link)
-                    connections += own[its.names[0]]
-                    snapshots += own[its.names[0]] * rates[start] * windows[start]
-                    if number > 1:
-                        inner += own[its.names[0]] * rates[left] * windows[left] * active
-        last = segments[-1].names
-        triggers = own[last[-1]] * len(counters_of(pattern))
-        asked = triggers * own[last[0]] * pattern.window.seconds
-        connections += triggers if chain else 0.0
-        sums, products = (sums, products + asked) if chain else (sums + asked, products)
-    return SharingCost(updates, snapshots, products, inner, sums, events, connections)
+        number, its = lasts[query]
+        own, window = statistics[query].rates, pattern.window.seconds
+        counters = counters_of(pattern)
+        is_alone = its.number == 0 and users[number, its.steps[0], len(its.steps) > 1] == [query]
+        rows = own[its.names[0]] * (window if is_alone else windows[number])
+        for depth, column in enumerate(its.prefixes()):
+            rate = own[its.names[depth]]
+            is_total = its.names[depth] == pattern.positive_names[-1]
+            for counter in counters:
+                if is_alone:
+                    alone += rate
+                    updates += rate * rows * (depth > 0)
+                    continue
+                counter = (number, column, is_total, total_within(counter, its.names[: depth + 1]))
+                if counter not in counted:
+                    counted.add(counter)
+                    events += rate
+                    updates += rate * rows * (depth > 0)
+        asked = own[its.names[-1]] * len(counters)
+        if its.number == 0:
+            sums += asked * own[its.names[0]] * window
+            continue
+        products += asked * own[its.names[0]] * window
+        connections += asked
+        left = tables[query], window
+        before = pattern.positive_names[: -len(its.names)]
+        steps = tuple(step for s in plan.segments(query)[:-1] for step in s.steps)
+        triggers[left] = triggers.get(left, 0) + own[its.names[-1]] * window
+        starts[left] = own[before[0]] * window
+        of_left = entries.setdefault(left, {})
+        for counter in counters:
+            for depth, name in enumerate(before):
+                local = total_within(counter, before[: depth + 1])
+                of_left[steps[: depth + 1], local] = own[name]
+            of_left[number, steps, total_within(counter, before)] = own[its.names[0]]
+    for left, its_entries in entries.items():
+        followed += min(1 + starts[left] / LANES, triggers[left]) * sum(its_entries.values())
+    return SharingCost(updates, followed, products, sums, events, alone, connections)
 
 
 def total_within(counter: tuple[str, str | None, str | None], names: Sequence[str]) -> object:

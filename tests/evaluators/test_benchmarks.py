@@ -149,7 +149,7 @@ def test_counts_without_runs_have_their_rows(tmp_path, capsys) -> None:
 
 def test_aggregates_have_their_rows() -> None:
     aggregates = script("bench_aggregates")
-    rows = aggregates.measure(4_000, 1, 0, stretch=300)
+    rows = aggregates.measure(4_000, 1, 0, full=300)
     assert rows["cell"].nunique() == len(rows)
     assert (rows["seconds"].dropna() > 0).all()
     assert aggregates.summary(rows).count("times as fast as two-step") == len(aggregates.METHODS)

@@ -127,7 +127,7 @@ def test_a_detector_has_the_hierarchy_of_its_pattern() -> None:
     pattern = cep.parse("PATTERN AND(Company a, INTC b) WITHIN 5 units")
     plan = cep.TreePlan(("a", "b"))
     stream = stream_of(events())
-    with pytest.raises(StreamError, match=r"make the detector of pattern\.with_hierarchy\("):
+    with pytest.raises(StreamError, match=r"start with pattern\.with_hierarchy\("):
         cep.Detector(pattern, plan).push(stream.with_hierarchy(COMPANIES))
     detector = cep.Detector(pattern.with_hierarchy(COMPANIES), plan)
     other = stream.with_hierarchy(ConceptHierarchy({"Company": ["INTC"]}))

@@ -29,6 +29,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 from tests.evaluators.checks import found_in
 from tests.evaluators.strategies import Case, batches_of, event_frames, events_of, stream_of
 from tests.evaluators.test_metrics import steady_events
@@ -58,19 +59,29 @@ def patterns(*texts: str) -> list[Pattern]:
     return [parse(f"PATTERN {text}") for text in texts]
 
 
+def rows_of(shared: SharedStacks) -> dict[int, int]:
+    """The row of each stored event, by its position."""
+    held = shared._stacks
+    rows = [
+        row
+        for origin, size in zip(held.origins.tolist(), held.sizes.tolist(), strict=True)
+        for row in range(origin, origin + size)
+    ]
+    return {int(held.events.positions[row]): row for row in rows}
+
+
 def pointers_of(shared: SharedStacks, label: int = 0) -> dict[int, dict[str | None, int | None]]:
     """For each event, by position, the position to which it points in each stack."""
-    graph, held = shared.layout.graph, shared._stacks
+    held, places = shared._stacks, shared.layout.graph.places[label]
     found: dict[int, dict[str | None, int | None]] = {}
-    for own, size in enumerate(held.sizes):
-        for row in range(held.origins[own], held.origins[own] + size):
-            its = found.setdefault(int(held.events.positions[row]), {})
-            for target, name in enumerate(shared.layout.stacks):
-                place = graph.places[label, own, target]
-                if place >= 0:
-                    number = held.pointers[place, row]
-                    row_there = held.origins[target] + number
-                    its[name] = int(held.events.positions[row_there]) if number >= 0 else None
+    for position, row in rows_of(shared).items():
+        its = found[position] = {}
+        for target, name in enumerate(shared.layout.stacks):
+            place = places[held.events.stacks[row], target]
+            if place >= 0:
+                number = held.pointers[place, row]
+                other = held.events.positions[held.origins[target] + number]
+                its[name] = int(other) if number >= 0 else None
     return found
 
 
@@ -257,6 +268,37 @@ def test_an_event_is_in_the_stack_of_its_finest_type() -> None:
     assert pointers_of(shared)[5] == {"TX": 1, "D": 4, "G": 0, "DBus": 3}
 
 
+@given(data=st.data())
+def test_pointers_are_those_of_the_workload_graph(data: st.DataObject) -> None:
+    """All that a construction follows; events of negated items need none."""
+    texts = [
+        "SEQ(P p, C c, D d)",
+        "SEQ(A a, NOT(D n), B b)",
+        "SEQ(D d, D e, ANY c)",
+        "SEQ(B b, A a)",
+    ]
+    several = patterns(
+        *(
+            f"{text} WITHIN 99 units"
+            for text in data.draw(st.sets(st.sampled_from(texts), min_size=1))
+        )
+    )
+    workload = Workload(dict(zip("qrst", several, strict=False)), hierarchy=CONCEPTS)
+    shared = shared_by([*workload.patterns.values()])
+    stream = stream_of(data.draw(event_frames("ABCD", most=18)))
+    advanced(shared, stream)
+    found = pointers_of(shared)
+    expected = workload.stacks(stream)
+    rows, stack_of = rows_of(shared), shared.layout.stacks
+    assert expected["position"].tolist() == sorted(found)
+    for position, stack, pointers in expected.itertuples(index=False):
+        assert (stack_of[shared._stacks.events.stacks[rows[position]]] or "ANY") == stack
+        its = {name or "ANY": other for name, other in found[position].items()}
+        assert its.items() <= pointers.items()
+        if not any(pattern.negated for pattern in several):
+            assert its == pointers
+
+
 def one_each(kinds: str) -> pd.DataFrame:
     """An event of each of these types, one after the other."""
     types = kinds.split()
@@ -327,7 +369,7 @@ def test_kernels_are_compiled_once() -> None:
         shared.advance(stream, 0)
         shared.restore(shared.packed())
         shared.advance(stream, 20)
-        assert shared.counts[0].counts[0, counts.CREATED] > 0
+        assert shared.node_counts(slice(1))[0].counts[0, counts.CREATED] > 0
     assert len(stacks.push.signatures) == len(sequences.construct.signatures) == 1
 
 

@@ -49,6 +49,32 @@ def test_plans_evaluators_and_outputs_are_those_of_single_queries() -> None:
         assert again["q1"].arrow.num_rows == found["q1"].metrics.matches
 
 
+def test_queries_on_shared_stacks() -> None:
+    """Each has the matches that it has alone; events are stored once for all of them."""
+    texts = {query: TEXTS[query] for query in ("q1", "q3")}
+    texts["q5"] = "PATTERN SEQ(A a, B b, NOT(C n)) WITHIN 3 units"
+    workload = cep.Workload(texts)
+    found = cep.evaluate(workload, STREAM, evaluator="hierarchical-stacks")
+    alone = {q: cep.evaluate(t, STREAM, evaluator="hierarchical-stacks") for q, t in texts.items()}
+    for query, its in alone.items():
+        pd.testing.assert_frame_equal(found[query].matches, its.matches)
+        assert found[query].metrics.matches == its.metrics.matches
+    # q5 waits, and has stacks of its own.
+    q1, q3, q5 = (found[query].metrics for query in texts)
+    assert q1.peak_buffered_events == q3.peak_buffered_events
+    assert q1.peak_buffered_events > alone["q1"].metrics.peak_buffered_events
+    assert q5.peak_buffered_events == alone["q5"].metrics.peak_buffered_events
+    assert found.steps["seconds"].sum() == pytest.approx(found.metrics.seconds)
+    counted = cep.evaluate(workload, STREAM, evaluator="hierarchical-stacks", output="count")
+    assert [its.metrics.matches for its in counted.values()] == [
+        len(its.matches) for its in alone.values()
+    ]
+    with pytest.raises(
+        cep.CepbenchError, match=r"query 'q2': .*hierarchical-stacks cannot run AND"
+    ):
+        cep.evaluate(WORKLOAD, STREAM, evaluator="hierarchical-stacks")
+
+
 @pytest.mark.parametrize(
     ("texts", "given", "message"),
     [

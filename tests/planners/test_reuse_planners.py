@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,6 +152,33 @@ def test_delays() -> None:
     for delays, sources in ((False, {"q1": None, "q2": None}), (True, {"q1": "q2", "q2": None})):
         plan = cep.plan_workload(workload, statistics, "BOTTOM-UP", delays=delays)
         assert plan.sources == sources and plan.delays is delays
+
+
+def test_every_plan_can_be_run() -> None:
+    """Of each construct two queries are equal, and one has an item more."""
+    shapes = {
+        "seq": "SEQ(A a, {}C c)", "not": "SEQ(A a, NOT(N n), {}C c)", "late": "SEQ(A a, {}C c, NOT(N n))",
+        "and": "AND(A a, {}C c)", "kl": "SEQ(A a, {}KL(C c))", "or": "OR(SEQ(A a, {}C c), SEQ(B e, A d))",
+        "next": "SEQ(A a, {}C c) STRATEGY next",
+    }  # fmt: skip
+    texts = {
+        f"{name} {number}": f"PATTERN {shape.format(more)} WITHIN 4 units"
+        for name, shape in shapes.items()
+        for number, more in enumerate(("", "", "B b, "))
+    }
+    events = pd.DataFrame({"type": [*"AABCANCBCC"], "time": range(10)})
+    stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    workload = cep.Workload(texts)
+    statistics = cep.measure_statistics(workload, stream)
+    alone = [
+        len(cep.evaluate(cep.Workload({query: text}), stream)[query].matches)
+        for query, text in texts.items()
+    ]
+    for planner in OF_MATCHES:
+        plan = cep.plan_workload(workload, statistics, planner, delays=True)
+        found = cep.evaluate(workload, stream, plan)
+        assert [len(found[query].matches) for query in texts] == alone
+        assert planner == "NAIVE" or any(plan.sources.values())
 
 
 def test_plans_of_queries_from_scratch() -> None:

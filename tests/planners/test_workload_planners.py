@@ -69,37 +69,34 @@ def test_a_common_prefix_needs_no_cuts() -> None:
         assert plans[name].cost < 0.67 * plans["NONE"].cost
 
 
-def test_a_long_common_end_is_chopped_off_if_few_events_are_active() -> None:
+@pytest.mark.parametrize("active", [5, 300])
+def test_a_long_common_end_is_chopped_off(active: float) -> None:
     queries = {name: name + "ABCDEFGHIJ" for name in "PQRS"}
+    its = planned(queries, rates(active))
     for planner in ("CHOP-CONNECT", "SHARON"):
-        plan = cep.plan_workload(*planned(queries, rates(5)), planner=planner)
-        assert plan.cuts == dict.fromkeys(queries, (1,))
+        plan = cep.plan_workload(*its, planner=planner)
+        (cut,) = plan.cuts["P"]
+        assert plan.cuts == dict.fromkeys(queries, (cut,))
         assert [len(table.segments) for table in plan.tables] == [1, 4, 1, 1, 1]
-        # Then the snapshots take longer than the updates that they save.
-        plan = cep.plan_workload(*planned(queries, rates(300)), planner=planner)
-        assert not any(plan.cuts.values())
+        assert plan.cost < 0.67 * cep.plan_workload(*its, planner="NONE").cost
 
 
-def test_a_common_middle_is_not_chopped_out() -> None:
-    """Its snapshots would be 300² products; in front of it a cut is enough."""
+def test_cuts_before_the_last_one_change_nothing() -> None:
     ends = {"P": "KL", "Q": "MN", "R": "OP", "S": "TU"}
     queries = {query: f"{end[0]}ABCDEFGHIJ{end[1]}" for query, end in ends.items()}
     its = planned(queries, rates(300))
-    assert not any(cep.plan_workload(*its, planner="CHOP-CONNECT").cuts.values())
-    by_hand = cep.WorkloadPlan(its[0], dict.fromkeys(queries, (1, 11)))
-    assert sharing_cost(by_hand, its[1]).total > 20 * cep.plan_workload(*its).cost
-    plan = cep.plan_workload(*planned(queries, rates(2)))
-    assert plan.cuts == dict.fromkeys(queries, (1,)) and plan.shares_prefixes
-    assert "  shared: A, B, C, D, E, F, G, H, I, J by P, Q, R, S" in plan.describe()
+    around = cep.WorkloadPlan(its[0], dict.fromkeys(queries, (1, 11)))
+    behind = cep.WorkloadPlan(its[0], dict.fromkeys(queries, (11,)))
+    assert sharing_cost(around, its[1]) == sharing_cost(behind, its[1])
 
 
 def test_nothing_in_common() -> None:
     its = planned({"P": "ABCDEFGH", "Q": "IJKLMNOP", "R": "QRSTUVWX"}, rates(300))
-    for name in HEURISTICS[1:]:
+    for name in ("PRETREE", "CHOP-CONNECT"):
         assert not any(cep.plan_workload(*its, planner=name).cuts.values())
     plan = cep.plan_workload(*its)
     assert plan.planner == "SHARON" and not plan.shares_prefixes
-    assert plan.cost == cep.plan_workload(*its, planner="none").cost
+    assert plan.cost <= cep.plan_workload(*its, planner="none").cost
 
 
 def test_a_query_is_chopped_at_a_rare_event() -> None:
@@ -107,7 +104,7 @@ def test_a_query_is_chopped_at_a_rare_event() -> None:
     its = planned({"P": "ABCDEFGH"}, rates(1000) | {"D": 1.0})
     plan = cep.plan_workload(*its)
     assert plan.cuts == {"P": (3,)}
-    assert plan.cost < 0.6 * cep.plan_workload(*its, planner="NONE").cost
+    assert plan.cost < 0.8 * cep.plan_workload(*its, planner="NONE").cost
 
 
 def test_what_is_not_counted_by_segments_is_left_alone() -> None:
@@ -124,10 +121,8 @@ def test_what_is_not_counted_by_segments_is_left_alone() -> None:
 
 
 def test_errors() -> None:
-    its = planned(dict.fromkeys("PQR", "ABCDEFGH"), rates(300))
-    with pytest.raises(
-        PlanningRefusedError, match=r"100,000 plans, .* has 4,194,304; choose SHARON"
-    ):
+    its = planned(dict.fromkeys("PQRSTU", "ABCDEFGH"), rates(300))
+    with pytest.raises(PlanningRefusedError, match=r"100,000 plans, .* has 524,288; choose SHARON"):
         cep.plan_workload(*its, planner="EXHAUSTIVE")
     with pytest.raises(PlanGeneratorError, match=r"no planner of workloads 'SHARN'.* 'SHARON'"):
         cep.plan_workload(*its, planner="SHARN")

@@ -52,8 +52,6 @@ class SharedStacks:
         The time spent in constructing its sequences.
     peaks : ndarray of int64
         See :mod:`cepbench.kernels.counts`.
-    counts : list of NodeCounts
-        Of each branch: the events of each item, and the sequences constructed, by suffix.
     """
 
     layout: StackLayout
@@ -66,7 +64,7 @@ class SharedStacks:
         self.found: list[Found] = []
         self.numbers: list[int] = []
         self.nanoseconds: list[int] = []
-        self.counts: list[NodeCounts] = []
+        self._counts: list[np.ndarray] = []
         self.peaks = np.zeros(counts.PEAKS, np.int64)
         self._kinds: dict[str, int] = {}
 
@@ -74,10 +72,7 @@ class SharedStacks:
         """Have the matches of some branches found too, before the first batch; their numbers."""
         first = len(self.branches)
         for branch in branches:
-            nodes = _nodes(branch)
-            counted = np.zeros((len(nodes), counts.COUNT_COLUMNS), np.int64)
-            leaves = len(branch.positive) + len(branch.negated)
-            self.counts.append(NodeCounts(nodes, leaves, branch.window.length, counted))
+            self._counts.append(np.zeros((len(_nodes(branch)), counts.COUNT_COLUMNS), np.int64))
             self.branches.append(branch)
             self.reports.append(reports)
             self.numbers.append(0)
@@ -93,7 +88,13 @@ class SharedStacks:
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
         self._window = max(branch.window.length for branch in self.branches)
-        self._lows = np.zeros((len(self.branches), len(self.layout.stacks)), np.int64)
+        shape = (len(self.branches), len(self.layout.stacks))
+        self._lows = np.zeros(shape, np.int64)
+        #: Whether an event of a stack may complete sequences of a query; and the events of a stack.
+        self._completes = np.zeros(shape, bool)
+        self._arrivals = np.zeros(len(self.layout.stacks), np.int64)
+        for number, query in enumerate(self.layout.queries):
+            self._completes[number, query.read_by(query.items - 1)] = True
         self._hold(self._no_events(), np.zeros(len(self.layout.stacks), np.int64))
 
     def advance(self, batch: EventStream | None, first_position: int) -> None:
@@ -126,16 +127,15 @@ class SharedStacks:
             self._hold(self._held(int(part.timestamps[0]) - self._window), arrived)
         rows = np.empty(len(fresh.stacks), np.int64)
         push(fresh, self._stacks, self.layout.graph, rows)
-        for number, query in enumerate(self.layout.queries):
-            self._count(number, arrived)
-            ends = query.stacks[query.spans[query.items - 1] : query.spans[query.items]]
-            if arrived[ends].any():
-                finals = rows[self._among(ends)[fresh.stacks]]
-                if query.filters[query.items - 1] >= 0:
-                    passed = self._stacks.events.passed[query.filters[query.items - 1]]
-                    finals = finals[passed[finals]]
-                if len(finals):
-                    self._construct(number, finals, chunks[number])
+        self._arrivals += arrived
+        for number in np.flatnonzero(self._completes[:, arrived > 0].any(axis=1)).tolist():
+            query = self.layout.queries[number]
+            finals = rows[self._completes[number][fresh.stacks]]
+            needed = query.filters[query.items - 1]
+            if needed >= 0:
+                finals = finals[self._stacks.events.passed[needed, finals]]
+            if len(finals):
+                self._construct(number, finals, chunks[number])
         self._measure(int(part.timestamps[-1]) - self._window)
 
     def _arrived(self, part: EventStream, first_position: int) -> Events:
@@ -223,8 +223,8 @@ class SharedStacks:
         begun = perf_counter_ns()
         query, stacks = self.layout.queries[number], self._stacks
         items, reports = query.items, self.reports[number]
-        spans = zip(query.spans[:items], query.spans[1:], strict=False)
-        most = max(len(finals), *(int(stacks.sizes[query.stacks[x:y]].sum()) for x, y in spans))
+        read = (int(stacks.sizes[query.read_by(item)].sum()) for item in range(items))
+        most = max(len(finals), *read)
         scratch = sequences.Scratch(
             candidates=np.empty((items, most), np.int64),
             sizes=np.zeros(items, np.int64),
@@ -248,19 +248,25 @@ class SharedStacks:
         found = int(scratch.progress[sequences.FOUND])
         self.numbers[number] += found
         self.nanoseconds[number] += perf_counter_ns() - begun
-        created = self.counts[number].counts
+        created = self._counts[number]
         for item in range(items - 1):
             its = created[len(created) - 1 - item]
             its[counts.CREATED] += scratch.tallies[item, sequences.EXTENDED]
             its[counts.COMPARED] += scratch.tallies[item, sequences.COMPARED]
-        created[-1, counts.CREATED] = self.numbers[number]
         self._note_bytes(scratch.candidates.nbytes)
 
-    def _count(self, number: int, arrived: np.ndarray) -> None:
-        """Add the events that arrived in the stacks of each item."""
-        query = self.layout.queries[number]
-        of_owner = np.add.reduceat(arrived[query.stacks], query.spans[:-1])
-        self.counts[number].counts[: len(of_owner), counts.CREATED] += of_owner
+    def node_counts(self, branches: slice) -> list[NodeCounts]:
+        """Of each branch the events that its items read, and the sequences constructed, by suffix."""
+        found = []
+        for number in range(len(self.branches))[branches]:
+            branch, counted = self.branches[number], self._counts[number]
+            leaves = len(branch.positive) + len(branch.negated)
+            for leaf in range(leaves if self.has_begun else 0):
+                read = self.layout.queries[number].read_by(leaf)
+                counted[leaf, counts.CREATED] = self._arrivals[read].sum()
+            counted[-1, counts.CREATED] = self.numbers[number]
+            found.append(NodeCounts(_nodes(branch), leaves, branch.window.length, counted))
+        return found
 
     def _measure(self, earliest: int) -> None:
         """Note how many events are stored that may still be bound."""
@@ -285,8 +291,9 @@ class SharedStacks:
             "peaks": self.peaks.copy(),
             "numbers": np.array(self.numbers, np.int64),
             "texts": np.array(json.dumps(self.reader.texts)),
+            "arrivals": self._arrivals.copy(),
         }
-        arrays |= {f"counts/{n}": its.counts.copy() for n, its in enumerate(self.counts)}
+        arrays |= {f"counts/{n}": its.copy() for n, its in enumerate(self._counts)}
         held = self._held(np.iinfo(np.int64).min)
         return arrays | dict(zip(Events._fields, held, strict=True))
 
@@ -302,9 +309,9 @@ class SharedStacks:
         self.peaks = stored_array(snapshot, "peaks", self.peaks, self.peaks.shape)
         numbers = np.array(self.numbers, np.int64)
         self.numbers = stored_array(snapshot, "numbers", numbers, numbers.shape).tolist()
-        for number, its in enumerate(self.counts):
-            counted = stored_array(snapshot, f"counts/{number}", its.counts, its.counts.shape)
-            its.counts[:] = counted
+        self._arrivals = stored_array(snapshot, "arrivals", self._arrivals, self._arrivals.shape)
+        for number, its in enumerate(self._counts):
+            self._counts[number] = stored_array(snapshot, f"counts/{number}", its, its.shape)
         try:
             texts = json.loads(str(snapshot["texts"]))
         except (KeyError, ValueError) as error:
@@ -353,7 +360,7 @@ class StackEngine(Engine):
 
     def node_counts(self) -> Sequence[NodeCounts]:
         """Counts of the events of each item, and of the sequences constructed, by suffix."""
-        return self._shared.counts[self._own]
+        return self._shared.node_counts(self._own)
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`Engine.run`."""

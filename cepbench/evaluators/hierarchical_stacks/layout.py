@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -27,6 +28,9 @@ from cepbench.patterns.model import Aggregate, Attribute, Clause, Expression, Pa
 from cepbench.patterns.negations import Check
 
 _Key = TypeVar("_Key")
+_Place = TypeVar("_Place")
+
+_Numbered = dict[_Key, tuple[int, set[_Place]]]
 
 #: A key pointer: column of the event that points, column of the event that it leads to.
 Label = tuple[int, int]
@@ -93,13 +97,15 @@ class _Writer:
         self._stacks = tuple(dict.fromkeys(variable.type for variable in variables))
         # A pattern all of whose types have none below them has no hierarchy.
         self._hierarchy = next((b.hierarchy for b in branches if b.hierarchy is not None), None)
-        self._columns: dict[Expression, set[int]] = {}
-        self._filters: dict[tuple[Clause, ...], set[int]] = {}
-        self._labels: dict[Label | None, set[tuple[int, int]]] = {None: set()}
+        #: Each with its number, and the stacks, or pairs of stacks, whose events have it.
+        self._columns: _Numbered[Expression, int] = {}
+        self._filters: _Numbered[tuple[Clause, ...], int] = {}
+        self._labels: _Numbered[Label | None, tuple[int, int]] = {None: (0, set())}
+        self._read_by = cache(self._stacks_below)
 
     def layout(self) -> StackLayout:
         read = [
-            (self._read_by(variable), self._filter(branch, variable))
+            (self._read_by(variable.type), self._filter(branch, variable))
             for branch in self._branches
             for variable in _owners(branch)
         ]
@@ -118,15 +124,14 @@ class _Writer:
             queries=queries,
         )
 
-    def _read_by(self, variable: Variable) -> list[int]:
-        """The stacks whose events are of a variable's type."""
-        kind, hierarchy = variable.type, self._hierarchy
-        return [
-            number
-            for number, name in enumerate(self._stacks)
-            if kind in (name, None)
-            or (hierarchy is not None and name is not None and hierarchy.is_a(name, str(kind)))
-        ]
+    def _stacks_below(self, kind: str | None) -> list[int]:
+        """The stacks whose events are of a type; of None, all."""
+        if kind is None:
+            return list(range(len(self._stacks)))
+        names: tuple[str, ...] = (kind,)
+        if self._hierarchy is not None and kind in self._hierarchy:
+            names = self._hierarchy.below(kind)
+        return [number for number, name in enumerate(self._stacks) if name in names]
 
     def _filter(self, branch: Pattern, variable: Variable) -> int:
         """The number of the conditions on a variable alone; -1 for none."""
@@ -142,20 +147,17 @@ class _Writer:
         )
         if not clauses:
             return -1
-        self._filters.setdefault(clauses, set()).update(self._read_by(variable))
-        return list(self._filters).index(clauses)
+        return _number(self._filters, clauses, self._read_by(variable.type))
 
     def _column(self, expression: Expression, stacks: Iterable[int]) -> int:
         """The number of a value, that of the same expression over any variable."""
         nameless = with_terms(expression, _nameless)
-        self._columns.setdefault(nameless, set()).update(stacks)
-        return list(self._columns).index(nameless)
+        return _number(self._columns, nameless, stacks)
 
     def _label(self, own: str, other: str, label: Label | None) -> int:
         """The number of a label; the events of one variable's stacks now have its pointers."""
-        edges = self._labels.setdefault(label, set())
-        edges.update((x, y) for x in self._reads[own] for y in self._reads[other])
-        return list(self._labels).index(label)
+        edges = ((x, y) for x in self._reads[own] for y in self._reads[other])
+        return _number(self._labels, label, edges)
 
     def _query(self, branch: Pattern, keeps: Sequence[set[int]]) -> sequences.Query:
         names = branch.positive_names
@@ -169,7 +171,7 @@ class _Writer:
         )
         owners = [*names, *(check.name for _, check in checks)]
         types = {variable.name: variable for variable in branch.variables}
-        self._reads = {name: self._read_by(types[name]) for name in owners}
+        self._reads = {name: self._read_by(types[name].type) for name in owners}
         self._owner = {name: number for number, name in enumerate(owners)}
         self._programs = ProgramWriter(self._code)
         vias: list[tuple[int, int, int]] = []
@@ -276,7 +278,7 @@ class _Writer:
         keyed = np.zeros((len(keys), count), bool)
         places = np.full((len(self._labels), count, count), -1, np.int64)
         edges: list[list[tuple[int, int, int, int]]] = [[] for _ in range(count)]
-        for number, (label, pairs) in enumerate(self._labels.items()):
+        for label, (number, pairs) in self._labels.items():
             for x, y in sorted(pairs):
                 key, column = (-1, -1) if label is None else (keys[label[1]], label[0])
                 places[number, x, y] = len(edges[x])
@@ -302,5 +304,12 @@ def _owners(branch: Pattern) -> tuple[Variable, ...]:
     return (*branch.positive, *branch.negated)
 
 
-def _listed(numbered: dict[_Key, set[int]]) -> tuple[tuple[_Key, tuple[int, ...]], ...]:
-    return tuple((key, tuple(sorted(stacks))) for key, stacks in numbered.items())
+def _number(known: _Numbered[_Key, _Place], key: _Key, places: Iterable[_Place]) -> int:
+    """The number of a key, which now has these places too."""
+    number, its = known.setdefault(key, (len(known), set()))
+    its.update(places)
+    return number
+
+
+def _listed(known: _Numbered[_Key, _Place]) -> tuple[tuple[_Key, tuple[_Place, ...]], ...]:
+    return tuple((key, tuple(its)) for key, (_, its) in known.items())

@@ -13,10 +13,10 @@ import numpy as np
 from cepbench.arguments import choice, kind_of
 from cepbench.errors import CepbenchError, EvaluationError, PlanError
 from cepbench.evaluators.matches import BranchMatches
-from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
-from cepbench.evaluators.task_runs import run_task
+from cepbench.evaluators.task_runs import run_task, run_together
 from cepbench.evaluators.tasks import (
     OUTPUTS,
     constructs_of,
@@ -56,21 +56,27 @@ def evaluate_workload(
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
     run = _Run(workload, stream, ways, output, partial_match_limit)
+    tasks = {}
+    for query in (way.query for way in ways if way.source is None):
+        with errors_naming(query):
+            pattern, given = workload.patterns[query], plan.plans.get(query)
+            chosen, given = chosen_for(pattern, given, evaluator)
+            tasks[query] = task_for(
+                under_one_hierarchy(pattern, stream)[0],
+                given,
+                evaluator=chosen,
+                options=options,
+                output="matches" if query in run.sources else output,
+                partial_match_limit=partial_match_limit,
+                whole_stream=True,
+            )
+    found = _from_scratch(tasks, stream)
     for way in ways:
         with errors_naming(way.query):
-            if way.source is not None:
+            if way.source is None:
+                run.add(way, found[way.query], 0)
+            else:
                 run.reuse(way)
-                continue
-            found = evaluate_alone(
-                workload.patterns[way.query],
-                stream,
-                plan.plans.get(way.query),
-                evaluator=evaluator,
-                options=options,
-                output="matches" if way.query in run.sources else output,
-                partial_match_limit=partial_match_limit,
-            )
-            run.add(way, found, 0)
     results = {query: run.results[query] for query in workload.patterns}
     metrics = total_metrics(
         (its.metrics for its in results.values()),
@@ -170,29 +176,34 @@ def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
     return found
 
 
-def evaluate_alone(
-    pattern: Pattern,
-    stream: EventStream,
-    plan: AnyPlan | None,
-    *,
-    evaluator: str | Evaluator | None,
-    **arguments: Any,
-) -> Result:
-    """The result of one query from scratch.
-
-    Without a plan the evaluator, by default ``tree``, runs without one if it can, else by a plan in
-    written order.
-    """
-    evaluator, plan = chosen_for(pattern, plan, evaluator)
-    pattern, stream = under_one_hierarchy(pattern, stream)
-    chosen, task = task_for(pattern, plan, evaluator=evaluator, whole_stream=True, **arguments)
-    return run_task(chosen, task, stream)
+def _from_scratch(
+    tasks: Mapping[str, tuple[Evaluator, Task]], stream: EventStream
+) -> dict[str, Result]:
+    """The results of queries; those of an evaluator whose runs can share state are run together."""
+    found: dict[str, Result] = {}
+    together: dict[str, list[str]] = {}
+    for query, (evaluator, task) in tasks.items():
+        with errors_naming(query):
+            if evaluator.together is None:
+                found[query] = run_task(evaluator, task, stream)
+                continue
+            check_types(task.pattern, stream)
+            check_fit(task.pattern, stream)
+            together.setdefault(evaluator.name, []).append(query)
+    for queries in together.values():
+        evaluator, _ = tasks[queries[0]]
+        results = run_together(evaluator, [tasks[query][1] for query in queries], stream)
+        found |= zip(queries, results, strict=True)
+    return found
 
 
 def chosen_for(
     pattern: Pattern, plan: AnyPlan | None, evaluator: str | Evaluator | None
 ) -> tuple[str | Evaluator | None, AnyPlan | None]:
-    """Evaluator and plan of one query: ``tree`` and the written order if there is neither."""
+    """Evaluator and plan of one query: ``tree`` and the written order if there is neither.
+
+    With an evaluator alone, the query runs without a plan if it can, else by one in written order.
+    """
     if pattern.aggregates:
         raise EvaluationError(
             "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"

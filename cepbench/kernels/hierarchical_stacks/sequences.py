@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares
+from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares, passing
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Kinds of rules: (column, other column, operator, owner of the other column), and programs of a
@@ -41,6 +41,10 @@ class Query(NamedTuple):
     afters: np.ndarray  #: int64 (negations,): the item that each follows, -1 for none
     tested: np.ndarray  #: int64 (items + 1,): the negations tested at each item
     used: np.ndarray  #: int64: all stacks that are read
+
+    def read_by(self, owner: int) -> np.ndarray:
+        """The stacks that an owner reads."""
+        return self.stacks[self.spans[owner] : self.spans[owner + 1]]
 
 
 class Scratch(NamedTuple):
@@ -108,7 +112,7 @@ def construct(reports, query, stacks, graph, lows, scratch, matches):
         if item == last:
             _move_window(query, stacks, lows, bound[last])
         if item == 1 and counts_ranges:
-            progress[FOUND] += _in_ranges(query, stacks, graph, lows, bound[1])
+            progress[FOUND] += _in_ranges(query, stacks, graph, lows, scratch)
             continue
         item -= 1
         sizes[item] = _chosen(item, query, stacks, graph, lows, scratch)
@@ -118,24 +122,40 @@ def construct(reports, query, stacks, graph, lows, scratch, matches):
 
 @njit_in_place
 def _counts_ranges(reports, query):
-    """Whether the first item's events are only counted, and nothing restricts them."""
+    """Whether the first item's events are only counted, and restricted by one comparison at most."""
+    compared = query.rule_spans[0, COMPARE + 1] - query.rule_spans[0, COMPARE]
     return (
         not reports
         and query.vias[0, LABEL] == 0
         and query.filters[0] < 0
-        and query.rule_spans[0, 0] == query.rule_spans[0, RULE_KINDS]
+        and query.rule_spans[0, RULE_KINDS] - query.rule_spans[0, COMPARE] == compared
+        and compared <= 1
         and query.tested[1] == 0
     )
 
 
 @njit_in_place
-def _in_ranges(query, stacks, graph, lows, row):
-    """The number of the first item's events that a second one points to."""
-    count = 0
+def _in_ranges(query, stacks, graph, lows, scratch):
+    """The number of the first item's events that the second item's points to, and that fit."""
+    events, bound = stacks.events, scratch.bound
+    rule = query.rule_spans[0, COMPARE]
+    is_compared = rule < query.rule_spans[0, COMPARE + 1]
+    count, visited = 0, 0
     for s in range(query.spans[0], query.spans[1]):
         target = query.stacks[s]
-        place = graph.places[0, stacks.events.stacks[row], target]
-        count += max(stacks.pointers[place, row] + 1 - lows[target], 0)
+        place = graph.places[0, events.stacks[bound[1]], target]
+        low, high = lows[target], stacks.pointers[place, bound[1]] + 1
+        if low >= high:
+            continue
+        if is_compared:
+            value = events.values[query.rules[rule, 1], bound[query.rules[rule, 3]]]
+            origin = stacks.origins[target]
+            values = events.values[query.rules[rule, 0], origin + low : origin + high]
+            count += passing(query.rules[rule, 2], values, value)
+            visited += high - low
+        else:
+            count += high - low
+    scratch.tallies[0, COMPARED] += visited
     return count
 
 

@@ -5,8 +5,9 @@ selected before; all other counters follow from behind, once the timestamp has e
 
 Source: the PreTree and Chop-Connect of A-Seq [qi2014]_, sections 4.1 and 4.2.
 
-Differs from the paper: a snapshot has the sum over each start and all later ones, so that a value
-costs one product for each row on the right instead of one for each row and start (Equation 7).
+Differs from the paper: a row on the right has the counts before it from each start on, so that a value
+costs one product for each row on the right instead of one for each row and start (Equation 7), see
+:mod:`cepbench.kernels.shared_counts.lanes`.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.kernels.jit import njit_in_place
+from cepbench.kernels.shared_counts.lanes import follow, has_log_room, log
 from cepbench.kernels.shared_counts.tables import (
     ASK,
     ASKING,
-    BLOCK,
+    BASE,
+    BEGINS,
+    CLEARS,
     COLUMN,
+    CONNECTS,
     ENDED,
     ENDING,
     FIRST,
     HORIZON,
+    LANES,
     LAST,
     LEFT,
-    LEFT_COLUMN,
-    LEFT_LINK,
     LINK,
     NEEDS_DIGITS,
+    NEEDS_LOG,
     NEEDS_ROOM,
     ONE,
     ORDER,
@@ -37,10 +42,10 @@ from cepbench.kernels.shared_counts.tables import (
     ROW,
     SOURCE,
     STAGE,
-    START,
     TABLE,
     TAKING,
     TARGET,
+    TILE,
     UPDATES,
     WEIGHT,
 )
@@ -59,8 +64,8 @@ def count_shared(program, state, events):
     Returns
     -------
     int
-        ENDED if all events have been processed; NEEDS_ROOM if a table is full; NEEDS_DIGITS if a
-        number may become too large. Then nothing has been changed by what is still to be done.
+        ENDED if all events have been processed; NEEDS_ROOM if a table is full, NEEDS_LOG if a log is;
+        NEEDS_DIGITS if a number may become too large. Then nothing has been changed by what is still to be done.
     """
     progress, times = state.progress, events.times
     while progress[ROW] < len(times):
@@ -77,9 +82,10 @@ def count_shared(program, state, events):
                 return NEEDS_DIGITS
             progress[STAGE] = ENDING
         is_last = row + 1 == len(times) or times[row + 1] != times[row]
-        has_ended = is_last and times[row] < events.until
-        if has_ended and not _end(program, state, events, progress[FIRST], row + 1):
-            return NEEDS_DIGITS
+        if is_last and times[row] < events.until:
+            status = _end(program, state, events, progress[FIRST], row + 1)
+            if status != ENDED:
+                return status
         if is_last:
             progress[FIRST] = row + 1
         progress[ROW] = row + 1
@@ -116,19 +122,22 @@ def value_of(program, state, demand, place):
     """
     table, column = program.demands[demand, LAST], program.demands[demand, COLUMN]
     link, horizon = program.demands[demand, LINK], program.demands[demand, HORIZON]
-    low, first, high = state.lows[horizon], state.lows[horizon], state.highs[table]
+    first, high, lane = state.lows[horizon], state.highs[table], 0
     if link >= 0:
-        first, mask = max(state.firsts[demand], state.lows[table]), state.room - 1
-        while first < high and state.ends[link, first & mask] <= low:
-            first += 1
-        state.firsts[demand] = first
-        if low == state.highs[program.horizons[horizon, 0]]:
+        left, low = program.links[link, LEFT], first
+        if low >= state.seen[program.horizons[horizon, 0]]:
             first = high
+        elif not follow(program, state, left):
+            return False
+        elif state.firsts[link] < 0:
+            first = high
+        else:
+            first = max(state.firsts[link], state.lows[table])
+        lane = low - state.replays[left, BASE]
         state.progress[UPDATES] += high - first
-        _fill(state, demand, link, low // BLOCK, first, high)
-    if not _fits(program, state, demand, low, first, high):
+    if not _fits(program, state, column, link, lane, first, high):
         return False
-    state.out[place] = _sum(program, state, column, link, demand, low, first, high)
+    state.out[place] = _sum(program, state, column, link, lane, first, high)
     return True
 
 
@@ -159,28 +168,32 @@ def values_at(program, state, now):
 @njit_in_place
 def _take(program, state, events, row):
     """Begin the rows of an event, and count the matches that it completes."""
+    symbols, entries = events.spans[row + 1] - events.spans[row], 0
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             table = program.creates[place]
-            if state.highs[table] - state.lows[table] == state.room:
+            if state.highs[table] - state.lows[table] + symbols > state.room:
                 return NEEDS_ROOM
-            for link in range(program.link_spans[table], program.link_spans[table + 1]):
-                if not _connect(program, state, table, link):
-                    return NEEDS_DIGITS
-    if not _stays_bounded(program, state, events, row, row + 1, True):
+            entries += program.link_spans[table + 1] - program.link_spans[table]
+    if entries > 0 and not has_log_room(program, state, entries):
+        return NEEDS_LOG
+    if not _stays_bounded(program, state, events, row, -1):
         return NEEDS_DIGITS
-    _apply_now(program, state, events, row, 0, False)
+    _apply_now(program, state, events, row, 0)
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
             _begin(program, state, events, program.creates[place], row)
-    _apply_now(program, state, events, row, 1, False)
+    _apply_now(program, state, events, row, 1)
     return ENDED
 
 
 @njit_in_place
 def _begin(program, state, events, table, row):
+    for link in range(program.link_spans[table], program.link_spans[table + 1]):
+        left = program.links[link, LEFT]
+        log(state, left, CONNECTS - link, CLEARS, state.highs[table], program.one)
     slot = state.highs[table] & (state.room - 1)
     state.times[table, slot] = events.times[row]
     for column in range(program.columns[table], program.columns[table + 1]):
@@ -190,14 +203,12 @@ def _begin(program, state, events, table, row):
         else:
             state.cells[column, slot] = program.one if init == ONE else program.zero
     state.highs[table] += 1
-    rows = counters = 0
+    rows, counters = 0, state.lanes.size
     for other in range(len(state.highs)):
         active = state.highs[other] - state.lows[other]
         rows += active
         counters += active * (program.columns[other + 1] - program.columns[other])
-        for link in range(program.link_spans[other], program.link_spans[other + 1]):
-            start = program.links[link, START]
-            counters += active * (state.highs[start] - state.lows[start])
+        counters += active * LANES * (program.link_spans[other + 1] - program.link_spans[other])
     progress = state.progress
     progress[PEAK_ROWS] = max(progress[PEAK_ROWS], rows)
     progress[PEAK_COUNTERS] = max(progress[PEAK_COUNTERS], counters)
@@ -222,14 +233,19 @@ def _answer(program, state, events, row):
 @njit_in_place
 def _end(program, state, events, first, last):
     """Change the counters that the events of a timestamp change for later ones."""
-    if not _stays_bounded(program, state, events, first, last, False):
-        return False
-    _apply_later(program, state, events, first, last, False)
-    return True
+    number = _enqueue(program, state, events, first, last)
+    if len(program.lefts) > 0:
+        most = number * (1 + len(program.left_inits))
+        if not has_log_room(program, state, most):
+            return NEEDS_LOG
+    if not _stays_bounded(program, state, events, 0, number):
+        return NEEDS_DIGITS
+    _apply_later(program, state, events, number)
+    return ENDED
 
 
 @njit_in_place
-def _apply_now(program, state, events, row, order, only_bounds):
+def _apply_now(program, state, events, row, order):
     for k in range(events.spans[row], events.spans[row + 1]):
         symbol = events.symbols[k]
         for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
@@ -237,53 +253,86 @@ def _apply_now(program, state, events, row, order, only_bounds):
                 # Further elements of a set may have the timestamp of the one before.
                 table = program.now[place, TABLE]
                 high = state.highs[table] if order == 0 else state.seen[table]
-                _apply(program, state, events, program.now, place, row, high, only_bounds)
+                _apply(program, state, events, program.now, place, row, high)
 
 
 @njit_in_place
-def _apply_later(program, state, events, first, last, only_bounds):
-    """From behind, and then in the order of positions."""
-    later = program.later
-    if last - first == 1 and events.spans[last] - events.spans[first] == 1:
-        symbol = events.symbols[events.spans[first]]
+def _enqueue(program, state, events, first, last):
+    """Order what some events do later: from behind, and then by positions.
+
+    New rows, in the queue by their bitwise negations, come with the events that begin sets.
+
+    Returns
+    -------
+    int
+        The length of the queue.
+    """
+    later, queue, ends = program.later, state.queue, state.ends
+    for order in range(len(ends)):
+        ends[order] = 0
+    for k in range(events.spans[first], events.spans[last]):
+        symbol = events.symbols[k]
         for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
-            high = state.seen[later[place, TABLE]]
-            _apply(program, state, events, later, place, first, high, only_bounds)
-        for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
-            if not only_bounds:
-                state.seen[program.creates[place]] += 1
-        return
-    for order in range(0, program.orders, 2):
-        for row in range(first, last):
-            for half in range(2):
-                for k in range(events.spans[row], events.spans[row + 1]):
-                    symbol = events.symbols[k]
-                    for place in range(
-                        program.later_spans[symbol], program.later_spans[symbol + 1]
-                    ):
-                        if later[place, ORDER] == order + half:
-                            high = state.seen[later[place, TABLE]]
-                            _apply(program, state, events, later, place, row, high, only_bounds)
-            if order == program.orders - 2 and not only_bounds:
-                # Further elements of a set at the beginning.
-                for k in range(events.spans[row], events.spans[row + 1]):
-                    symbol = events.symbols[k]
-                    for place in range(
-                        program.create_spans[symbol], program.create_spans[symbol + 1]
-                    ):
-                        state.seen[program.creates[place]] += 1
+            ends[later[place, ORDER] // 2 + 1] += 1
+        ends[-1] += program.create_spans[symbol + 1] - program.create_spans[symbol]
+    for order in range(1, len(ends)):
+        ends[order] += ends[order - 1]
+    number = ends[-1]
+    for row in range(first, last):
+        begin, end = events.spans[row], events.spans[row + 1]
+        # Operations of one symbol are in their order.
+        halves = min(end - begin, 2)
+        for half in range(halves):
+            for k in range(begin, end):
+                symbol = events.symbols[k]
+                for place in range(program.later_spans[symbol], program.later_spans[symbol + 1]):
+                    order = later[place, ORDER]
+                    if halves == 1 or order % 2 == half:
+                        queue[ends[order // 2], 0], queue[ends[order // 2], 1] = place, row
+                        ends[order // 2] += 1
+        for k in range(begin, end):
+            symbol = events.symbols[k]
+            for place in range(program.create_spans[symbol], program.create_spans[symbol + 1]):
+                queue[ends[-2], 0], queue[ends[-2], 1] = ~place, row
+                ends[-2] += 1
+    return number
 
 
 @njit_in_place
-def _apply(program, state, events, operations, place, row, high, only_bounds):
+def _apply_later(program, state, events, number):
+    for k in range(number):
+        place, row = state.queue[k, 0], state.queue[k, 1]
+        if place < 0:
+            _see(program, state, events, program.creates[~place], row)
+            continue
+        table, weight = program.later[place, TABLE], program.later[place, WEIGHT]
+        if table >= 0:
+            _apply(program, state, events, program.later, place, row, state.seen[table])
+        else:
+            factor = program.one if weight < 0 else events.weights[weight, row]
+            target, source = program.later[place, TARGET], program.later[place, SOURCE]
+            log(state, ~table, target, source, 0, factor)
+
+
+@njit_in_place
+def _see(program, state, events, table, row):
+    """Let a row count for later events."""
+    number = state.seen[table]
+    for place in range(program.begun_spans[table], program.begun_spans[table + 1]):
+        left = program.begun[place]
+        state.marks[left, number & (state.room - 1)] = state.log_highs[left]
+        for column in range(program.left_columns[left], program.left_columns[left + 1]):
+            init = program.left_inits[column]
+            if init >= ONE:
+                weight = program.one if init == ONE else events.weights[init, row]
+                log(state, left, column, BEGINS, number, weight)
+    state.seen[table] += 1
+
+
+@njit_in_place
+def _apply(program, state, events, operations, place, row, high):
     target, source = operations[place, TARGET], operations[place, SOURCE]
     weight = operations[place, WEIGHT]
-    if only_bounds:
-        if source >= 0:
-            size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
-            bound = state.bounds[target] + state.bounds[source] * size
-            state.bounds[target], state.largest[0] = bound, max(state.largest[0], bound)
-        return
     low = state.lows[operations[place, TABLE]]
     if source < 0:
         _clear(program, state, target, low, high)
@@ -325,98 +374,10 @@ def _clear(program, state, column, low, high):
 
 
 @njit_in_place
-def _connect(program, state, table, link):
-    """Keep for the next row of a table what came before; False if it has too many digits."""
-    start, left = program.links[link, START], program.links[link, LEFT]
-    column, before = program.links[link, LEFT_COLUMN], program.links[link, LEFT_LINK]
-    slot, limited = state.highs[table] & (state.room - 1), program.limit < np.inf
-    low, high = state.lows[start], state.seen[start]
-    size = state.bounds[column] * (state.seen[left] - state.lows[left])
-    if before >= 0:
-        size *= state.tops[before]
-    if limited and size > program.limit:
-        _tighten(program, state)
-        size = state.bounds[column] * (state.seen[left] - state.lows[left])
-        if before >= 0:
-            size *= state.tops[before]
-        if size > program.limit:
-            return False
-    if before < 0:
-        size = _suffixes(program, state, column, link, slot, low, high, size)
-    else:
-        _multiply(program, state, left, column, before, link, slot, low, high)
-    state.ends[link, slot] = high
-    if limited:
-        state.sizes[link, slot] = size
-        state.tops[link] = max(state.tops[link], size)
-    return True
-
-
-@njit_in_place
-def _suffixes(program, state, column, link, slot, low, high, bound):
-    """Sums over each start and all later ones; returns the sum of absolute values."""
-    snapshots, cells = state.snapshots, state.cells
-    total, size = program.zero, program.zero
-    state.progress[UPDATES] += high - low
-    begin = low & (state.room - 1)
-    number = min(high - low, state.room - begin)
-    first, last = 0, high - low - number
-    for _ in range(2):
-        if program.is_maximum:
-            for start in range(last - 1, first - 1, -1):
-                total = max(total, cells[column, start])
-                snapshots[link, slot, start] = total
-        else:
-            for start in range(last - 1, first - 1, -1):
-                total += cells[column, start]
-                size += abs(cells[column, start])
-                snapshots[link, slot, start] = total
-        first, last = begin, begin + number
-    return bound if program.limit == np.inf else np.float64(size)
-
-
-@njit_in_place
-def _multiply(program, state, left, column, before, link, slot, low, high):
-    """Sums of products over the rows of the segment before, which has snapshots itself."""
-    snapshots, mask = state.snapshots, state.room - 1
-    for start in range(low, high):
-        snapshots[link, slot, start & mask] = program.zero
-    for row in range(state.lows[left], state.seen[left]):
-        number, end = state.cells[column, row & mask], state.ends[before, row & mask]
-        if number == program.zero:
-            continue
-        for start in range(low, end):
-            other = snapshots[before, row & mask, start & mask]
-            if other == program.zero:
-                continue
-            if program.is_maximum:
-                its = snapshots[link, slot, start & mask]
-                snapshots[link, slot, start & mask] = max(its, number, other)
-            else:
-                snapshots[link, slot, start & mask] += number * other
-        state.progress[UPDATES] += max(0, end - low)
-
-
-@njit_in_place
-def _fill(state, demand, link, block, first, high):
-    """Transpose the snapshots of a block of starts, so that those of one start are neighbours."""
-    filled, mask = state.filled, state.room - 1
-    if filled[demand, 0] != block:
-        filled[demand, 0], filled[demand, 1] = block, first
-    begin = (block * BLOCK) & mask
-    for row in range(max(first, filled[demand, 1]), high):
-        for place in range(BLOCK):
-            state.panels[demand, place, row & mask] = state.snapshots[
-                link, row & mask, begin + place
-            ]
-    filled[demand, 1] = high
-
-
-@njit_in_place
-def _sum(program, state, column, link, demand, low, first, high):
+def _sum(program, state, column, link, lane, first, high):
     """The sum of counters, times what came before each row."""
     cells, panels, start = state.cells, state.panels, first & (state.room - 1)
-    place, total = low % BLOCK, program.zero
+    total, tile, place = program.zero, lane // TILE, lane % TILE
     number = min(high - first, state.room - start)
     begin, end = start, start + number
     for _ in range(2):
@@ -429,15 +390,15 @@ def _sum(program, state, column, link, demand, low, first, high):
                     total += cells[column, row]
         elif program.is_maximum:
             for row in range(begin, end):
-                one, other = cells[column, row], panels[demand, place, row]
+                one, other = cells[column, row], panels[link, tile, row, place]
                 if one != program.zero and other != program.zero:
                     total = max(total, one, other)
         elif program.limit < np.inf:
             for row in range(np.uint64(begin), np.uint64(end)):
-                total += cells[column, row] * panels[demand, place, row]
+                total += cells[column, row] * panels[link, tile, row, place]
         else:
             for row in range(np.uint64(begin), np.uint64(end)):
-                one, other = cells[column, row], panels[demand, place, row]
+                one, other = cells[column, row], panels[link, tile, row, place]
                 if one != 0 and other != 0:  # infinite numbers
                     total += one * other
         begin, end = 0, high - first - number
@@ -448,23 +409,39 @@ def _sum(program, state, column, link, demand, low, first, high):
 
 
 @njit_in_place
-def _stays_bounded(program, state, events, first, last, is_now):
-    """Whether no counter becomes too large by some events."""
+def _stays_bounded(program, state, events, row, number):
+    """Whether no counter becomes too large by the queue, or by an event if ``number`` is negative."""
     if program.limit == np.inf:
         return True
     for attempt in range(2):
         if attempt == 1:
             _tighten(program, state)
         state.largest[0] = 0.0
-        if is_now:
-            _bound_rows(program, state, events, first)
-            _apply_now(program, state, events, first, 0, True)
-            _apply_now(program, state, events, first, 1, True)
-        else:
-            _apply_later(program, state, events, first, last, True)
+        if number < 0:
+            _bound_rows(program, state, events, row)
+            for order in range(2):
+                for k in range(events.spans[row], events.spans[row + 1]):
+                    symbol = events.symbols[k]
+                    for place in range(program.now_spans[symbol], program.now_spans[symbol + 1]):
+                        if program.now[place, ORDER] == order:
+                            _bound(state, events, program.now, place, row)
+        for k in range(number):
+            place = state.queue[k, 0]
+            if place >= 0 and program.later[place, TABLE] >= 0:
+                _bound(state, events, program.later, place, state.queue[k, 1])
         if state.largest[0] <= program.limit:
             return True
     return False
+
+
+@njit_in_place
+def _bound(state, events, operations, place, row):
+    source, weight = operations[place, SOURCE], operations[place, WEIGHT]
+    if source >= 0:
+        size = 1.0 if weight < 0 else abs(np.float64(events.weights[weight, row]))
+        bound = state.bounds[operations[place, TARGET]] + state.bounds[source] * size
+        state.bounds[operations[place, TARGET]] = bound
+        state.largest[0] = max(state.largest[0], bound)
 
 
 @njit_in_place
@@ -492,17 +469,11 @@ def _tighten(program, state):
             for row in range(low, high):
                 bound = max(bound, abs(np.float64(state.cells[column, row & mask])))
             state.bounds[column] = bound
-        for link in range(program.link_spans[table], program.link_spans[table + 1]):
-            bound = 0.0
-            for row in range(low, high):
-                bound = max(bound, state.sizes[link, row & mask])
-            state.tops[link] = bound
 
 
 @njit_in_place
-def _fits(program, state, demand, low, first, high):
+def _fits(program, state, column, link, lane, first, high):
     """Whether a value has no more digits than there are."""
-    column, link = program.demands[demand, COLUMN], program.demands[demand, LINK]
     for attempt in range(2):
         if attempt == 1:
             _tighten(program, state)
@@ -515,6 +486,6 @@ def _fits(program, state, demand, low, first, high):
     for row in range(first, high):
         number = abs(np.float64(state.cells[column, row & mask]))
         if link >= 0:
-            number *= abs(np.float64(state.panels[demand, low % BLOCK, row & mask]))
+            number *= abs(np.float64(state.panels[link, lane // TILE, row & mask, lane % TILE]))
         size += number
     return size <= program.limit

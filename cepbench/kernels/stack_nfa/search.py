@@ -13,16 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepbench.kernels.clauses import operate
-from cepbench.kernels.instructions import (
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    KEEP_IF_TRUE,
-    LESS,
-    LESS_EQUAL,
-    LOAD_LEFT,
-    compares,
-)
+from cepbench.kernels.instructions import KEEP_IF_TRUE, LOAD_LEFT, compares, passing
 from cepbench.kernels.jit import njit, njit_in_place
 
 # Kinds of rules: (column of the candidate, other column, operator, -), and programs of a stack
@@ -187,31 +178,6 @@ def _complete(reports, low, high, plan, rows, scratch, matches):
         for k in range(place, place + count):
             target[k] = label
     progress[WRITTEN] += count
-
-
-@njit_in_place
-def passing(operator, values, other):
-    """How many values pass a comparison with another one; a loop an operator, to vectorize."""
-    count = 0
-    if operator == LESS:
-        for k in range(len(values)):
-            count += values[k] < other
-    elif operator == LESS_EQUAL:
-        for k in range(len(values)):
-            count += values[k] <= other
-    elif operator == GREATER:
-        for k in range(len(values)):
-            count += values[k] > other
-    elif operator == GREATER_EQUAL:
-        for k in range(len(values)):
-            count += values[k] >= other
-    elif operator == EQUAL:
-        for k in range(len(values)):
-            count += values[k] == other
-    else:
-        for k in range(len(values)):
-            count += (values[k] < other) | (values[k] > other)
-    return count
 
 
 @njit_in_place

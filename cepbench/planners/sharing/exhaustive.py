@@ -1,13 +1,15 @@
-"""EXHAUSTIVE: the least cost over all cuts of all queries."""
+"""EXHAUSTIVE: the least cost over all cuts of all queries; only the last one of a query matters."""
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
+from math import prod
 
 import numpy as np
 
 from cepbench.costs.sharing import Cuts, SharingProblem
 from cepbench.errors import PlanningRefusedError
+from cepbench.planners.sharing.parts import choices_of
 
 #: The largest number of plans that it costs.
 MOST_PLANS = 100_000
@@ -21,16 +23,13 @@ def exhaustive(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts,
     PlanningRefusedError
         If there are more than :data:`MOST_PLANS` of them.
     """
-    number = 2 ** (1 + sum(len(its.names) - 1 for its in problem.items.values()))
+    choices = [choices_of(items) for items in problem.items.values()]
+    number = 2 * prod(map(len, choices))
     if number > MOST_PLANS:
         raise PlanningRefusedError(
             f"EXHAUSTIVE costs at most {MOST_PLANS:,} plans, and the workload has {number:,}; choose "
             "SHARON"
         )
-    choices = []
-    for items in problem.items.values():
-        places = range(1, len(items.names))
-        choices.append([its for k in range(len(items.names)) for its in combinations(places, k)])
     best: tuple[Cuts, bool] = ({}, False)
     least = np.inf
     for its in product(*choices):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from cepbench.costs.sharing import Cuts, SharingProblem
+from cepbench.plans.segments import SequenceItems
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,17 @@ def common_parts(problem: SharingProblem) -> list[Part]:
 
 
 def with_cuts(cuts: Cuts, places: Iterable[tuple[str, int]], problem: SharingProblem) -> Cuts:
-    """Cuts and further ones at some places, without those at the ends of queries."""
-    found = {query: set(its) for query, its in cuts.items()}
-    for query, cut in places:
+    """Cuts, and instead of those of some queries the last of some places that is not at an end.
+
+    Whatever comes before the last cut of a query is counted at once.
+    """
+    found = dict(cuts)
+    for query, cut in sorted(places):
         if 0 < cut < len(problem.items[query].names):
-            found.setdefault(query, set()).add(cut)
-    return {query: tuple(sorted(its)) for query, its in found.items()}
+            found[query] = (cut,)
+    return found
+
+
+def choices_of(items: SequenceItems) -> list[tuple[int, ...]]:
+    """No cut of a query, and each single one."""
+    return [(), *((cut,) for cut in range(1, len(items.names)))]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 import numpy as np
 
 from cepbench.costs.sharing import Cuts, SharingProblem
 from cepbench.planners.sharing.chop_connect import chop_connect
 from cepbench.planners.sharing.independent_set import heaviest_independent_set
-from cepbench.planners.sharing.parts import Part, common_parts, with_cuts
+from cepbench.planners.sharing.parts import Part, choices_of, common_parts, with_cuts
 
 #: The largest number of candidates with options.
 MOST_CANDIDATES = 64
@@ -22,7 +21,7 @@ def sharon(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, boo
     A candidate is a part and the queries that share it, weighted by what that saves. Two are in
     conflict where they overlap in a query; an option of a candidate leaves out the queries of a
     conflict. The independent set that saves most is compared with the cuts of CHOP-CONNECT and with no
-    cuts, and the best of them is improved by adding and dropping up to three cuts of a query.
+    cuts, and the best of them is improved by changing the cut of a query.
 
     Differs from the paper: queries are chopped in front of a part only, because behind it the trees
     of prefixes have a branch for each query; a part may be that of a single query, chopped at a
@@ -88,23 +87,15 @@ def _add_options(candidates: dict[Part, float], saving: Callable[[Sequence[Part]
 
 
 def _improved(starts: Sequence[Cuts], problem: SharingProblem, shares_prefixes: bool) -> Cuts:
-    """The best of some cuts, with up to three of a query added or dropped as long as that saves."""
+    """The best of some cuts, with the cut of a query moved, added or dropped as long as that saves."""
 
     def cost(cuts: Cuts) -> float:
         return problem.cost(cuts, shares_prefixes=shares_prefixes).total
 
-    changes = [
-        (query, set(places))
-        for query, its in problem.items.items()
-        for number in (1, 2, 3)
-        for places in combinations(range(1, len(its.names)), number)
-    ]
+    changes = [(query, its) for query, items in problem.items.items() for its in choices_of(items)]
     best = min(starts, key=cost)
     while True:
-        changed = [
-            {**best, query: tuple(sorted(places.symmetric_difference(best.get(query, ()))))}
-            for query, places in changes
-        ]
+        changed = [{**best, query: its} for query, its in changes]
         found = min(changed, key=cost, default=best)
         if not cost(found) < cost(best):
             return best

@@ -35,7 +35,7 @@ PROFILES = {"quick": (5, 1.5), "full": (20, 600.0)}
 
 
 def expected_seconds(method: str, length: int, active: int, events: int) -> float:
-    """Roughly how long a method takes for some events, at a microsecond for each match or event.
+    """Roughly how long a method takes for some events at most, a microsecond for each match or event.
 
     Parameters
     ----------

@@ -1,0 +1,119 @@
+"""Matches folded into the totals of their first events.
+
+Matches come in *runs*: successive ones with the same last event and group, in ascending order of
+the group, then of the last event. A *slot* is what the matches of a group with the same first event
+have in common.
+"""
+
+from __future__ import annotations
+
+from cepbench.kernels.jit import njit_in_place
+
+
+@njit_in_place
+def number_slots(begins, ends, groups, firsts, lowest, slots_before, owners, places, slots, new):
+    """Number the slots of matches.
+
+    Parameters
+    ----------
+    begins, ends : int64 array, shape (runs,)
+        The matches of each run.
+    groups : int64 array, shape (runs,)
+    firsts : int64 array, shape (matches,)
+        Positions of first events.
+    lowest : int
+        The least position.
+    slots_before : int64 array, shape (2, n)
+        The groups, ascending, and first events of slots that have numbers already.
+    owners, places : int64 array, shape (positions,)
+        Working space; ``owners`` is -1.
+    slots : int64 array, shape (matches,)
+        Written: the slot of each match.
+    new : int64 array, shape (2, matches)
+        Written: the run and the first match of each new slot.
+
+    Returns
+    -------
+    int
+        The number of new slots.
+    """
+    before = slots_before.shape[1]
+    known, number = 0, before
+    for run in range(len(begins)):
+        group = groups[run]
+        while known < before and slots_before[0, known] <= group:
+            place = slots_before[1, known] - lowest
+            owners[place], places[place] = slots_before[0, known], known
+            known += 1
+        for match in range(begins[run], ends[run]):
+            place = firsts[match] - lowest
+            if owners[place] != group:
+                owners[place], places[place] = group, number
+                new[0, number - before], new[1, number - before] = run, match
+                number += 1
+            slots[match] = places[place]
+    return number - before
+
+
+@njit_in_place
+def fold(
+    cells, slots, weights, places, lowest, begins, ends, runs, expiring, expired, behind, out, zero,
+    is_maximum,
+):  # fmt: skip
+    """Add matches to slots, and take the totals of groups after each change.
+
+    Nothing is subtracted but integers, so that floats do not drift.
+
+    Parameters
+    ----------
+    cells : array, shape (slots,)
+        Totals of slots, written in place.
+    slots : int64 array, shape (matches,)
+    weights : array
+        What matches add: match m ``weights[places[m] - lowest]``.
+    places : int64 array, shape (matches,)
+    lowest : int
+    begins, ends : int64 array, shape (runs,)
+        The matches of each run.
+    runs : int64 array, shape (changes + 1,)
+        Where the runs of each change begin.
+    expiring : int64 array, shape (slots,)
+        Slots by group, and in the order in which they expire.
+    expired, behind : int64 array, shape (changes,)
+        By change, where in ``expiring`` the slots begin that are active, and where those of the
+        group end.
+    out : array, shape (changes,)
+        The totals.
+    zero : number
+    is_maximum : bool
+        Whether totals are maxima, not sums.
+    """
+    total, low, high = zero, 0, -1
+    for change in range(len(out)):
+        is_stale = behind[change] != high
+        if is_stale:
+            low, high = expired[change], behind[change]
+        while low < expired[change]:
+            cell = cells[expiring[low]]
+            if is_maximum:
+                is_stale |= cell == total
+            elif cells.dtype.type(0.5) != 0:
+                is_stale |= cell != 0
+            else:
+                total -= cell
+            low += 1
+        if is_stale:
+            total = zero
+            for place in range(low, high):
+                cell = cells[expiring[place]]
+                total = max(total, cell) if is_maximum else total + cell
+        for run in range(runs[change], runs[change + 1]):
+            for match in range(begins[run], ends[run]):
+                weight, slot = weights[places[match] - lowest], slots[match]
+                if is_maximum:
+                    cells[slot] = max(cells[slot], weight)
+                    total = max(total, weight)
+                else:
+                    cells[slot] += weight
+                    total += weight
+        out[change] = total
