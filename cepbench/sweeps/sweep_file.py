@@ -167,6 +167,7 @@ class Sweep:
             ("plans", ", ".join(dict(config.plans))),
             ("policies", ", ".join(dict(config.policies))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
+            ("planners", ", ".join(config.planners)),
             *(of_methods if config.methods else of_plans),
             ("repetitions", str(config.repetitions)),
         ]
