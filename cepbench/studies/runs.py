@@ -89,6 +89,11 @@ _WORDS = {
     "output_complexity": "events in all matches",
     "microseconds_per_slide": "time per slide (µs)",
     "updates_per_slide": "updates of counters per slide",
+    "results_per_ms": "results per millisecond",
+    "plan_seconds": "planning time (s)",
+    "plan_cost": "calibrated cost",
+    "e_cube": "cost by the paper's model",
+    "reusing": "queries with a source",
 }
 
 

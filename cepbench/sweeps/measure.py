@@ -271,9 +271,7 @@ class Plans:
                 if cell.generator == NO_PLAN or sharing in (NO_SHARING, CONSTRUCTION):
                     found = _UNPLANNED
                 elif grid.planners:
-                    make = partial(
-                        _reusing_plan, self.query(cell), stream, cell.generator, grid.seed
-                    )
+                    make = partial(_reusing_plan, self.query(cell), stream, cell.generator, grid)
                     found = _planned(NO_PLAN, make)
                 elif sharing:
                     found = _planned(
@@ -335,16 +333,18 @@ def _shared_plan(
 
 
 def _reusing_plan(
-    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
+    workload: Pattern | Workload, stream: EventStream, planner: str, grid: Grid
 ) -> tuple[WorkloadPlan, float]:
     """A plan of what the queries of a workload reuse, and the seconds of planning with refinements."""
     assert isinstance(workload, Workload)
-    statistics = measure_statistics(workload, stream, seed=seed)
+    statistics = measure_statistics(workload, stream, seed=grid.seed)
+    # At the end of a stream that is run as a whole no match is late.
+    how: dict[str, Any] = {"delays": not grid.batch_size, "seed": grid.seed}
     # On a copy, without known refinements: compiled code is loaded.
     copy = Workload(workload.patterns, hierarchy=workload.hierarchy)
-    plan_workload(copy, statistics, planner, seed=seed)
+    plan_workload(copy, statistics, planner, **how)
     began = time.perf_counter()
-    found = plan_workload(workload, statistics, planner, seed=seed)
+    found = plan_workload(workload, statistics, planner, **how)
     return found, time.perf_counter() - began
 
 

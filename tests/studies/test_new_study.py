@@ -106,12 +106,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     registry = (PACKAGE / "studies" / "registry.py").read_text(encoding="utf-8")
     for old, new in (
         (
-            "import agrawal2008, kolchinsky2018, mei2009, qi2014\n",
-            "import agrawal2008, kolchinsky2018, mei2009, qi2014, swami1988\n",
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014\n",
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014, swami1988\n",
         ),
         (
-            "(kolchinsky2018, mei2009, agrawal2008, qi2014)",
-            "(kolchinsky2018, mei2009, agrawal2008, qi2014, swami1988)",
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011)",
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011, swami1988)",
         ),
     ):
         assert old in registry
