@@ -5,7 +5,7 @@ plans and left out. Decided where the paper has misprints:
 
 - (6), (16): a NOT keeps the share 1 − Pt·P·Pt·P over the two sides of its type.
 - (8): an item that is inserted is joined with both of its neighbours; logarithms are of base 2.
-- (10) is the size of a result; the cost of the check is |R|·Cct.
+- (10) is the size of a result; the cost of the check is Cct for each match.
 - (16): the second factor of the last event's join is Pt·P, as in (5).
 - (17) is Ccompute(qi|qj), of the more general query.
 
@@ -38,7 +38,7 @@ class Chain:
     Attributes
     ----------
     sizes : sequence of float, length n
-        |S|: events of each item in a window.
+        Events of each item in a window: the cardinality of S.
     links : sequence of float, length n − 1
         Pt·P between each two neighbours.
     kept : sequence of float, length n + 1
@@ -66,7 +66,7 @@ class Chain:
 
     @property
     def results(self) -> float:
-        """|R|: the number of matches in a window."""
+        """The number of matches in a window: the cardinality of R."""
         *_, size = (self.sizes[0] * self._ends, *self.joins())
         return size
 

@@ -109,7 +109,6 @@ def evaluate(
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
-    stream = stream_from(stream)
     if isinstance(pattern, Workload):
         if latency or node_times:
             raise EvaluationError(
@@ -118,14 +117,14 @@ def evaluate(
             )
         return evaluate_workload(
             pattern,
-            stream,
+            stream_from(stream),
             plan,
             evaluator=evaluator,
             options=options,
             output=output,
             partial_match_limit=partial_match_limit,
         )
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     chosen, task = task_for(
         pattern,
         plan,

@@ -37,10 +37,10 @@ EVALUATORS: Registry[Evaluator] = Registry(
         TREE_INSTANCES,
         ZSTREAM,
         STACK_NFA,
-        HIERARCHICAL_STACKS,
         SASE,
         SASE_BASIC,
         SASE_BACKTRACK,
+        HIERARCHICAL_STACKS,
     ),
 )
 
