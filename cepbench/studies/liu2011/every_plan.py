@@ -7,6 +7,7 @@ there are follow from its refinements.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 
@@ -99,8 +100,9 @@ def plans_measured(
         ``milliseconds`` (the least of its runs), ``planners`` (whose plan it is).
     runs : DataFrame
         A row a run of a planner, as :func:`cepbench.studies.runs.figure_runs` takes it: ``seconds``,
-        ``over_best`` (divided by the time of the fastest plan in the same round) and
-        ``faster_plans`` (percent of all plans that take less time than the planner's).
+        ``over_best`` (divided by the time of the fastest plan in the same round), ``faster_plans``
+        (percent of all plans that take less time than the planner's) and ``plan_log_cost`` (of the
+        paper's model).
     """
     all_runs, best_runs = PROFILES[profile]
     stream = company_stream(events, seed)
@@ -152,6 +154,7 @@ def plans_measured(
                 "seconds": times[place],
                 "over_best": times[place] / min(times.values()),
                 "faster_plans": 100 * float(np.mean(seconds < seconds[place])),
+                "plan_log_cost": math.log(problems["e-cube"].cost(plans[place].sources or {})),
             }
             for name, place in at.items()
         ]
