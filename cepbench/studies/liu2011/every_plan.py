@@ -24,6 +24,7 @@ from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from cepbench.streams.event_stream import EventStream
+from cepbench.studies.liu2011.runs import seconds_of
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.sweep_file import read_sweep
 from cepbench.workloads.model import Workload
@@ -101,8 +102,8 @@ def plans_measured(
     runs : DataFrame
         A row a run of a planner, as :func:`cepbench.studies.runs.figure_runs` takes it: ``seconds``,
         ``over_best`` (divided by the time of the fastest plan in the same round), ``faster_plans``
-        (percent of all plans that take less time than the planner's) and ``plan_log_cost`` (of the
-        paper's model).
+        (percent of all plans that take less time than the planner's), ``load`` and ``plan_log_cost``
+        as :func:`cepbench.studies.liu2011.runs.with_axes` has them.
     """
     all_runs, best_runs = PROFILES[profile]
     stream = company_stream(events, seed)
@@ -140,6 +141,8 @@ def plans_measured(
     )
     at = {name: [p.sources for p in plans].index(sources) for name, sources in chosen.items()}
     again = [*dict.fromkeys([*at.values(), *np.argsort(seconds)[:_BEST].tolist()])]
+    window = max(pattern.window.seconds for pattern in workload.patterns.values())
+    span = seconds_of(stream)
     rows = []
     for run in range(repetitions or best_runs):
         times = dict(zip(again, _round([plans[k] for k in again], stream, evaluator), strict=True))
@@ -154,7 +157,10 @@ def plans_measured(
                 "seconds": times[place],
                 "over_best": times[place] / min(times.values()),
                 "faster_plans": 100 * float(np.mean(seconds < seconds[place])),
-                "plan_log_cost": math.log(problems["e-cube"].cost(plans[place].sources or {})),
+                "load": times[place] / span,
+                "plan_log_cost": math.log(
+                    problems["e-cube"].cost(plans[place].sources or {}) / window
+                ),
             }
             for name, place in at.items()
         ]

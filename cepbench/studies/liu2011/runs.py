@@ -60,8 +60,10 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
     DataFrame
         As :func:`cepbench.studies.runs.figure_runs` does, with the planner as series, the evaluator as
         ``regime`` and, as settings, DELL's rate if it varies, else the window in ms if several were
-        run, else the number of trades. Besides ``results_per_ms``; ``e_cube``, the cost of the plan by
-        the paper's model, ``inverse_cost``, 10⁶ divided by it, and ``plan_log_cost``, its logarithm.
+        run, else the number of trades. Besides ``results_per_ms``; ``load``, seconds per second of the
+        stream; ``e_cube``, the cost of the plan by the paper's model, ``inverse_cost``, 10⁶ divided by
+        it, and ``plan_log_cost``, the logarithm of the cost per second: the model counts what is done
+        in a window.
     """
     results = results[results["status"] == OK]
     if results["window"].nunique() > 1:
@@ -70,31 +72,40 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
         setting = results["stream"].map(RATES)
     else:
         setting = results["events"].map("{:,}".format)
-    costs = _e_cube_costs(results, streams)
+    model = _by_model(results, streams)
+    seconds = results["seconds"].astype(float)
     runs = results.assign(
         setting=setting,
         regime=results["evaluator"],
-        results_per_ms=results["matches"].astype(float) / (1000 * results["seconds"].astype(float)),
-        e_cube=costs,
-        inverse_cost=1e6 / costs,
-        plan_log_cost=np.log(costs),
+        results_per_ms=results["matches"].astype(float) / (1000 * seconds),
+        load=seconds / model["stream_seconds"],
+        e_cube=model["e_cube"],
+        inverse_cost=1e6 / model["e_cube"],
+        plan_log_cost=np.log(model["e_cube"] / model["window_seconds"]),
     )
     order = setting.str.replace(",", "").astype(float).to_numpy()
     ordered = runs.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
     return figure_runs(ordered, "setting", "generator")
 
 
-def _e_cube_costs(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.Series:
-    """The cost of each run's plan by the paper's model."""
-    costs = pd.Series(np.nan, index=results.index)
+def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
+    """Of each run the cost of its plan by the paper's model, and the seconds of window and stream."""
+    found = pd.DataFrame(np.nan, results.index, ["e_cube", "window_seconds", "stream_seconds"])
     for (stream, _, text), rows in results.groupby(["stream", "window", "pattern"], sort=False):
         events = EventStream.from_parquet(streams[stream])
         workload = Workload.parse(text, hierarchy=events.hierarchy)
         statistics = measure_statistics(workload, events)
         problem = ReuseProblem.of(workload, statistics, "e-cube", delays=True)
+        window = max(pattern.window.seconds for pattern in workload.patterns.values())
+        span = seconds_of(events)
         for row, details in rows["details"].items():
-            costs[row] = problem.cost(sources_of(details))
-    return costs
+            found.loc[row] = problem.cost(sources_of(details)), window, span
+    return found
+
+
+def seconds_of(stream: EventStream) -> float:
+    """The time between the first and the last event."""
+    return float(stream.timestamps[-1] - stream.timestamps[0]) / 1e9
 
 
 def sources_of(details: str) -> Sources:
