@@ -95,7 +95,7 @@ def test_the_plan_generators_and_evaluators_by_the_papers_names() -> None:
     assert list(cep.PLAN_GENERATORS)[: len(GENERATORS)] == list(GENERATORS)
     assert list(cep.EVALUATORS) == [
         "lazy-nfa", "tree", "lazy-nfa-instances", "tree-instances", "zstream", "stack-nfa",
-        "hierarchical-stacks", "sase", "sase-basic", "sase-backtrack",
+        "sase", "sase-basic", "sase-backtrack", "hierarchical-stacks",
     ]  # fmt: skip
 
 
