@@ -20,6 +20,7 @@ from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.costs.models import COST_MODELS
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from tests.budgets import DEEPER, SOAK, USUAL
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def registered_as_before() -> Iterator[None]:
         COST_MODELS.restored(),
         ADAPTATION_POLICIES.restored(),
         AGGREGATORS.restored(),
+        WORKLOAD_PLANNERS.restored(),
     ):
         yield
 

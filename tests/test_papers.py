@@ -69,6 +69,7 @@ def test_everything_registered_is_in_the_index_with_its_module() -> None:
             module = generator.function.__module__.removeprefix("cepbench.")
             assert files[name][0] == module.replace(".", "/") + ".py"
     for name, planner in WORKLOAD_PLANNERS.items():
+        assert planner.is_builtin, f"{name} is left over from another test"
         module = planner.plan.__module__.removeprefix("cepbench.")
         assert files[name][0] == module.replace(".", "/") + ".py"
     assert {*COST_MODELS, *EVALUATORS} <= set(files)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cepbench.errors import PatternError, UnsupportedPatternError
 
@@ -186,6 +186,12 @@ def with_terms(
         case Arithmetic(operator, left, right):
             return Arithmetic(operator, with_terms(left, change), with_terms(right, change))
     return expression
+
+
+def of_any_variable(term: Attribute | Aggregate) -> Attribute:
+    """An attribute without its variable, for :func:`with_terms`: equal values have one column."""
+    assert isinstance(term, Attribute)  # aggregates are of sets
+    return replace(term, variable="")
 
 
 #: The negation of each operator.

@@ -199,3 +199,34 @@ def test_matches_of_kleene_patterns_are_not_reused() -> None:
     plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
     with pytest.raises(cep.CepbenchError, match=r"query 'q1' has KL, .* from scratch"):
         cep.evaluate(workload, TEN, plan)
+
+
+@pytest.mark.parametrize(
+    ("general", "specific"),
+    [
+        ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"),
+        ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, B b) WITHIN 2 units"),
+        ("SEQ(Any a, B b) WITHIN 5 units", "SEQ(A a, B b) WITHIN 5 units"),
+        ("AND(A a, B b) WITHIN 5 units", "SEQ(A a, B b) WITHIN 5 units"),
+        ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, C c, B b) WITHIN 5 units"),
+        ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, NOT(C n), B b) WITHIN 5 units"),
+    ],
+    ids=["condition", "window", "concept", "order", "item", "negation"],
+)
+def test_what_only_the_specific_query_asks_is_tested(general: str, specific: str) -> None:
+    frame = pd.DataFrame(
+        {"type": list("ABCABBCA"), "time": range(8), "x": [1, 2, 3, 1, 0, 9, 4, 5]}
+    )
+    hierarchy = cep.ConceptHierarchy({"Any": ["A", "B", "C"]})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=hierarchy)
+    texts = {"g": f"PATTERN {general}", "s": f"PATTERN {specific}"}
+    workload = cep.Workload(texts, hierarchy=hierarchy)
+    expected = {
+        query: naive_matches(pattern.with_hierarchy(hierarchy), frame)
+        for query, pattern in workload.patterns.items()
+    }
+    assert expected["g"] != expected["s"] and all(expected.values())
+    for sources in ({"g": None, "s": "g"}, {"s": None, "g": "s"}):
+        found = cep.evaluate(workload, stream, cep.WorkloadPlan(workload, sources=sources))
+        for query, rows in expected.items():
+            assert set(found[query].matches.itertuples(index=False, name=None)) == rows

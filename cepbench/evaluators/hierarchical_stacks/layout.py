@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
@@ -23,8 +23,8 @@ from cepbench.kernels.hierarchical_stacks import sequences
 from cepbench.kernels.hierarchical_stacks.stacks import Graph
 from cepbench.kernels.instructions import LOAD_LEFT
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.patterns.expressions import with_terms
-from cepbench.patterns.model import Aggregate, Attribute, Clause, Expression, Pattern, Variable
+from cepbench.patterns.expressions import of_any_variable, with_terms
+from cepbench.patterns.model import Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check
 
 _Key = TypeVar("_Key")
@@ -138,7 +138,7 @@ class _Writer:
         clauses = tuple(
             sorted(
                 {
-                    clause.with_terms(_nameless)
+                    clause.with_terms(of_any_variable)
                     for clause in branch.conditions
                     if set(clause.variables) == {variable.name}
                 },
@@ -151,7 +151,7 @@ class _Writer:
 
     def _column(self, expression: Expression, stacks: Iterable[int]) -> int:
         """The number of a value, that of the same expression over any variable."""
-        nameless = with_terms(expression, _nameless)
+        nameless = with_terms(expression, of_any_variable)
         return _number(self._columns, nameless, stacks)
 
     def _label(self, own: str, other: str, label: Label | None) -> int:
@@ -293,11 +293,6 @@ class _Writer:
             places=places,
             key_of=np.array([-1 if k is None else keys[k[1]] for k in self._labels], np.int64),
         )
-
-
-def _nameless(term: Attribute | Aggregate) -> Expression:
-    assert isinstance(term, Attribute)  # aggregates are of sets
-    return replace(term, variable="")
 
 
 def _owners(branch: Pattern) -> tuple[Variable, ...]:

@@ -21,7 +21,7 @@ from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup
 from cepbench.patterns.parse import parse
-from cepbench.plans.tree import Placements
+from cepbench.plans.tree import Placements, right_deep
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -341,3 +341,22 @@ def warm_up_pattern() -> Pattern:
     events = pd.DataFrame({"type": ["A"], "time": [0]})
     rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
     return parse("PATTERN AND(A a, B b) WITHIN 1 units")
+
+
+def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
+    """Run an engine without plans on a sequence, so that its kernels are compiled or loaded."""
+    events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
+    task = BranchTask(
+        branches=[pattern],
+        trees=[right_deep(pattern.positive_names)],
+        placements=[()],
+        written=pattern.positive_names,
+        reader=NumericReader(),
+        reports=True,
+        limit=9,
+        timed=False,
+        watched=False,
+    )
+    engine(task).run(stream, 0, ended=True)

@@ -18,18 +18,13 @@ from __future__ import annotations
 
 from functools import cache
 
-import pandas as pd
-
-from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine
+from cepbench.evaluators.plan_runs.engine import BranchTask, PlanEngine, warm_up_sequence
 from cepbench.evaluators.plan_runs.groups import GroupEngine
 from cepbench.evaluators.plan_runs.run import PlanRun
 from cepbench.evaluators.plan_runs.union import waits
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.stack_nfa.engine import StackEngine
-from cepbench.patterns.parse import parse
 from cepbench.plans.tree import right_deep
-from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 
 def open_stack_nfa(task: Task) -> PlanRun:
@@ -50,21 +45,7 @@ def _engine(task: BranchTask) -> PlanEngine | GroupEngine:
 @cache
 def warm_up() -> None:
     """Compile the kernels, or load them from the disk cache, so that no timed run does."""
-    events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
-    stream = EventStream.from_pandas(events, type="type", time="time")
-    pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
-    task = BranchTask(
-        branches=[pattern],
-        trees=[right_deep(pattern.positive_names)],
-        placements=[()],
-        written=pattern.positive_names,
-        reader=NumericReader(),
-        reports=True,
-        limit=9,
-        timed=False,
-        watched=False,
-    )
-    StackEngine(task).run(stream, 0, ended=True)
+    warm_up_sequence(StackEngine)
 
 
 STACK_NFA = Evaluator(

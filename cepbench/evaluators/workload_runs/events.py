@@ -9,13 +9,10 @@ import numpy as np
 from cepbench.evaluators.plan_runs.engine import read_only, rows_of_types
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.patterns.arrays import clause_holds, expression_values
-from cepbench.patterns.expressions import with_terms
+from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Attribute, Clause, Expression, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
-
-#: The name that every variable has where only its event matters.
-_ANY = ""
 
 
 class Events:
@@ -78,7 +75,7 @@ class Events:
     def value(self, expression: Expression) -> int:
         """The row of :attr:`values` with an expression over one variable."""
         if expression not in self._rows:
-            self._rows[expression] = self._row(with_terms(expression, _named_any))
+            self._rows[expression] = self._row(with_terms(expression, of_any_variable))
         return self._rows[expression]
 
     def _row(self, expression: Expression) -> int:
@@ -106,9 +103,4 @@ class Events:
 
 
 def _of_any_variable(clause: Clause) -> Clause:
-    return clause.with_terms(_named_any)
-
-
-def _named_any(term: Expression) -> Expression:
-    assert isinstance(term, Attribute)
-    return Attribute(_ANY, term.name, term.element)
+    return clause.with_terms(of_any_variable)
