@@ -169,6 +169,7 @@ _KNOWN = {
     "TOP-DOWN": ("#44AA99", 3),
     "BOTTOM-UP": ("#EE8866", 2),
     "CHASE": ("#332288", 1),
+    "EACH ALONE": ("#CC3311", 6),
 }
 
 

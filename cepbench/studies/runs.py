@@ -130,6 +130,55 @@ def number(value: Any) -> str:
     return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFrame:
+    """How many times the metric of one series another one has: ratios of medians over runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it.
+    metric : str
+    over, under : str
+        Two series.
+
+    Returns
+    -------
+    DataFrame
+        Regimes in rows, settings in columns, where both were measured.
+    """
+    keys = ["regime", "pattern_set"]
+    own, other = (
+        runs[runs["generator"] == name].groupby(keys, sort=False)[metric].median()
+        for name in (over, under)
+    )
+    found = (own / other).dropna().unstack()
+    settings = [name for name in runs["pattern_set"].unique() if name in found]
+    return found.reindex(
+        index=[name for name in runs["regime"].unique() if name in found.index], columns=settings
+    ).rename_axis(index=None, columns=None)
+
+
+def span(ratios: pd.DataFrame) -> str:
+    """The least and the greatest of a table of :func:`factors`, with their setting and regime."""
+    ordered = pd.Series(ratios.stack()).sort_values()
+    ends = dict.fromkeys((0, len(ordered) - 1))
+    return " to ".join(
+        f"{number(ordered.iloc[at])} ({ordered.index[at][1]}, {ordered.index[at][0]})"
+        for at in ends
+    )
+
+
+def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs with series apart by regime, for tables of all of them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it.
+    """
+    return runs.assign(generator=runs["generator"] + ", " + runs["regime"])
+
+
 def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFrame:
     """The power of one column that another follows, by series, with a 95 % interval.
 

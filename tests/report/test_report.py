@@ -53,8 +53,8 @@ CHARTS = {
     "agrawal2008/figure_8e": 1, "agrawal2008/figure_8f": 1, "agrawal2008/figure_8g_table_3": 1,
     "agrawal2008/price_increase": 2, "qi2014/figure_12": 2, "qi2014/figure_13": 2,
     "qi2014/figure_14": 2, "qi2014/figure_15": 1, "qi2014/figure_16": 4, "qi2014/expiry": 2,
-    "liu2011/figures_13_14_15": 4, "liu2011/figure_16": 2, "liu2011/figure_17": 2,
-    "liu2011/figure_18": 2, "liu2011/figure_19": 2, "liu2011/scale": 2,
+    "liu2011/figures_13_14_15": 5, "liu2011/figure_16": 3, "liu2011/figure_17": 3,
+    "liu2011/figure_18": 3, "liu2011/figure_19": 3, "liu2011/scale": 2,
 }  # fmt: skip
 
 

@@ -17,45 +17,20 @@ import pandas as pd
 from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.errors import PlanError
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.reuse import in_order
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import measure_statistics
-from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.liu2011.runs import seconds_of
+from cepbench.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.sweeps.cells import OK
-from cepbench.sweeps.sweep_file import read_sweep
-from cepbench.workloads.model import Workload
-
-PLANNERS = ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE")
 
 #: The fastest plans that are measured again beside the planners'.
 _BEST = 10
 
 #: Profile → runs of every plan, and of the planners' and the fastest.
 PROFILES = {"quick": (1, 10), "full": (5, 30)}
-
-
-def study_workload(sweep: str, hierarchy: ConceptHierarchy | None) -> Workload:
-    """The only workload of one of the study's sweeps.
-
-    Parameters
-    ----------
-    sweep : str
-        Such as ``both``.
-    hierarchy : ConceptHierarchy or None
-    """
-    ((_, text),) = read_sweep(f"liu2011/{sweep}").config("").user_workloads
-    return Workload.parse(text, hierarchy=hierarchy)
-
-
-def company_stream(events: int, seed: int) -> EventStream:
-    """Trades of all companies at equal rates, under their hierarchy."""
-    table = CompanyTrades(events, seed).table(0, events)
-    stream = EventStream.from_arrow(table, type="symbol", time="ts")
-    return stream.with_hierarchy(HIERARCHY)
 
 
 def every_plan(problem: ReuseProblem) -> Iterator[Sources]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.evaluate import evaluate
-from cepbench.planners.sharing.generate import plan_workload
 from cepbench.seeds import rng_for
-from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY
-from cepbench.studies.liu2011.every_plan import PLANNERS, company_stream
-from cepbench.sweeps.cells import OK
+from cepbench.studies.liu2011.turns import company_stream, planner_runs
+from cepbench.studies.runs import figure_runs
 from cepbench.workloads.model import Workload
 
 #: Queries of a workload.
@@ -76,7 +71,7 @@ def scale_runs(
     evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> pd.DataFrame:
-    """Plan and run workloads by every planner, in turns.
+    """Plan and run workloads by every planner, and each query alone, in turns.
 
     Parameters
     ----------
@@ -93,39 +88,21 @@ def scale_runs(
     Returns
     -------
     DataFrame
-        A row a run, as :func:`cepbench.studies.runs.figure_runs` takes it: ``setting`` (queries),
-        ``generator`` (the planner), ``seconds``, ``plan_seconds`` (refinements and planning),
-        ``plan_cost``, ``matches``, ``reusing`` (queries with a source).
+        As :func:`cepbench.studies.runs.figure_runs` does, of the rows of
+        :func:`cepbench.studies.liu2011.turns.planner_runs` with the number of queries as setting.
     """
     events, runs = PROFILES[profile]
     stream = company_stream(events, seed)
-    rows = []
-    for size in sizes:
-        workload = drawn_workload(size, seed)
-        statistics = measure_statistics(workload, stream, seed=seed)
-        for run in range(-1, repetitions or runs):  # the first one loads compiled code
-            for planner in PLANNERS:
-                fresh = drawn_workload(size, seed)  # without known refinements
-                began = time.perf_counter()
-                plan = plan_workload(fresh, statistics, planner, delays=True, seed=seed)
-                planned = time.perf_counter()
-                found = evaluate(fresh, stream, plan, evaluator=evaluator, output="count")
-                ended = time.perf_counter()
-                rows.append(
-                    {
-                        "setting": f"{size:,}",
-                        "size": size,
-                        "generator": planner,
-                        "regime": evaluator,
-                        "repetition": run,
-                        "status": OK,
-                        "seconds": ended - planned,
-                        "plan_seconds": planned - began,
-                        "plan_cost": plan.cost,
-                        "plan_log_cost": np.log(plan.cost or 1.0),
-                        "matches": found.metrics.matches,
-                        "reusing": sum(its is not None for its in (plan.sources or {}).values()),
-                    }
-                )
-    table = pd.DataFrame(rows)
-    return table[table["repetition"] >= 0].reset_index(drop=True)
+    rows = [
+        row | {"setting": f"{size:,}"}
+        for size in sizes
+        for row in planner_runs(
+            drawn_workload(size, seed),
+            stream,
+            evaluator=evaluator,
+            repetitions=repetitions or runs,
+            seed=seed,
+            alone=True,
+        )
+    ]
+    return figure_runs(pd.DataFrame(rows), "setting", "generator")

@@ -11,8 +11,8 @@ import cepbench as cep
 from cepbench.reporting.claims import Claim, claims
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY, CompanyTrades
 from cepbench.studies.liu2011 import STUDY
-from cepbench.studies.liu2011.every_plan import PLANNERS, company_stream, study_workload
 from cepbench.studies.liu2011.runs import RATES
+from cepbench.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.sweeps.sweep_file import Sweep, read_sweep
 from cepbench.workloads.model import Workload
 

@@ -16,15 +16,12 @@ from cepbench.errors import PlanError
 from cepbench.plans.reuse import in_order
 from cepbench.reporting.verdicts import ledger
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
-from cepbench.studies.liu2011 import every_plan, scale
-from cepbench.studies.liu2011.every_plan import (
-    PLANNERS,
-    company_stream,
-    plans_measured,
-    study_workload,
-)
+from cepbench.studies.liu2011 import by_results, every_plan, scale
+from cepbench.studies.liu2011.by_results import runs_by_results, window_for
+from cepbench.studies.liu2011.every_plan import plans_measured
 from cepbench.studies.liu2011.runs import over_time, ways_of, with_axes
 from cepbench.studies.liu2011.scale import FAMILY, drawn_workload, scale_runs
+from cepbench.studies.liu2011.turns import ALONE, PLANNERS, company_stream, study_workload
 from cepbench.studies.runs import figure_runs
 from cepbench.sweeps.cells import results_frame
 from cepbench.sweeps.measure import measure_pattern
@@ -146,14 +143,28 @@ def test_a_smaller_workload_is_the_beginning_of_a_larger_one() -> None:
 def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(scale.PROFILES, "quick", (EVENTS, 1))
     runs = scale_runs("quick", sizes=(5, 10))
-    assert runs.groupby("setting", sort=False)["generator"].apply(list).to_dict() == {
-        "5": [*PLANNERS], "10": [*PLANNERS],
+    assert runs.groupby("pattern_set", sort=False)["generator"].apply(list).to_dict() == {
+        "5": [*PLANNERS, ALONE], "10": [*PLANNERS, ALONE],
     }  # fmt: skip
-    assert (runs.groupby("size")["matches"].nunique() == 1).all()
-    assert (runs[["seconds", "plan_seconds", "plan_cost"]] > 0).all(axis=None)
+    assert (runs.groupby("size")["matches"].nunique() == 1).all() and (runs["seconds"] > 0).all()
+    planned = runs[runs["generator"] != ALONE]
+    assert (planned[["plan_seconds", "plan_cost"]] > 0).all(axis=None)
     reusing = runs.set_index(["size", "generator"])["reusing"]
-    assert reusing[5, "NAIVE"] == 0 and reusing[10, "TOP-DOWN"] == 9
-    assert set(figure_runs(runs, "setting", "generator")["pattern_set"]) == {"5", "10"}
+    assert reusing[5, "NAIVE"] == reusing[5, ALONE] == 0 and reusing[10, "TOP-DOWN"] == 9
+
+
+def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = (30, 300)
+    monkeypatch.setitem(by_results.PROFILES, "quick", (EVENTS, numbers, 1))
+    stream = company_stream(EVENTS, 0)
+    runs = runs_by_results("concept", "quick")
+    assert (runs.groupby("pattern_set").size() == len(PLANNERS)).all()
+    for wanted, (_, its) in zip(numbers, runs.groupby("matches"), strict=True):
+        window = window_for("concept", stream, wanted)
+        below = study_workload("concept", HIERARCHY, f"{window - 1} milliseconds")
+        assert cep.evaluate(below, stream, output="count").metrics.matches < wanted
+        assert set(its["matches"]) == {int(its["pattern_set"].iloc[0].replace(",", ""))}
+        assert its["matches"].iloc[0] >= wanted
 
 
 def times(seconds: dict[str, float]) -> pd.DataFrame:
