@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.workload_runs.live import Detector
+from cepbench.evaluators.workload_runs.live import WorkloadDetector
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK
@@ -39,7 +39,7 @@ def reused(
         the stream.
     """
     if batch_size:
-        found, counts = _in_batches(Detector(workload, plan, **how), stream, batch_size)
+        found, counts = _in_batches(WorkloadDetector(workload, plan, **how), stream, batch_size)
     else:
         result = evaluate(workload, stream, plan, **how)
         steps = [
@@ -53,7 +53,7 @@ def reused(
 
 
 def _in_batches(
-    detector: Any, stream: EventStream, batch_size: int
+    detector: WorkloadDetector, stream: EventStream, batch_size: int
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """The metrics of pushes, and the number of matches of each query."""
     counts: dict[str, int] = {}

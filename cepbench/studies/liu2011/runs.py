@@ -91,7 +91,8 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
 def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
     """Of each run the cost of its plan by the paper's model, and the seconds of window and stream."""
     found = pd.DataFrame(np.nan, results.index, ["e_cube", "window_seconds", "stream_seconds"])
-    for (stream, _, text), rows in results.groupby(["stream", "window", "pattern"], sort=False):
+    for key, rows in results.groupby(["stream", "window", "pattern"], sort=False):
+        stream, _, text = map(str, key)
         events = EventStream.from_parquet(streams[stream])
         workload = Workload.parse(text, hierarchy=events.hierarchy)
         statistics = measure_statistics(workload, events)

@@ -77,7 +77,7 @@ def planner_runs(
         a source), ``peak_bytes``.
     """
     statistics = measure_statistics(workload, stream, seed=seed)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for run in range(-1, repetitions):  # the first one, which is left out, loads compiled code
         for name in (*PLANNERS, *([ALONE] if alone else [])):
             # Without known refinements.
