@@ -204,7 +204,10 @@ def test_what_only_spark_makes_says_how(catalogue: Path) -> None:
             r"no data set or path 'nasdaqstyle/quick'; .*did you mean 'nasdaq-st",
         ),
         ("nasdaq-style/quik", r"'nasdaq-style' has no variant 'quik'; .*did you mean 'quick'\?"),
-        ("xyz", r"no data set or path 'xyz'; there are company-trades, evacuation, lobster, minute-bars"),
+        (
+            "xyz",
+            r"no data set or path 'xyz'; there are company-trades, evacuation, lobster, minute-bars",
+        ),
         ("./xyz", r"there is no data set or Parquet file xyz; check the path"),
     ],
 )

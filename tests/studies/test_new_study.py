@@ -142,7 +142,7 @@ def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Pat
     front = text["index.html"]
     assert (
         "Kolchinsky & Schuster 2018 Mei & Madden 2009 Agrawal et al. 2008 Qi et al. 2014 "
-        "Swami & Gupta 1988" in front
+        "Liu et al. 2011 Swami & Gupta 1988" in front
     )
     assert 'not run: make report STUDIES="kolchinsky2018"' in front
     assert "A is faster than B. 1.50 times the throughput ✓ holds" in front

@@ -66,13 +66,13 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
         in a window.
     """
     results = results[results["status"] == OK]
+    model = _by_model(results, streams)
     if results["window"].nunique() > 1:
         setting = results["window"].str.removesuffix(" milliseconds")
     elif set(results["stream"]) <= RATES.keys():
         setting = results["stream"].map(RATES)
     else:
-        setting = results["events"].map("{:,}".format)
-    model = _by_model(results, streams)
+        setting = model["trades"].map("{:,.0f}".format)
     seconds = results["seconds"].astype(float)
     runs = results.assign(
         setting=setting,
@@ -89,8 +89,12 @@ def with_axes(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
 
 
 def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFrame:
-    """Of each run the cost of its plan by the paper's model, and the seconds of window and stream."""
-    found = pd.DataFrame(np.nan, results.index, ["e_cube", "window_seconds", "stream_seconds"])
+    """Of each run the cost of its plan by the paper's model, and window and stream in seconds and trades.
+
+    A run itself reads only the trades of the companies that its queries name.
+    """
+    columns = ["e_cube", "window_seconds", "stream_seconds", "trades"]
+    found = pd.DataFrame(np.nan, results.index, columns)
     for key, rows in results.groupby(["stream", "window", "pattern"], sort=False):
         stream, _, text = map(str, key)
         events = EventStream.from_parquet(streams[stream])
@@ -100,7 +104,7 @@ def _by_model(results: pd.DataFrame, streams: Mapping[str, Path]) -> pd.DataFram
         window = max(pattern.window.seconds for pattern in workload.patterns.values())
         span = seconds_of(events)
         for row, details in rows["details"].items():
-            found.loc[row] = problem.cost(sources_of(details)), window, span
+            found.loc[row] = problem.cost(sources_of(details)), window, span, len(events)
     return found
 
 
