@@ -14,13 +14,13 @@ from cepbench.costs.e_cube import ECube
 from cepbench.costs.reuse_calibrated import Calibrated
 from cepbench.errors import PlanGeneratorError
 from cepbench.plans.model import AnyPlan
-from cepbench.plans.reuse import Reuse, candidates_of
+from cepbench.plans.reuse import Reuse, Source, candidates_of
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
 
-#: Query → the query whose matches it reuses, or None.
-Sources = Mapping[str, str | None]
+#: Query → the query whose matches it reuses, several, or None.
+Sources = Mapping[str, Source]
 
 
 class ReuseCost(Protocol):
@@ -101,7 +101,7 @@ class ReuseProblem:
         known = workload_statistics(workload, statistics)
         choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
         model = REUSE_COSTS[cost](workload, known, plans)
-        edges: dict[tuple[str | None, str], Reuse] = {}
+        edges: dict[tuple[Source, str], Reuse] = {}
         for way in candidates_of(workload):
             if delays or not way.waits:
                 its = replace(way, cost=model.reused(way))
@@ -111,10 +111,10 @@ class ReuseProblem:
         return cls({query: model.scratch(query) for query in workload.patterns}, [*edges.values()])
 
     @cached_property
-    def _edges(self) -> dict[tuple[str | None, str], Reuse]:
+    def _edges(self) -> dict[tuple[Source, str], Reuse]:
         return {(edge.source, edge.query): edge for edge in self.edges}
 
-    def edge(self, source: str, query: str) -> Reuse | None:
+    def edge(self, source: Source, query: str) -> Reuse | None:
         """The way to compute a query from another one, if there is any."""
         return self._edges.get((source, query))
 

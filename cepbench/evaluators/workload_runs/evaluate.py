@@ -12,7 +12,6 @@ import numpy as np
 
 from cepbench.arguments import choice, kind_of
 from cepbench.errors import CepbenchError, EvaluationError, PlanError
-from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -25,9 +24,10 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edge_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
@@ -51,15 +51,16 @@ def evaluate_workload(
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     plan = workload_plan(workload, plan)
+    patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
     output = choice(output, "output", OUTPUTS, EvaluationError)
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
-    run = _Run(workload, stream, ways, output, partial_match_limit)
+    run = _Run(patterns, stream, ways, output, partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern, given = workload.patterns[query], plan.plans.get(query)
+            pattern, given = patterns[query], plan.plans.get(query)
             chosen, given = chosen_for(pattern, given, evaluator)
             tasks[query] = task_for(
                 under_one_hierarchy(pattern, stream)[0],
@@ -79,9 +80,9 @@ def evaluate_workload(
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
     metrics = total_metrics(
-        (its.metrics for its in results.values()),
+        (its.metrics for its in run.results.values()),
         events=len(stream),
-        seconds=sum(its.metrics.seconds for its in results.values()),
+        seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
     )
     return WorkloadMatches(results, run.taken, metrics)
@@ -92,69 +93,68 @@ class _Run:
 
     def __init__(
         self,
-        workload: Workload,
+        patterns: Mapping[str, Pattern],
         stream: EventStream,
         ways: Sequence[Reuse],
         output: str,
         limit: int,
     ) -> None:
-        self.workload, self.stream, self.output, self.limit = workload, stream, output, limit
-        self.sources = {way.source for way in ways if way.source is not None}
+        self.patterns, self.stream, self.output, self.limit = patterns, stream, output, limit
+        self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._matches: dict[str, np.ndarray] = {}
+        self._kept: dict[str, KeptMatches] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
                     'matches that are reused are listed; evaluate with output="arrow", or without '
                     "sources"
                 )
-            self._queries = queries_of(workload, ways)
+            self._queries = queries_of(patterns, ways)
             self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
         metrics = found.metrics
-        if way.query in self.sources and way.query not in self._matches:
+        if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+            columns = [*map(np.asarray, found.found[0].columns)]
+            table = np.stack(columns, dtype=np.int32, casting="same_kind")
+            self._kept[way.query] = ListedMatches(found.found[0].names, table)
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
         self.taken.append(step)
 
     def reuse(self, way: Reuse) -> None:
-        """Compute a query from its source."""
-        assert way.source is not None
-        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
+        """Compute a query from its sources."""
+        pattern, _ = under_one_hierarchy(self.patterns[way.query], self.stream)
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
-        source, query = self._queries[way.source], self._queries[way.query]
-        matches = self._matches[way.source]
+        kept = [self._kept[source] for source in way.sources]
+        edges = edges_of(self._queries, way)
         if way.method == "down":
-            edge = edge_of(source, query, way.embedding)
-            found = down(edge, matches, self._events, self.limit)
-            reused = found.shape[1]
+            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
+            reused = len(found)
         else:
-            edge = edge_of(query, source, way.embedding)
-            found, reused = up(edge, matches, self._events, self.limit)
+            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
         seconds = time.perf_counter() - began
-        self._matches[way.query] = found
+        self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=len(found)),
             node_table=None,
-            found=(BranchMatches(query.names, [tuple(found)]),),
+            found=(CopiedWhenAsked(found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
 
 
-def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
+def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
     """The queries that take part in reuse.
 
     Raises
@@ -164,9 +164,8 @@ def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
     """
     found = {}
     for way in ways:
-        for query in (way.source, way.query) if way.source is not None else ():
-            assert query is not None
-            pattern = workload.patterns[query]
+        for query in (*way.sources, way.query) if way.source is not None else ():
+            pattern = patterns[query]
             if "KL" in constructs_of(pattern):
                 raise EvaluationError(
                     f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "
