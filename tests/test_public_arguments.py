@@ -35,8 +35,11 @@ PATTERN = cep.parse(TEXT)
 COUNTED = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x) WITHIN 20 units")
 HIERARCHY = cep.ConceptHierarchy({"T": ["A", "B"]})
 WORKLOAD = cep.Workload({"Q": COUNTED})
+MATCHED = cep.Workload({"Q": PATTERN, "R": "PATTERN SEQ(A a) WITHIN 20 units"})
 PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
+OF_QUERIES = dict.fromkeys(MATCHED.patterns, STATISTICS)
+REUSED = cep.WorkloadPlan(MATCHED, sources={"Q": "R", "R": None})
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
 
 
@@ -245,6 +248,16 @@ CALLS: dict[str, Call] = {
         {"pattern": PATTERN, "plan": PLAN, "statistics": STATISTICS, "stream": STREAM,
          "evaluator": None, "options": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
          "partial_match_limit": 10},
+    ),
+    "compare, a workload": Call(
+        partial(cep.compare, seconds=0.0),
+        {"pattern": MATCHED, "stream": STREAM, "statistics": OF_QUERIES, "planners": ["CHASE"],
+         "evaluators": ["tree"], "repetitions": 1, "cost": "e-cube"},
+    ),
+    "explain, a workload": Call(
+        cep.explain,
+        {"pattern": MATCHED, "plan": REUSED, "statistics": OF_QUERIES, "stream": STREAM,
+         "evaluator": "tree", "cost": "e-cube", "partial_match_limit": 10},
     ),
     "to_sql": Call(
         cep.to_sql,
