@@ -134,9 +134,9 @@ class Workload:
         return self._graph.stacks(stream)
 
     @staticmethod
-    def names_queries(text: str) -> bool:
+    def names_queries(text: str, dialect: str | None = None) -> bool:
         """Whether a text begins with the name of a query, ``Q1 = PATTERN …``."""
-        return _QUERY.match(text.lstrip()) is not None
+        return (_QUERY if dialect is None else _PRINTED).match(text.lstrip()) is not None
 
     @classmethod
     def parse(

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 
 from cepbench.arguments import choice, text
-from cepbench.errors import CepbenchError, EvaluationError, SnapshotError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    SnapshotError,
+    StreamError,
+    errors_naming,
+)
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
@@ -23,7 +29,6 @@ from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import (
     chosen_for,
-    errors_naming,
     queries_of,
     total_metrics,
     workload_plan,
