@@ -90,7 +90,7 @@ class StreamInputs:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Read PATTERN as a paper prints it: zstream, sase, a-seq or e-cube.",
+            help="Read PATTERN as a paper prints it: zstream, sase+, a-seq or e-cube.",
         ),
     ] = None
     within: Annotated[
