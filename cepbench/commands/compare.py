@@ -12,7 +12,7 @@ from cepbench.commands import queries
 from cepbench.commands.completion import complete_evaluators
 from cepbench.commands.inputs import Inputs, run_alone
 from cepbench.commands.options import (
-    CostOption,
+    CostOrDefault,
     EvaluatorOptions,
     GeneratorsOption,
     PlannersOption,
@@ -58,7 +58,7 @@ def compare(
     seconds: Annotated[
         float, typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan.")
     ] = 0.3,
-    cost: CostOption = None,
+    cost: CostOrDefault = None,
 ) -> None:
     """Plan with every plan generator and measure every distinct plan.
 

@@ -127,10 +127,13 @@ class StreamInputs:
         from cepbench.workloads.model import Workload
 
         given = self._given(needs_data=needs_data)
-        how = {"dialect": self.dialect, "within": self.within}
         if isinstance(given, str) and Workload.names_queries(given, self.dialect):
-            return Workload.parse(given, hierarchy=self._concepts, **how)
-        pattern = parse(given, **how) if isinstance(given, str) else given
+            return Workload.parse(
+                given, dialect=self.dialect, within=self.within, hierarchy=self._concepts
+            )
+        pattern = given
+        if isinstance(pattern, str):
+            pattern = parse(pattern, dialect=self.dialect, within=self.within)
         return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
 
     @cached_property

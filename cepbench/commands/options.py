@@ -143,8 +143,17 @@ AlphaOption = Annotated[
     float, typer.Option(min=0.0, metavar="NUMBER", help="Weight of latency in the cost throughput.")
 ]
 CostOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_costs,
+        help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
+    ),
+]
+CostOrDefault = Annotated[
     str | None,
     typer.Option(
+        "--cost",
         metavar="NAME",
         autocompletion=complete_costs,
         help="Cost model that plans minimize, by default throughput; `cepbench generators` lists which "

@@ -13,7 +13,7 @@ from cepbench.commands import queries
 from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
     AlphaOption,
-    CostOption,
+    CostOrDefault,
     GeneratorsOption,
     LastOption,
     PlannersOption,
@@ -59,7 +59,7 @@ def plan(
     planner: PlannersOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
-    cost: CostOption = None,
+    cost: CostOrDefault = None,
     rewrite: RewriteOption = False,
     time: TimeOption = None,
 ) -> None:
