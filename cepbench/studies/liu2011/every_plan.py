@@ -18,7 +18,7 @@ from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.errors import PlanError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.planners.sharing.generate import plan_workload
-from cepbench.plans.reuse import in_order
+from cepbench.plans.reuse import Source, in_order
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
@@ -35,7 +35,7 @@ PROFILES = {"quick": (1, 10), "full": (5, 30)}
 
 def every_plan(problem: ReuseProblem) -> Iterator[Sources]:
     """All ways to choose a source, or none, for each query, without circles."""
-    ways: dict[str, list[str | None]] = {query: [None] for query in problem.scratch}
+    ways: dict[str, list[Source]] = {query: [None] for query in problem.scratch}
     for edge in problem.edges:
         ways[edge.query].append(edge.source)
     for chosen in itertools.product(*ways.values()):
