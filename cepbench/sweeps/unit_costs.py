@@ -9,7 +9,8 @@ whatever its work is fitted beside them. ``python -m cepbench.sweeps.unit_costs`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,14 +20,14 @@ from cepbench.costs.unit_costs import FIXED, store
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.result import Result
 from cepbench.evaluators.workload_runs.evaluate import written_plan
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.kept import ListedMatches
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import query_of
-from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.plans.reuse import candidates_of
+from cepbench.patterns.model import Pattern
+from cepbench.plans.reuse import Reuse, candidates_of
 from cepbench.seeds import rng_for
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
@@ -141,31 +142,34 @@ def _steps(
     events = Events(stream, NumericReader(), queries.values())
     kept = {}
     for name, pattern in workload.patterns.items():
-        plan = written_plan(pattern, evaluator_for("tree"))
-
-        def scratch(pattern=pattern, plan=plan) -> Result:
-            found = evaluate(pattern, stream, plan, evaluator="tree", output="arrow")
-            assert found.found is not None
-            _ = found.found[0].columns
-            return found
-
+        scratch = partial(_from_scratch, pattern, stream)
         yield "scratch", model.work_from_scratch(name), scratch
-        found = scratch().found
-        assert found is not None
-        table = np.stack([*map(np.asarray, found[0].columns)], dtype=np.int32, casting="same_kind")
+        table = np.stack(scratch(), dtype=np.int32, casting="same_kind")
         kept[name] = ListedMatches(queries[name].names, table)
     for way in candidates_of(workload):
-        edges = edges_of(queries, way)
         sources = [kept[source] for source in way.sources]
+        yield (
+            way.method,
+            model.work(way),
+            partial(_reused, way, edges_of(queries, way), sources, events),
+        )
 
-        def reused(way=way, edges=edges, sources=sources) -> None:
-            events.forget()
-            if way.method == "down":
-                down(edges[0], sources[0], events, _LIMIT).columns()
-            else:
-                up(edges, sources, events, _LIMIT)[0].columns()
 
-        yield way.method, model.work(way), reused
+def _from_scratch(pattern: Pattern, stream: EventStream) -> list[np.ndarray]:
+    plan = written_plan(pattern, evaluator_for("tree"))
+    found = evaluate(pattern, stream, plan, evaluator="tree", output="arrow").found
+    assert found is not None
+    return [*map(np.asarray, found[0].columns)]
+
+
+def _reused(
+    way: Reuse, edges: Sequence[Edge], sources: Sequence[KeptMatches], events: Events
+) -> None:
+    events.forget()
+    if way.method == "down":
+        down(edges[0], sources[0], events, _LIMIT).columns()
+    else:
+        up(edges, sources, events, _LIMIT)[0].columns()
 
 
 def _timed(step: Callable[[], object]) -> int:
