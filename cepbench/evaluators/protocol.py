@@ -149,6 +149,14 @@ class Adopting(Run, Protocol):
         ...
 
 
+class Leaving(Run, Protocol):
+    """A run that shares state with others, and can end before them."""
+
+    def leave(self) -> None:
+        """Drop what only this run needs of the state; it is not used again."""
+        ...
+
+
 class Resumable(Run, Protocol):
     """A run whose state can be saved."""
 
@@ -238,8 +246,9 @@ class Evaluator:
     adopts : bool
         Whether a run can take over the state of a run with another plan.
     together : callable, optional
-        () → a function that opens tasks as ``open`` does, whose runs share state. All are opened
-        before the first batch; each batch is pushed to all of them, in one order, before the next.
+        () → a function that opens tasks as ``open`` does, whose runs share state: :class:`Leaving`.
+        All are opened before the first batch; each batch is pushed to all of them, in one order,
+        before the next.
     source : str
         Its source in the literature.
     implementation : callable, optional
