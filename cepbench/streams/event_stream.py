@@ -257,7 +257,7 @@ class EventStream:
             attributes = texts(attributes, "attributes", StreamError)
         table = table_from_frame(frame, type, time, attributes)
         columns = columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort)
-        return cls(*columns, hierarchy=hierarchy_from(hierarchy))
+        return cls(*columns._replace(hierarchy=hierarchy_from(hierarchy)))
 
     @classmethod
     def from_arrow(
