@@ -225,10 +225,6 @@ def chosen_for(
 
     With an evaluator alone, the query runs without a plan if it can, else by one in written order.
     """
-    if pattern.aggregates:
-        raise EvaluationError(
-            "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
-        )
     if plan is None:
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
@@ -258,6 +254,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     PlanError
         If it is neither, or of another workload.
     """
+    for query, pattern in workload.patterns.items():
+        if pattern.aggregates:
+            raise EvaluationError(
+                f"query {query!r}: evaluate finds matches; cep.aggregate(workload, stream) computes the "
+                "values of AGG"
+            )
     if isinstance(given, WorkloadPlan):
         if given.workload != workload:
             raise PlanError("the plan is of another workload; make one of this workload")
