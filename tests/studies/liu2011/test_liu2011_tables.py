@@ -75,7 +75,8 @@ def test_settings_are_trades_where_nothing_else_varies(tmp_path: Path) -> None:
     results, streams = measured(tmp_path, "negated_company")
     # Runs of a sweep read only the trades of some companies.
     assert set(with_axes(results.assign(events=9), streams)["pattern_set"]) == {f"{EVENTS}"}
-    ways = ways_of(results)
+    ways = ways_of(results).data  # type: ignore[attr-defined]
+    assert list(ways)[-1] == "ms, hierarchical-stacks" and (ways.iloc[:, -1] > 0).all()
     assert list(ways.index.names) == ["generator", "query"]
     assert ways.loc[("BOTTOM-UP", "q11"), "source"] == "q12"
     assert ways.loc[("TOP-DOWN", "q12"), "source"] == "q11"
