@@ -120,7 +120,7 @@ class Detector:
     earlier last event can come, which may negated items make one window later.
     """
 
-    #: The class for workloads, which is a subclass and says so itself.
+    #: The class for workloads, a subclass of the one that has it, which says so itself.
     of_workloads: ClassVar[type[Detector]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -129,7 +129,7 @@ class Detector:
 
     def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
         """A detector of a pattern or, of a class of its own, of a workload."""
-        if cls is not Detector or not isinstance(pattern, Workload):
+        if "of_workloads" not in vars(cls) or not isinstance(pattern, Workload):
             return object.__new__(cls)
         made: Any = object.__new__(cls.of_workloads)
         return made

@@ -15,7 +15,7 @@ from cepbench.errors import CepbenchError, EvaluationError, SnapshotError, Strea
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.matches import BranchMatches, Found
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.returned import frame_of, returned_table
@@ -117,6 +117,8 @@ class WorkloadDetector(Detector):
         self._reported = list(plan.workload.patterns)
         self._ways = [plan.reuse(query) for query in plan.order]
         self._detectors: dict[str, Detector] = {}
+        #: Those of detectors that are no more.
+        self._past = Metrics(partial_matches_created=0, comparisons=0)
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
         self._queries = queries_of(plan.workload, self._ways)
         self._edges = {way.query: self._edge(way) for way in self._ways if way.source is not None}
@@ -195,6 +197,10 @@ class WorkloadDetector(Detector):
         PartialMatchLimitError
             If the limit is exceeded. The detector cannot be used any more.
         """
+        return self._shown_of(self.take(batch))
+
+    def take(self, batch: EventStream) -> dict[str, Found]:  # type: ignore[override]
+        """As :meth:`push`, but return the matches of each query as arrays, and their number."""
         self._refuse_if_ended()
         batch = self._checked(stream_from(batch, "the batch"))
         began = time.perf_counter()
@@ -202,7 +208,7 @@ class WorkloadDetector(Detector):
         found = self._found(batch)
         self._ended = ""
         self._seconds += time.perf_counter() - began
-        return found
+        return self._counted(found)
 
     def _checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
@@ -220,8 +226,9 @@ class WorkloadDetector(Detector):
             )
         return batch
 
-    def _found(self, batch: EventStream) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
+    def _found(self, batch: EventStream) -> dict[str, Found]:
+        """The new matches of all queries that are computed."""
+        found: dict[str, Found] = {}
         matches: dict[str, np.ndarray] = {}
         begin = self._position
         if self._recent is not None and len(batch):
@@ -232,26 +239,33 @@ class WorkloadDetector(Detector):
             query = way.query
             if way.source is None:
                 detector = self._detectors[query]
-                taken = detector.take(batch)
+                found[query] = detector.take(batch)
                 if query not in self._queries:
-                    shown[query] = detector._shown(taken)
-                    self._counts[query] += taken.number
                     continue
-                (part,) = detector.in_branches([taken])
+                (part,) = detector.in_branches([found[query]])
                 matches[query] = np.stack([*map(np.asarray, part.columns)])
             elif not len(batch):
                 matches[query] = np.empty((len(self._queries[query].names), 0), np.int64)
             else:
                 matches[query] = self._reused(way, matches, events, first, begin)
-            if query in self._reported:
-                shown[query] = self._shown_of(query, matches[query])
-                self._counts[query] += matches[query].shape[1]
+            found[query] = self._as_found(query, matches[query])
         if len(batch):
             self._events += len(batch)
             self._position += len(batch)
             self._last = int(batch.timestamps[-1])
             self._keep(matches)
-        return {query: shown[query] for query in self._reported}
+        return found
+
+    def _as_found(self, query: str, matches: np.ndarray) -> Found:
+        return Found(
+            matches.shape[1], (BranchMatches(self._queries[query].names, [tuple(matches)]),)
+        )
+
+    def _counted(self, found: Mapping[str, Found]) -> dict[str, Found]:
+        """The matches of the queries that are reported, counted."""
+        for query in self._reported:
+            self._counts[query] += found[query].number
+        return {query: found[query] for query in self._reported}
 
     def _reused(
         self, way: Reuse, matches: Mapping[str, np.ndarray], events: Events, first: int, begin: int
@@ -268,36 +282,47 @@ class WorkloadDetector(Detector):
 
     def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
-        for source, kept in self._kept.items():
+        for source in self._kept.keys() & matches.keys():
             assert self._recent is not None and self._last is not None
-            kept = np.concatenate((kept, matches[source]), axis=1)
+            kept = np.concatenate((self._kept[source], matches[source]), axis=1)
             oldest = self._recent.stream.timestamps[kept.min(axis=0) - self._recent.first]
             window = self._queries[source].window
             self._kept[source] = np.ascontiguousarray(kept[:, oldest >= self._last - window])
 
     def flush(self) -> dict[str, Any]:
         """End the stream and return, for every query, the matches that waited for its end."""
+        return self._shown_of(self.finish())
+
+    def finish(self) -> dict[str, Found]:  # type: ignore[override]
+        """As :meth:`flush`, but return the matches as :meth:`take` does."""
         self._refuse_if_ended()
         began = time.perf_counter()
-        shown = {}
-        for query in self._reported:
-            if query in self._queries:
-                nothing = np.empty((len(self._queries[query].names), 0), np.int64)
-                shown[query] = self._shown_of(query, nothing)
-                continue
-            found = self._detectors[query].finish()
-            shown[query] = self._detectors[query]._shown(found)
-            self._counts[query] += found.number
+        found = {
+            query: self._as_found(query, np.empty((len(self._queries[query].names), 0), np.int64))
+            if query in self._queries
+            else self._detectors[query].finish()
+            for query in self._reported
+        }
         self._ended = "was flushed"
         self._seconds += time.perf_counter() - began
-        return shown
+        return self._counted(found)
 
-    def _shown_of(self, query: str, matches: np.ndarray) -> Any:
-        """The matches of a query that takes part in reuse, as a detector of it shows them."""
+    def _shown_of(self, found: Mapping[str, Found]) -> dict[str, Any]:
+        """The matches of each query, as a detector of it shows them."""
+        return {
+            query: self._reused_shown(query, its)
+            if query in self._queries
+            else self._detectors[query]._shown(its)
+            for query, its in found.items()
+        }
+
+    def _reused_shown(self, query: str, found: Found) -> Any:
+        """Those of a query that takes part in reuse."""
         if self.output == "count":
-            return matches.shape[1]
+            return found.number
         pattern = self.plan.workload.patterns[query]
-        part = BranchMatches(self._queries[query].names, [tuple(matches)])
+        (part,) = found.matches
+        assert part is not None
         if pattern.returns:
             assert self._recent is not None
             table = arrow_table(pattern, (part,))
@@ -305,6 +330,42 @@ class WorkloadDetector(Detector):
             table = returned_table(table, pattern, kept.stream, first=kept.first)
             return table if self.output == "arrow" else frame_of(table)
         return arrow_table(pattern, (part,)) if self.output == "arrow" else part.frame()
+
+    def resume(self, old: WorkloadDetector, events: EventStream) -> None:
+        """Go on where a detector of the same queries with another plan is.
+
+        What both plans compute from scratch, and the matches that both keep, are taken over; the rest is
+        rebuilt from events, without being reported [liu2011]_, section 6.
+
+        Parameters
+        ----------
+        old : WorkloadDetector
+            It cannot be used any more.
+        events : EventStream
+            Those that may be in a match yet to come, from :attr:`position` on to the last one that
+            was pushed to ``old``.
+        """
+        moved = {
+            query: its
+            for query, its in old._detectors.items()
+            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
+        }
+        kept = {query: its for query, its in old._kept.items() if query in self._kept}
+        needed = {*self._detectors, *self._kept} - moved.keys() - kept.keys()
+        all_ways = self._ways
+        for way in reversed(all_ways):
+            if way.query in needed and way.source is not None:
+                needed.add(way.source)
+        self._ways = [way for way in all_ways if way.query in needed]
+        self._found(events)
+        self._ways = all_ways
+        self._kept |= kept
+        self._detectors |= moved
+        dropped = [its for query, its in old._detectors.items() if query not in moved]
+        past = [old._past, *(its.metrics() for its in dropped)]
+        self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
+        for name in ("_position", "_events", "_last", "_seconds", "_counts", "_reported"):
+            setattr(self, name, getattr(old, name))
 
     def add(self, query: str, pattern: Any) -> None:
         """Compute one more query from here on, from scratch; the others keep their state.
@@ -385,7 +446,7 @@ class WorkloadDetector(Detector):
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over queries."""
-        found = [self._detectors[query].metrics() for query in self._detectors]
+        found = [self._past, *(its.metrics() for its in self._detectors.values())]
         return total_metrics(
             found, events=self._events, seconds=self._seconds, matches=sum(self._counts.values())
         )
@@ -431,6 +492,7 @@ class WorkloadDetector(Detector):
             "last": self._last,
             "matches": self._counts,
             "seconds": self._seconds,
+            "past": [self._past.partial_matches_created, self._past.comparisons],
         }
         # As bytes, because NumPy's texts take four bytes per character.
         arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
@@ -478,7 +540,14 @@ class WorkloadDetector(Detector):
         detector._reported, detector._counts = header["reported"], header["matches"]
         detector._events, detector._last = header["events"], header["last"]
         detector._seconds = header["seconds"]
+        created, comparisons = header["past"]
+        detector._past = Metrics(partial_matches_created=created, comparisons=comparisons)
         return detector
+
+
+def _task_of(detector: Detector) -> tuple[Any, ...]:
+    """What detectors of one query may differ in."""
+    return detector.plan, detector.evaluator, detector.output
 
 
 Detector.of_workloads = WorkloadDetector
