@@ -129,9 +129,7 @@ class AdaptiveRun(Rounds):
         return plan
 
     def _situation(self, **known: Any) -> PatternSituation:
-        return PatternSituation(
-            pattern=self._task.pattern, cost=self._settings.cost, **known
-        )
+        return PatternSituation(pattern=self._task.pattern, cost=self._settings.cost, **known)
 
     def _planned(self, situation: PatternSituation) -> tuple[AnyPlan, float]:
         plan = self._settings.plan(situation.pattern, situation.problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from cepbench.markup import element, picture, shortened
 from cepbench.plans.reuse import Reuse
@@ -13,41 +13,50 @@ _LONGEST = 24  # letters of a name that are shown; the whole name is in the tool
 _ROW, _HIGH, _GAP = 34.0, 22.0, 74.0
 
 
-def reuse_svg(steps: Sequence[Reuse], texts: Mapping[str, str]) -> str:
-    """Draw a box for each query, bold if it is computed from scratch.
+def reuse_svg(
+    steps: Sequence[Reuse], texts: Mapping[str, str], virtual: Collection[str] = ()
+) -> str:
+    """Draw a box for each query, bold if it is computed from scratch, dashed if it is virtual.
 
-    A line leads from the source of a query, with the method and what changes.
+    A line leads from each source of a query, with the method and what changes.
 
     Parameters
     ----------
     steps : sequence of Reuse
-        One for each query, after that of its source.
+        One for each query, after those of its sources.
     texts : mapping of str to str
         Query → pattern, for the tooltips.
+    virtual : collection of str
+        The queries that nobody asked for.
 
     Returns
     -------
     str
         An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
+    depths: dict[str, int] = {}
     below: dict[str | None, list[Reuse]] = {}
     for step in steps:
-        below.setdefault(step.source, []).append(step)
+        # Of several sources it is right of the deepest.
+        parent = max(step.sources, key=depths.__getitem__, default=None)
+        depths[step.query] = 0 if parent is None else depths[parent] + 1
+        below.setdefault(parent, []).append(step)
     wide = _LETTER * max(3, *(len(shortened(its.query, _LONGEST)) for its in steps)) + 14
     place: dict[str, tuple[float, float]] = {}
-    rows, deepest = 0, 0
-    pending = [(0, step) for step in reversed(below[None])]
+    rows = 0
+    pending = below[None][::-1]
     last: int | None = None
     while pending:
-        depth, step = pending.pop()
+        step = pending.pop()
+        depth = depths[step.query]
         # The first query computed from another one is beside it.
         rows += last is not None and depth <= last
-        last, deepest = depth, max(deepest, depth)
+        last = depth
         place[step.query] = (14 + depth * (wide + _GAP), 12 + rows * _ROW)
-        pending += [(depth + 1, its) for its in reversed(below.get(step.query, ()))]
-    lines = [_line(place[s.source], place[s.query], wide, s) for s in steps if s.source is not None]
-    boxes = [_box(place[step.query], wide, step, texts[step.query]) for step in steps]
-    width = 28 + wide + deepest * (wide + _GAP)
+        pending += below.get(step.query, ())[::-1]
+    lines = [_line(place[one], place[s.query], wide, s) for s in steps for one in s.sources]
+    boxes = [_box(place[its.query], wide, its, texts, its.query in virtual) for its in steps]
+    width = 28 + wide + max(depths.values()) * (wide + _GAP)
     return picture("workload plan", width, 24 + rows * _ROW + _HIGH, *lines, *boxes)
 
 
@@ -64,11 +73,15 @@ def _line(one: tuple[float, float], other: tuple[float, float], wide: float, ste
     )
 
 
-def _box(at: tuple[float, float], wide: float, step: Reuse, text: str) -> str:
+def _box(
+    at: tuple[float, float], wide: float, step: Reuse, texts: Mapping[str, str], is_virtual: bool
+) -> str:
     x, y = at
     frame = element(
         "rect", x=x, y=y, width=wide, height=_HIGH, rx=4, fill="none", stroke="currentColor",
         stroke_width=2.5 if step.source is None else 1,
+        stroke_dasharray="4 3" if is_virtual else None,
     )  # fmt: skip
     name = element("text", shortened(step.query, _LONGEST), x=x + wide / 2, y=y + 15)
-    return element("g", element("title", f"{step.query}: {text}; {step}"), frame, name)
+    tip = f"{step.query}: {texts[step.query]}; {step}{', virtual' if is_virtual else ''}"
+    return element("g", element("title", tip), frame, name)

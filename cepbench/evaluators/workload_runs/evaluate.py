@@ -27,7 +27,7 @@ from cepbench.evaluators.tasks import (
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edge_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
@@ -51,15 +51,16 @@ def evaluate_workload(
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     plan = workload_plan(workload, plan)
+    patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
     output = choice(output, "output", OUTPUTS, EvaluationError)
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
-    run = _Run(workload, stream, ways, output, partial_match_limit)
+    run = _Run(patterns, stream, ways, output, partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern, given = workload.patterns[query], plan.plans.get(query)
+            pattern, given = patterns[query], plan.plans.get(query)
             chosen, given = chosen_for(pattern, given, evaluator)
             tasks[query] = task_for(
                 under_one_hierarchy(pattern, stream)[0],
@@ -79,9 +80,9 @@ def evaluate_workload(
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
     metrics = total_metrics(
-        (its.metrics for its in results.values()),
+        (its.metrics for its in run.results.values()),
         events=len(stream),
-        seconds=sum(its.metrics.seconds for its in results.values()),
+        seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
     )
     return WorkloadMatches(results, run.taken, metrics)
@@ -92,14 +93,14 @@ class _Run:
 
     def __init__(
         self,
-        workload: Workload,
+        patterns: Mapping[str, Pattern],
         stream: EventStream,
         ways: Sequence[Reuse],
         output: str,
         limit: int,
     ) -> None:
-        self.workload, self.stream, self.output, self.limit = workload, stream, output, limit
-        self.sources = {way.source for way in ways if way.source is not None}
+        self.patterns, self.stream, self.output, self.limit = patterns, stream, output, limit
+        self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
         self._matches: dict[str, np.ndarray] = {}
@@ -109,7 +110,7 @@ class _Run:
                     'matches that are reused are listed; evaluate with output="arrow", or without '
                     "sources"
                 )
-            self._queries = queries_of(workload, ways)
+            self._queries = queries_of(patterns, ways)
             self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()
 
@@ -125,21 +126,18 @@ class _Run:
         self.taken.append(step)
 
     def reuse(self, way: Reuse) -> None:
-        """Compute a query from its source."""
-        assert way.source is not None
-        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
+        """Compute a query from its sources."""
+        pattern, _ = under_one_hierarchy(self.patterns[way.query], self.stream)
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
-        source, query = self._queries[way.source], self._queries[way.query]
-        matches = self._matches[way.source]
+        matches = [self._matches[source] for source in way.sources]
+        edges = edges_of(self._queries, way)
         if way.method == "down":
-            edge = edge_of(source, query, way.embedding)
-            found = down(edge, matches, self._events, self.limit)
+            found = down(edges[0], matches[0], self._events, self.limit, order=way.order)
             reused = found.shape[1]
         else:
-            edge = edge_of(query, source, way.embedding)
-            found, reused = up(edge, matches, self._events, self.limit)
+            found, reused = up(edges, matches, self._events, self.limit, order=way.order)
         seconds = time.perf_counter() - began
         self._matches[way.query] = found
         result = Result(
@@ -148,13 +146,13 @@ class _Run:
             evaluator=way.method,
             metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
             node_table=None,
-            found=(BranchMatches(query.names, [tuple(found)]),),
+            found=(BranchMatches(pattern.positive_names, [tuple(found)]),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
 
 
-def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
+def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
     """The queries that take part in reuse.
 
     Raises
@@ -164,9 +162,8 @@ def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
     """
     found = {}
     for way in ways:
-        for query in (way.source, way.query) if way.source is not None else ():
-            assert query is not None
-            pattern = workload.patterns[query]
+        for query in (*way.sources, way.query) if way.source is not None else ():
+            pattern = patterns[query]
             if "KL" in constructs_of(pattern):
                 raise EvaluationError(
                     f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "

@@ -75,13 +75,17 @@ class Growth:
             self.matches = np.ascontiguousarray(self.matches[:, which])
             self.labels = self.labels[which]
 
-    def grow(self, missing: Iterable[str]) -> None:
-        """Bind more variables, and test negations as soon as they can be."""
+    def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
+        """Bind more variables, and test negations as soon as they can be.
+
+        Parameters
+        ----------
+        missing : iterable of str
+        order : sequence of str
+            In which they are bound; empty for those of fewest events first.
+        """
         self.check()
-        left = list(missing)
-        while left:
-            name = min(left, key=lambda each: len(self._candidates(each)))
-            left.remove(name)
+        for name in order or sorted(missing, key=lambda each: len(self._candidates(each))):
             self.extend(name)
             self.check()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -29,10 +29,8 @@ from cepbench.evaluators.workload_runs.evaluate import (
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.reuse import Edge, down, edge_of, up, warm_up
-from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
 from cepbench.patterns.given import pattern_from
-from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
 from cepbench.plans.workload import WorkloadPlan
@@ -120,28 +118,29 @@ class WorkloadDetector(Detector):
         #: Those of detectors that are no more.
         self._past = Metrics(partial_matches_created=0, comparisons=0)
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
-        self._queries = queries_of(plan.workload, self._ways)
-        self._edges = {way.query: self._edge(way) for way in self._ways if way.source is not None}
+        self._queries = queries_of(plan.computed.patterns, self._ways)
+        self._edges = {
+            way.query: self._checked_edges(way) for way in self._ways if way.source is not None
+        }
         for way in self._ways:
             if way.source is None:
                 self._open_alone(way.query)
-        used = [plan.workload.patterns[query] for query in self._queries]
+        used = [plan.computed.patterns[query] for query in self._queries]
         span = max((pattern.window.length for pattern in used), default=0)
         attributes = dict.fromkeys(name for pattern in used for name in pattern.attributes)
         self._recent = RecentEvents(attributes, span, self._position) if used else None
         #: Matches of sources that a later event can extend, as positions in the stream.
         self._kept: dict[str, np.ndarray] = {}
-        for query, edge in self._edges.items():
-            source = self._source_of(query)
+        for query, (edge, *_) in self._edges.items():
             if edge.goes_on:
-                names = len(self._queries[source].names)
-                self._kept[source] = np.empty((names, 0), np.int64)
+                names = len(edge.general.names)
+                self._kept[self._source_of(query)] = np.empty((names, 0), np.int64)
         if used:
             warm_up()
 
     def _open_alone(self, query: str) -> None:
         """A detector of a query that is computed from scratch."""
-        pattern, plan = self.plan.workload.patterns[query], self.plan.plans.get(query)
+        pattern, plan = self.plan.computed.patterns[query], self.plan.plans.get(query)
         with errors_naming(query):
             evaluator, plan = chosen_for(pattern, plan, self._given)
             self._detectors[query] = Detector(
@@ -154,27 +153,25 @@ class WorkloadDetector(Detector):
                 position=self._position,
             )
 
-    def _edge(self, way: Reuse) -> Edge:
-        assert way.source is not None
-        source, query = self._queries[way.source], self._queries[way.query]
-        pair = (source, query) if way.method == "down" else (query, source)
-        edge = edge_of(*pair, way.embedding)
-        if edge.waits:
-            raise EvaluationError(
-                f"query {way.query!r} from {way.source!r}: a match that waits for a negated event after "
-                "all others cannot be reused on a live stream; compute the query from scratch, with "
-                "the source None, or evaluate whole streams"
-            )
-        if way.method == "up" and edge.goes_on:
-            raise EvaluationError(
-                f"query {way.query!r} from {way.source!r}: matches would be reported late, since "
-                f"{way.source!r} goes on after them; on a live stream choose another source, or None"
-            )
-        return edge
+    def _checked_edges(self, way: Reuse) -> list[Edge]:
+        edges = edges_of(self._queries, way)
+        for edge, source in zip(edges, way.sources, strict=True):
+            if edge.waits:
+                raise EvaluationError(
+                    f"query {way.query!r} from {source!r}: a match that waits for a negated event after "
+                    "all others cannot be reused on a live stream; compute the query from scratch, with "
+                    "the source None, or evaluate whole streams"
+                )
+            if way.method != "down" and edge.goes_on:
+                raise EvaluationError(
+                    f"query {way.query!r} from {source!r}: matches would be reported late, since "
+                    f"{source!r} goes on after them; on a live stream choose another source, or None"
+                )
+        return edges
 
     def _source_of(self, query: str) -> str:
-        source = self.plan.reuse(query).source
-        assert source is not None
+        """The source of a query that has one."""
+        (source,) = self.plan.reuse(query).sources
         return source
 
     def push(self, batch: EventStream) -> dict[str, Any]:
@@ -212,7 +209,7 @@ class WorkloadDetector(Detector):
 
     def _checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
-        workload = self.plan.workload
+        workload = self.plan.computed
         if batch.hierarchy is None:
             batch = batch.with_hierarchy(workload.hierarchy)
         for query, pattern in workload.patterns.items():
@@ -270,15 +267,18 @@ class WorkloadDetector(Detector):
     def _reused(
         self, way: Reuse, matches: Mapping[str, np.ndarray], events: Events, first: int, begin: int
     ) -> np.ndarray:
-        """The new matches of a query from those of its source."""
-        edge, since = self._edges[way.query], begin - first
-        source = matches[self._source_of(way.query)]
-        if way.method == "up":
-            found, _ = up(edge, source - first, events, self.partial_match_limit, since)
+        """The new matches of a query from those of its sources."""
+        edges, since = self._edges[way.query], begin - first
+        sources = [matches[source] - first for source in way.sources]
+        limit = self.partial_match_limit
+        if way.method != "down":
+            found, _ = up(edges, sources, events, limit, since, way.order)
             return found + first
+        (edge,), (source,) = edges, sources
         if edge.goes_on:
-            source = np.concatenate((self._kept[self._source_of(way.query)], source), axis=1)
-        return down(edge, source - first, events, self.partial_match_limit, since) + first
+            kept = self._kept[self._source_of(way.query)] - first
+            source = np.concatenate((kept, source), axis=1)
+        return down(edge, source, events, limit, since, way.order) + first
 
     def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
@@ -350,12 +350,13 @@ class WorkloadDetector(Detector):
             for query, its in old._detectors.items()
             if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
         }
-        kept = {query: its for query, its in old._kept.items() if query in self._kept}
-        needed = {*self._detectors, *self._kept} - moved.keys() - kept.keys()
+        kept = {
+            query: its
+            for query, its in old._kept.items()
+            if query in self._kept and old._queries[query] is self._queries[query]
+        }
+        needed = _needed({*self._detectors, *self._kept} - moved.keys() - kept.keys(), self.plan)
         all_ways = self._ways
-        for way in reversed(all_ways):
-            if way.query in needed and way.source is not None:
-                needed.add(way.source)
         self._ways = [way for way in all_ways if way.query in needed]
         self._found(events)
         self._ways = all_ways
@@ -418,14 +419,7 @@ class WorkloadDetector(Detector):
                 "has to report at least one query"
             )
         self._reported.remove(query)
-        sources = self.plan.sources
-        assert sources is not None
-        needed: set[str] = set()
-        for each in self._reported:
-            its: str | None = each
-            while its is not None:
-                needed.add(its)
-                its = sources[its]
+        needed = _needed(self._reported, self.plan)
         dropped = [way.query for way in self._ways if way.query not in needed]
         self._ways = [way for way in self._ways if way.query in needed]
         for each in dropped:
@@ -436,12 +430,17 @@ class WorkloadDetector(Detector):
 
     def _planned(self, patterns: Mapping[str, Any], before: WorkloadPlan) -> WorkloadPlan:
         """The plan for other queries, those that it had as before and new ones from scratch."""
+        needed = _needed(patterns, before)
+        virtual = {name: its for name, its in before.virtual.items() if name in needed}
         sources = before.sources or {}
+        computed = {*patterns, *virtual}
         return WorkloadPlan(
             Workload(patterns, hierarchy=before.workload.hierarchy),
-            sources={query: sources.get(query) for query in patterns},
-            embeddings={q: its for q, its in before.embeddings.items() if q in patterns},
-            plans={q: its for q, its in before.plans.items() if q in patterns},
+            sources={query: sources.get(query) for query in computed},
+            embeddings={q: its for q, its in before.embeddings.items() if q in computed},
+            plans={q: its for q, its in before.plans.items() if q in computed},
+            orders={q: its for q, its in before.orders.items() if q in computed},
+            virtual=virtual,
         )
 
     def metrics(self) -> Metrics:
@@ -472,14 +471,9 @@ class WorkloadDetector(Detector):
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
         self._refuse_if_ended()
-        plan, workload = self.plan, self.plan.workload
         evaluator = self._given.name if isinstance(self._given, Evaluator) else self._given
         header = {
-            "queries": {query: str(pattern) for query, pattern in workload.patterns.items()},
-            "hierarchy": workload.hierarchy and workload.hierarchy.mapping,
-            "sources": dict(plan.sources or {}),
-            "embeddings": {query: list(its) for query, its in plan.embeddings.items()},
-            "plans": {query: plan_to_json(its) for query, its in plan.plans.items()},
+            "plan": self.plan.to_dict(),
             "reported": self._reported,
             "order": [way.query for way in self._ways],
             "texts": self._reader.texts,
@@ -512,17 +506,9 @@ class WorkloadDetector(Detector):
         arrays = verified(dict(snapshot))
         try:
             header = json.loads(arrays[_HEADER].tobytes())
-            mapping = header["hierarchy"]
-            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-            workload = Workload(header["queries"], hierarchy=hierarchy)
-            plan = WorkloadPlan(
-                workload,
-                sources=header["sources"],
-                embeddings=header["embeddings"],
-                plans={query: plan_from_json(its) for query, its in header["plans"].items()},
-            )
+            plan = WorkloadPlan.from_dict(header["plan"])
             arguments = {name: header[name] for name in _ARGUMENTS}
-            detector = cls(workload, plan, **arguments, position=header["position"])
+            detector = cls(plan.workload, plan, **arguments, position=header["position"])
             ways = {way.query: way for way in detector._ways}
             detector._ways = [ways[query] for query in header["order"]]
             for number, way in enumerate(detector._ways):
@@ -546,8 +532,17 @@ class WorkloadDetector(Detector):
 
 
 def _task_of(detector: Detector) -> tuple[Any, ...]:
-    """What detectors of one query may differ in."""
-    return detector.plan, detector.evaluator, detector.output
+    """What detectors of queries may differ in."""
+    return detector.pattern, detector.plan, detector.evaluator, detector.output
+
+
+def _needed(queries: Iterable[str], plan: WorkloadPlan) -> set[str]:
+    """Some queries and all that they are computed from."""
+    found = {*queries}
+    for query in reversed(plan.order):
+        if query in found:
+            found.update(plan.reuse(query).sources)
+    return found
 
 
 Detector.of_workloads = WorkloadDetector

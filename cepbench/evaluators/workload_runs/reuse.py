@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import combinations, starmap
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
+from cepbench.plans.reuse import Reuse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -131,7 +133,24 @@ def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge
     return Edge(general, specific, embedding)
 
 
-def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
+def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
+    """The edge from each source of a query."""
+    found = []
+    for part in way.parts:
+        pair = [queries[name] for name in (*part.sources, part.query)]
+        general, specific = pair if part.method == "down" else pair[::-1]
+        found.append(edge_of(general, specific, part.embedding))
+    return found
+
+
+def down(
+    edge: Edge,
+    matches: np.ndarray,
+    events: Events,
+    limit: int,
+    since: int = 0,
+    order: Sequence[str] = (),
+) -> np.ndarray:
     """The specific query's matches from those of the general one.
 
     Parameters
@@ -144,6 +163,8 @@ def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int
         Maximum number of partial matches.
     since : int
         Only matches whose last event is at this position or a later one.
+    order : sequence of str
+        In which the missing items are joined; empty for those of fewest events first.
 
     Returns
     -------
@@ -152,25 +173,35 @@ def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int
     growth = Growth(edge.specific, events, edge.images, matches, limit, since)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
-    growth.grow(edge.missing)
+    growth.grow(edge.missing, order)
     return _since(growth.matches, since)
 
 
 def up(
-    edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0
+    edges: Sequence[Edge],
+    matches: Sequence[np.ndarray],
+    events: Events,
+    limit: int,
+    since: int = 0,
+    order: Sequence[str] = (),
 ) -> tuple[np.ndarray, int]:
-    """The general query's matches from those of the specific one.
+    """The general query's matches from those of one specific query or the union of several.
 
     Parameters
     ----------
-    edge : Edge
-    matches : int64 array, shape (variables of the specific query, matches)
-        Positions.
+    edges : sequence of Edge
+        All to the same general query.
+    matches : sequence of int64 array, shape (variables of the specific query, matches)
+        Positions, for each edge.
     events : Events
     limit : int
         Maximum number of partial matches.
     since : int
         Only matches whose last event is at this position or a later one.
+
+    order : sequence of str
+        In which the general query's items are joined for the other matches; empty for those first that
+        decide whether a source contains a match.
 
     Returns
     -------
@@ -179,12 +210,24 @@ def up(
     reused : int
         The number of projections.
     """
-    places = [edge.specific.names.index(image) for image in edge.images]
-    projected = np.ascontiguousarray(matches[places])
-    if edge.missing:
+    projections = [
+        its[[edge.specific.names.index(image) for image in edge.images]]
+        for edge, its in zip(edges, matches, strict=True)
+    ]
+    projected = np.ascontiguousarray(np.concatenate(projections, axis=1))
+    if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
         projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _since(_Delta(edge, events, limit, since).matches(), since)
+    added = _since(_Delta(edges, events, limit, since, order).matches(), since)
     return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+
+
+def _apart(one: Edge, other: Edge) -> bool:
+    """Whether no match of the general query is contained in matches of both specific ones."""
+    for mine, theirs in zip(one.images, other.images, strict=True):
+        first, second = one.specific.variables[mine], other.specific.variables[theirs]
+        if not any(edge.specific.pattern.overlap(first, second) for edge in (one, other)):
+            return True
+    return False
 
 
 def _since(matches: np.ndarray, position: int) -> np.ndarray:
@@ -195,26 +238,39 @@ def _since(matches: np.ndarray, position: int) -> np.ndarray:
 
 
 class _Delta:
-    """The general query's matches that no match of the specific one contains."""
+    """The general query's matches that no match of any specific one contains."""
 
-    def __init__(self, edge: Edge, events: Events, limit: int, since: int) -> None:
-        self.edge, self.events, self.limit, self.since = edge, events, limit, since
-        self.tests = [*edge.tests(events)]
-        self.gap = None if self.tests else self._gap()
-        if self.gap is None and (edge.missing or edge.specific.checks):
-            self.tests.append((self._needed_to_complete(), self._are_completed))
+    def __init__(
+        self,
+        edges: Sequence[Edge],
+        events: Events,
+        limit: int,
+        since: int,
+        order: Sequence[str] = (),
+    ) -> None:
+        self.edges, self.events, self.limit, self.since = edges, events, limit, since
+        self.general = edges[0].general
+        #: Of each edge, what a match has to pass to be contained in one of its specific query.
+        self.tests = [[*edge.tests(events)] for edge in edges]
+        for edge, tests in zip(edges, self.tests, strict=True):
+            if edge.missing or edge.specific.checks:
+                tests.append((_needed_to_complete(edge), partial(self._are_completed, edge)))
+        self.order = self._ordered(order)
+        self.gap = self._gap(*edges) if [*map(len, self.tests)] == [1] else None
+        if self.gap is not None:
+            self.tests = [[]]
 
     def matches(self) -> np.ndarray:
         """Positions, shape (variables of the general query, matches)."""
-        general = self.edge.general
-        if not self.tests and self.gap is None:
+        general = self.general
+        if self.gap is None and not all(self.tests):
             return np.empty((len(general.names), 0), np.int64)
-        first, *others = self._order()
+        first, *others = self.order
         start = self.events.fitting(general.variables[first], general.filters(first))
         if first == general.last:
             start = start[np.searchsorted(start, self.since) :]
         growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
-        growth.labels = np.zeros(len(start), bool)
+        growth.labels = np.zeros((len(start), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
@@ -222,86 +278,101 @@ class _Delta:
             tests = self._tested(growth, tests)
         return growth.matches
 
-    def _order(self) -> list[str]:
+    def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, those that decide first; on a live stream the last one.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
-        name_of, general = self.edge.name_of, self.edge.general
-        decides = {name_of[image] for needed, _ in self.tests for image in needed}
-        decides.update(self.gap[:2] if self.gap is not None else ())
+        general = self.general
+        decides = {
+            edge.name_of[image]
+            for edge, tests in zip(self.edges, self.tests, strict=True)
+            for needed, _ in tests
+            for image in needed
+        }
         newest = general.last if self.since else None
+        if given:
+            return sorted(given, key=lambda name: name != newest)
         behind = reversed(general.names)
         return sorted(behind, key=lambda name: (name != newest, name not in decides))
 
-    def _tested(self, growth: Growth, tests: Sequence[Requirement]) -> list[Requirement]:
+    def _tested(
+        self, growth: Growth, tests: Sequence[Sequence[Requirement]]
+    ) -> list[list[Requirement]]:
         """Test what can be; returns the remaining tests.
 
-        A match is labelled once a test fails; without remaining tests all others are contained in
-        matches of the specific query, and dropped.
+        A match is labelled for an edge once a test of it fails; without remaining tests of an edge all
+        others are contained in matches of its specific query, and dropped.
         """
-        left = []
-        for needed, test in tests:
-            names = {image: self.edge.name_of[image] for image in sorted(needed)}
-            if not {*names.values()} <= {*growth.names}:
-                left.append((needed, test))
-                continue
-            undecided = np.flatnonzero(~growth.labels)
-            at = {image: growth.column(name)[undecided] for image, name in names.items()}
-            growth.labels[undecided] = ~test(at)
-        if tests and not left:
-            growth.keep(growth.labels)
+        left: list[list[Requirement]] = []
+        for number, its in enumerate(tests):
+            name_of = self.edges[number].name_of
+            left.append([])
+            for needed, test in its:
+                names = {image: name_of[image] for image in sorted(needed)}
+                if not {*names.values()} <= {*growth.names}:
+                    left[-1].append((needed, test))
+                    continue
+                undecided = np.flatnonzero(~growth.labels[:, number])
+                at = {image: growth.column(name)[undecided] for image, name in names.items()}
+                growth.labels[undecided, number] = ~test(at)
+            if its and not left[-1]:
+                growth.keep(growth.labels[:, number])
         growth.check()
         return left
 
-    def _gap(self) -> tuple[str, str, np.ndarray] | None:
+    def _gap(self, edge: Edge) -> tuple[str, str, np.ndarray] | None:
         """The ends of the gap of the only missing item, and its events' timestamps.
 
-        None if there are more differences, or conditions between it and other events.
+        None if there are more differences, conditions between it and other events, or an order that
+        does not join the later end before the earlier one.
         """
-        specific = self.edge.specific
-        if len(self.edge.missing) != 1 or specific.checks:
+        specific = edge.specific
+        if len(edge.missing) != 1 or specific.checks:
             return None
-        (missing,) = self.edge.missing
-        bounds = specific.neighbours(missing, self.edge.images)
+        (missing,) = edge.missing
+        bounds = specific.neighbours(missing, edge.images)
         its = [clause for clause in specific.conditions if missing in clause.variables]
         if [*map(len, bounds)] != [1, 1] or any(len(clause.variables) > 1 for clause in its):
             return None
-        if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in self.edge.images):
+        if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in edge.images):
             return None
         ((first,), (last,)) = bounds
+        earlier, later = edge.name_of[first], edge.name_of[last]
+        if self.order.index(earlier) < self.order.index(later):
+            return None
         events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        names = self.edge.name_of
-        return names[first], names[last], read_only(self.events.times[events])
+        return earlier, later, read_only(self.events.times[events])
 
-    def _needed_to_complete(self) -> frozenset[str]:
-        """The images on which it depends whether the missing items and negations can be added."""
-        specific, images = self.edge.specific, frozenset(self.edge.images)
-        needed: set[str] = set()
-        for name in self.edge.missing:
-            after, before = specific.neighbours(name, self.edge.images)
-            ordered = {x for x in images if {(x, name), (name, x)} & specific.before}
-            if not after or not before or ordered != images:
-                return images
-            needed.update(after, before)
-            for clause in specific.conditions:
-                needed.update(clause.variables if name in clause.variables else ())
-        for check in specific.checks:
-            if any(check.within):
-                return images
-            needed.update(check.after, check.before, check.mentioned, check.distinct)
-        return frozenset(needed & images)
-
-    def _are_completed(self, at: Positions) -> np.ndarray:
+    def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
         matches = np.stack([*at.values()])
-        growth = Growth(self.edge.specific, self.events, [*at], matches, self.limit)
-        if len(self.edge.missing) == 1 and not self.edge.specific.checks:
-            return growth.extensible(*self.edge.missing)
-        growth.grow(self.edge.missing)
+        growth = Growth(edge.specific, self.events, [*at], matches, self.limit)
+        if len(edge.missing) == 1 and not edge.specific.checks:
+            return growth.extensible(*edge.missing)
+        growth.grow(edge.missing)
         found = np.zeros(matches.shape[1], bool)
         found[growth.labels] = True
         return found
+
+
+def _needed_to_complete(edge: Edge) -> frozenset[str]:
+    """The images on which it depends whether the missing items and negations can be added."""
+    specific, images = edge.specific, frozenset(edge.images)
+    needed: set[str] = set()
+    for name in edge.missing:
+        after, before = specific.neighbours(name, edge.images)
+        ordered = {x for x in images if {(x, name), (name, x)} & specific.before}
+        if not after or not before or ordered != images:
+            return images
+        needed.update(after, before)
+        for clause in specific.conditions:
+            needed.update(clause.variables if name in clause.variables else ())
+    for check in specific.checks:
+        if any(check.within):
+            return images
+        needed.update(check.after, check.before, check.mentioned, check.distinct)
+    return frozenset(needed & images)
 
 
 @cache
