@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.adaptation.averages import EVENTS
 from cepbench.adaptation.policies import AdaptationPolicy, Situation, relative_gain
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.patterns.model import Kind, Pattern
@@ -157,8 +156,8 @@ class Rounds(ABC):
         """A plan for the current statistics, and ln of its cost."""
 
     @abstractmethod
-    def _go_on(self) -> None:
-        """Have the running plan take over from the one before."""
+    def _go_on(self, plan: Any) -> None:
+        """Have another plan take over from the running one."""
 
     @abstractmethod
     def _text(self, plan: Any) -> str:
@@ -191,8 +190,8 @@ class Rounds(ABC):
             self._install(plan, reason, gain, began)
 
     def _install(self, plan: Any, reason: str, gain: float, began: float) -> None:
+        self._go_on(plan)
         old, self.plan = self.plan, plan
-        self._go_on()
         seconds = time.perf_counter() - began
         now = 0 if self._time is None else self._time
         texts = self._text(old), self._text(plan)

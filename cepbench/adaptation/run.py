@@ -139,20 +139,23 @@ class AdaptiveRun(Rounds):
     def _text(self, plan: AnyPlan) -> str:
         return plan.text
 
-    def _go_on(self) -> None:
+    def _go_on(self, plan: AnyPlan) -> None:
         """Go on with the buffers of the running run, or with one that has seen the events kept."""
-        old = self._inner
-        self._past = _added(self._past, old.metrics())
+        past = _added(self._past, self._inner.metrics())
+        self._inner = self._resumed(plan)
+        self._past = past
+
+    def _resumed(self, plan: AnyPlan) -> Detector:
         if self._time is None:
-            self._inner = self._opened(self.plan, self._position)
-            return
+            return self._opened(plan, self._position)
         if self._evaluator.adopts:
-            self._inner = self._opened(self.plan, self._position)
-            if self._inner.adopt(old):
-                return
+            inner = self._opened(plan, self._position)
+            if inner.adopt(self._inner):
+                return inner
         kept, first = self._replayed(self._span)
-        self._inner = self._opened(self.plan, first)
-        self._inner.take(self._marked(kept, first))
+        inner = self._opened(plan, first)
+        inner.take(self._marked(kept, first))
+        return inner
 
     def _opened(self, plan: AnyPlan, position: int) -> Detector:
         task = replace(self._inner_task, plan=plan, position=position)

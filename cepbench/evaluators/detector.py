@@ -25,7 +25,7 @@ from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.graph_matches import graph_of_matches
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
+from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, matches_by_branch
 from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
@@ -325,14 +325,7 @@ class Detector:
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
         """The matches of several batches, concatenated by branch."""
-        some = [one.matches for one in found if one.number]
-        parts = []
-        for number, branch in enumerate(self.pattern.branches()):
-            own = [part for matches in some if (part := matches[number]) is not None]
-            if len(own) != 1:
-                own = [joined([no_matches(branch.positive), *own])]
-            parts += own
-        return tuple(parts)
+        return matches_by_branch(self.pattern, found)
 
     def _shown(self, found: Found) -> Any:
         if self.output == "count":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -144,7 +145,8 @@ class WorkloadDetector(Detector):
         with errors_naming(query):
             evaluator, plan = chosen_for(pattern, plan, self._given)
             self._detectors[query] = Detector(
-                pattern,
+                # What is reused is shown here, whoever found it.
+                replace(pattern, returns=()) if query in self._queries else pattern,
                 plan,
                 evaluator=evaluator,
                 options=self.options,
@@ -199,7 +201,7 @@ class WorkloadDetector(Detector):
     def take(self, batch: EventStream) -> dict[str, Found]:  # type: ignore[override]
         """As :meth:`push`, but return the matches of each query as arrays, and their number."""
         self._refuse_if_ended()
-        batch = self._checked(stream_from(batch, "the batch"))
+        batch = self.checked(stream_from(batch, "the batch"))
         began = time.perf_counter()
         self._ended = "has failed"
         found = self._found(batch)
@@ -207,7 +209,7 @@ class WorkloadDetector(Detector):
         self._seconds += time.perf_counter() - began
         return self._counted(found)
 
-    def _checked(self, batch: EventStream) -> EventStream:
+    def checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
         workload = self.plan.computed
         if batch.hierarchy is None:
@@ -443,6 +445,11 @@ class WorkloadDetector(Detector):
             virtual=virtual,
         )
 
+    def evaluator_of(self, query: str) -> str:
+        """What computes a query: an evaluator, or the way of reuse."""
+        way = self.plan.reuse(query)
+        return way.method if way.sources else self._detectors[query].evaluator
+
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over queries."""
         found = [self._past, *(its.metrics() for its in self._detectors.values())]
@@ -506,6 +513,11 @@ class WorkloadDetector(Detector):
         arrays = verified(dict(snapshot))
         try:
             header = json.loads(arrays[_HEADER].tobytes())
+            if "adaptation" in header:
+                raise SnapshotError(
+                    "it is that of an adaptive detector; restore it by "
+                    "cep.AdaptiveDetector.restore or load"
+                )
             plan = WorkloadPlan.from_dict(header["plan"])
             arguments = {name: header[name] for name in _ARGUMENTS}
             detector = cls(plan.workload, plan, **arguments, position=header["position"])
