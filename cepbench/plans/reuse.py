@@ -200,12 +200,13 @@ def _checked_source(query: str, given: Any) -> Source:
     if given is None or isinstance(given, str):
         return given
     where = f"the source of query {query!r}"
-    names = tuple(elements(given, where, "('q1', 'q2')", PlanError))
-    if not names:
-        raise PlanError(f"{where} is an empty tuple; from scratch it is None")
-    if len({*names}) < len(names):
-        raise PlanError(f"{where} names a query twice: {shown(names)}; name each once")
-    return names[0] if len(names) == 1 else names
+    if not isinstance(given, tuple | list) or not all(isinstance(its, str) for its in given):
+        raise PlanError(f"{where} is a query, a tuple of several or None, not {shown(given)}")
+    if not given:
+        raise PlanError(f"{where} is empty; from scratch it is None")
+    if len({*given}) < len(given):
+        raise PlanError(f"{where} names a query twice: {shown(given)}; name each once")
+    return given[0] if len(given) == 1 else tuple(given)
 
 
 def _way(

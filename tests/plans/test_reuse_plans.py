@@ -93,7 +93,14 @@ MISTAKES = [
     ({"q2": "q3"}, "'q2' cannot be computed from 'q3': neither refines"),
     ({"q9": None}, "sources has a query 'q9' that the workload has not; it has q6, q2, q3, q8"),
     ({"q2": "q66"}, "sources has a query 'q66'.*did you mean 'q6'"),
-    ({"q2": 3}, "sources has a query 3"),
+    ({"q2": 3}, "the source of query 'q2' is a query, a tuple of several or None, not 3"),
+    ({"q2": ("q6", 3)}, "is a query, a tuple of several or None, not"),
+    ({"q2": ()}, "the source of query 'q2' is empty; from scratch it is None"),
+    ({"q2": ("q6", "q6")}, "names a query twice"),
+    ({"q2": ("q6", "q66")}, "sources has a query 'q66'.*did you mean 'q6'"),
+    ({"q6": ("q2", "q3")}, "'q6' cannot be united from 'q2', which is not more specific"),
+    ({"q2": ("q6", "q3")}, "'q2' cannot be computed from 'q3': neither refines"),
+    ({"q2": ("q6", "q8"), "q6": "q2"}, "a circle: q6 from q2 from q6"),
 ]
 
 
