@@ -44,6 +44,8 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
+__all__ = ["AdaptiveDetector", "AdaptiveWorkloadDetector"]
+
 #: The default planner and cost.
 PLANNER, COST = "CHASE", "calibrated"
 

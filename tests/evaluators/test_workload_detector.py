@@ -11,12 +11,14 @@ import cepbench as cep
 from tests.evaluators.test_reuse import HIERARCHY, SEQUENCES, TEN, frames, plans
 
 
-def _alone(pattern, **given):
+def alone(pattern, **given):
+    """A detector of one query."""
     return cep.Detector(pattern.with_hierarchy(HIERARCHY), _written(pattern), **given)
 
 
 def _written(pattern):
-    return cep.OrderPlan(list(pattern.positive_names))
+    orders = [cep.OrderPlan(list(branch.planned_names)) for branch in pattern.branches()]
+    return orders[0] if len(orders) == 1 else cep.UnionPlan(orders)
 
 
 @given(plans(), frames(), st.data())
@@ -28,21 +30,21 @@ def test_each_push_gives_what_a_detector_of_the_query_gives(plan, frame, data) -
     except cep.CepbenchError as error:
         assume("on a live stream" not in str(error))
         raise
-    alone = {query: _alone(its) for query, its in plan.workload.patterns.items()}
+    solo = {query: alone(its) for query, its in plan.workload.patterns.items()}
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
     for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         batch = stream[start:stop]
         found = detector.push(batch)
-        for query, its in alone.items():
-            _check_equal(found[query], its.push(batch))
+        for query, its in solo.items():
+            check_equal(found[query], its.push(batch))
         if data.draw(st.booleans()):
             detector = cep.Detector.restore(detector.snapshot())
     found = detector.flush()
-    for query, its in alone.items():
-        _check_equal(found[query], its.flush())
+    for query, its in solo.items():
+        check_equal(found[query], its.flush())
 
 
-def _check_equal(found: pd.DataFrame, due: pd.DataFrame) -> None:
+def check_equal(found: pd.DataFrame, due: pd.DataFrame) -> None:
     """Equal up to the order of rows."""
     names = list(due.columns)
     assert list(found.columns) == names
@@ -60,42 +62,42 @@ def test_every_output_is_that_of_a_detector_of_the_query(output, sources) -> Non
     plan = cep.WorkloadPlan(TWO, sources={"q2": sources[0], "q1": sources[1]})
     detector = cep.Detector(TWO, plan, output=output, position=3)
     assert isinstance(detector, cep.Detector)
-    alone = {q: _alone(its, output=output, position=3) for q, its in TWO.patterns.items()}
+    solo = {q: alone(its, output=output, position=3) for q, its in TWO.patterns.items()}
     for batch in TEN.batches(3):
         found = detector.push(batch)
-        for query, its in alone.items():
+        for query, its in solo.items():
             due = its.push(batch)
             if output == "matches":
-                _check_equal(found[query], due)
+                check_equal(found[query], due)
             elif output == "arrow":
                 assert found[query].schema == due.schema
-                _check_equal(found[query].to_pandas(), due.to_pandas())
+                check_equal(found[query].to_pandas(), due.to_pandas())
             else:
                 assert found[query] == due
     assert detector.position == 13
     assert detector.metrics().events == 10
-    assert detector.metrics().matches == sum(its.metrics().matches for its in alone.values()) > 0
+    assert detector.metrics().matches == sum(its.metrics().matches for its in solo.values()) > 0
 
 
 def test_queries_come_and_go_without_touching_the_others(tmp_path) -> None:
     plan = cep.WorkloadPlan(TWO, sources={"q2": "q1", "q1": None})
     detector = cep.Detector(TWO, plan)
-    q2 = _alone(TWO.patterns["q2"])
-    _check_equal(detector.push(TEN[:4])["q2"], q2.push(TEN[:4]))
+    q2 = alone(TWO.patterns["q2"])
+    check_equal(detector.push(TEN[:4])["q2"], q2.push(TEN[:4]))
     detector.add("q6", Q6)
-    q6 = _alone(cep.parse(Q6), position=4)
+    q6 = alone(cep.parse(Q6), position=4)
     # q1 is computed on, for q2.
     detector.remove("q1")
     detector.save(tmp_path / "saved.npz")
     detector = cep.Detector.load(tmp_path / "saved.npz")
     found = detector.push(TEN[4:9])
     assert [*found] == ["q2", "q6"]
-    _check_equal(found["q2"], q2.push(TEN[4:9]))
-    _check_equal(found["q6"], q6.push(TEN[4:9]))
+    check_equal(found["q2"], q2.push(TEN[4:9]))
+    check_equal(found["q6"], q6.push(TEN[4:9]))
     detector.remove("q2")
     assert [*detector.plan.workload.patterns] == ["q6"]
     found = detector.push(TEN[9:])
-    _check_equal(found["q6"], q6.push(TEN[9:]))
+    check_equal(found["q6"], q6.push(TEN[9:]))
     assert [*detector.flush()] == ["q6"]
     with pytest.raises(cep.CepbenchError, match="was flushed"):
         detector.push(TEN[9:])
