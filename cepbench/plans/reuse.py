@@ -32,7 +32,7 @@ class Reuse:
         more specific ones, and what none of them contains added.
     embedding : tuple of int
         The place, among the positive items of the more specific query, of each positive item of the
-        more general one; of a union one such tuple for each source.
+        more general one; empty for a union.
     change : str
         In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
         from scratch.
@@ -44,16 +44,19 @@ class Reuse:
     order : tuple of str
         The order in which items are joined: downwards those that the source has not, upwards all;
         empty for the one that the evaluator chooses.
+    embeddings : tuple of tuple of int
+        Of a union the embedding of each source.
     """
 
     query: str
     source: Source = None
     method: str = "scratch"
-    embedding: Embedding | tuple[Embedding, ...] = ()
+    embedding: Embedding = ()
     change: str = ""
     waits: bool = False
     cost: float = field(default=math.nan, compare=False)
     order: tuple[str, ...] = ()
+    embeddings: tuple[Embedding, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -65,8 +68,8 @@ class Reuse:
         """The way itself; of a union one way upwards for each source."""
         if self.method != "union":
             return (self,)
-        pairs = zip(self.sources, self.embedding, strict=True)
-        return tuple(replace(self, source=s, method="up", embedding=e) for s, e in pairs)
+        pairs = zip(self.sources, self.embeddings, strict=True)
+        return tuple(Reuse(self.query, s, "up", e, self.change, self.waits) for s, e in pairs)
 
     def __str__(self) -> str:
         if self.source is None:
@@ -249,11 +252,11 @@ def union_of(parts: Sequence[Reuse]) -> Reuse:
     changes = {part.change for part in parts}
     return Reuse(
         parts[0].query,
-        tuple(str(part.source) for part in parts),
+        tuple(part.sources[0] for part in parts),
         "union",
-        tuple(part.embedding for part in parts),  # type: ignore[arg-type]
-        changes.pop() if len(changes) == 1 else "both",
-        any(part.waits for part in parts),
+        change=changes.pop() if len(changes) == 1 else "both",
+        waits=any(part.waits for part in parts),
+        embeddings=tuple(part.embedding for part in parts),
     )
 
 

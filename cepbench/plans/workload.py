@@ -170,7 +170,10 @@ class WorkloadPlan:
         reused = {query: way for query, way in ways.items() if way.source is not None}
         for name, its in (
             ("sources", {query: way.source for query, way in ways.items()}),
-            ("embeddings", {query: way.embedding for query, way in reused.items()}),
+            (
+                "embeddings",
+                {query: way.embeddings or way.embedding for query, way in reused.items()},
+            ),
             ("orders", {query: way.order for query, way in reused.items() if way.order}),
             ("virtual", virtual),
             ("plans", self._checked_plans()),

@@ -156,7 +156,7 @@ def plan_of(
     return cep.WorkloadPlan(
         cep.Workload(reported, hierarchy=HIERARCHY),
         sources={query: way.source for query, way in chosen.items()},
-        embeddings={query: way.embedding for query, way in reused.items()},
+        embeddings={query: way.embeddings or way.embedding for query, way in reused.items()},
         orders={query: way.order for query, way in reused.items() if way.order},
         virtual={query: patterns[query] for query in virtual},
         delays=any(way.waits for way in chosen.values()),

@@ -12,7 +12,6 @@ import numpy as np
 
 from cepbench.arguments import choice, kind_of
 from cepbench.errors import CepbenchError, EvaluationError, PlanError
-from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -25,6 +24,7 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
 from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
@@ -103,7 +103,7 @@ class _Run:
         self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._matches: dict[str, np.ndarray] = {}
+        self._kept: dict[str, KeptMatches] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
@@ -117,9 +117,11 @@ class _Run:
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
         metrics = found.metrics
-        if way.query in self.sources and way.query not in self._matches:
+        if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+            columns = [*map(np.asarray, found.found[0].columns)]
+            table = np.stack(columns, dtype=np.int32, casting="same_kind")
+            self._kept[way.query] = ListedMatches(found.found[0].names, table)
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
@@ -131,22 +133,22 @@ class _Run:
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
-        matches = [self._matches[source] for source in way.sources]
+        kept = [self._kept[source] for source in way.sources]
         edges = edges_of(self._queries, way)
         if way.method == "down":
-            found = down(edges[0], matches[0], self._events, self.limit, order=way.order)
-            reused = found.shape[1]
+            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
+            reused = len(found)
         else:
-            found, reused = up(edges, matches, self._events, self.limit, order=way.order)
+            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
         seconds = time.perf_counter() - began
-        self._matches[way.query] = found
+        self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=len(found)),
             node_table=None,
-            found=(BranchMatches(pattern.positive_names, [tuple(found)]),),
+            found=(CopiedWhenAsked(found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)

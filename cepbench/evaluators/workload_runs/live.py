@@ -30,6 +30,7 @@ from cepbench.evaluators.workload_runs.evaluate import (
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import ListedMatches
 from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
 from cepbench.patterns.given import pattern_from
 from cepbench.plans.model import AnyPlan
@@ -271,16 +272,20 @@ class WorkloadDetector(Detector):
     ) -> np.ndarray:
         """The new matches of a query from those of its sources."""
         edges, since = self._edges[way.query], begin - first
-        sources = [matches[source] - first for source in way.sources]
         limit = self.partial_match_limit
-        if way.method != "down":
+        tables = {source: matches[source] for source in way.sources}
+        if edges[0].goes_on:
+            source = self._source_of(way.query)
+            tables[source] = np.concatenate((self._kept[source], tables[source]), axis=1)
+        sources = [
+            ListedMatches(self._queries[source].names, (table - first).astype(np.int32))
+            for source, table in tables.items()
+        ]
+        if way.method == "down":
+            found = down(edges[0], sources[0], events, limit, since, way.order)
+        else:
             found, _ = up(edges, sources, events, limit, since, way.order)
-            return found + first
-        (edge,), (source,) = edges, sources
-        if edge.goes_on:
-            kept = self._kept[self._source_of(way.query)] - first
-            source = np.concatenate((kept, source), axis=1)
-        return down(edge, source, events, limit, since, way.order) + first
+        return np.stack(found.columns()) + first
 
     def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""

@@ -24,8 +24,9 @@ import pandas as pd
 from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
-from cepbench.kernels.match_extension import distinct_columns
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
 from cepbench.plans.reuse import Reuse
@@ -145,19 +146,19 @@ def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
 
 def down(
     edge: Edge,
-    matches: np.ndarray,
+    source: KeptMatches,
     events: Events,
     limit: int,
     since: int = 0,
     order: Sequence[str] = (),
-) -> np.ndarray:
+) -> KeptMatches:
     """The specific query's matches from those of the general one.
 
     Parameters
     ----------
     edge : Edge
-    matches : int64 array, shape (variables of the general query, matches)
-        Positions.
+    source : KeptMatches
+        Those of the general query.
     events : Events
     limit : int
         Maximum number of partial matches.
@@ -165,60 +166,62 @@ def down(
         Only matches whose last event is at this position or a later one.
     order : sequence of str
         In which the missing items are joined; empty for those of fewest events first.
-
-    Returns
-    -------
-    int64 array, shape (variables of the specific query, matches)
     """
-    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
+    names = edge.specific.names
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, since)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
     growth.grow(edge.missing, order)
-    return _since(growth.matches, since)
+    if since:
+        growth.keep((growth.table(names) >= since).any(axis=0))
+    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
+    return KeptMatches(names, growth.own, source, rows, edge.name_of)
 
 
 def up(
     edges: Sequence[Edge],
-    matches: Sequence[np.ndarray],
+    sources: Sequence[KeptMatches],
     events: Events,
     limit: int,
     since: int = 0,
     order: Sequence[str] = (),
-) -> tuple[np.ndarray, int]:
+) -> tuple[KeptMatches, int]:
     """The general query's matches from those of one specific query or the union of several.
 
     Parameters
     ----------
     edges : sequence of Edge
         All to the same general query.
-    matches : sequence of int64 array, shape (variables of the specific query, matches)
-        Positions, for each edge.
+    sources : sequence of KeptMatches
+        Those of the specific query of each edge.
     events : Events
     limit : int
         Maximum number of partial matches.
     since : int
         Only matches whose last event is at this position or a later one.
-
     order : sequence of str
         In which the general query's items are joined for the other matches; empty for those first that
         decide whether a source contains a match.
 
     Returns
     -------
-    matches : int64 array, shape (variables of the general query, matches)
+    matches : KeptMatches
         First the projections.
     reused : int
         The number of projections.
     """
     projections = [
-        its[[edge.specific.names.index(image) for image in edge.images]]
-        for edge, its in zip(edges, matches, strict=True)
+        its.table[[edge.specific.names.index(image) for image in edge.images]]
+        for edge, its in zip(edges, sources, strict=True)
     ]
     projected = np.ascontiguousarray(np.concatenate(projections, axis=1))
     if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
-        projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _since(_Delta(edges, events, limit, since, order).matches(), since)
-    return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+        projected = projected[:, distinct_columns(projected)]
+    added = _Delta(edges, events, limit, since, order).matches()
+    if since:
+        added = added[:, (added >= since).any(axis=0)]
+    together = np.ascontiguousarray(np.concatenate((projected, added), axis=1))
+    return ListedMatches(edges[0].general.names, together), projected.shape[1]
 
 
 def _apart(one: Edge, other: Edge) -> bool:
@@ -228,13 +231,6 @@ def _apart(one: Edge, other: Edge) -> bool:
         if not any(edge.specific.pattern.overlap(first, second) for edge in (one, other)):
             return True
     return False
-
-
-def _since(matches: np.ndarray, position: int) -> np.ndarray:
-    """The matches whose last event is at a position or a later one."""
-    if position == 0:
-        return matches
-    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
 
 
 class _Delta:
@@ -264,19 +260,20 @@ class _Delta:
         """Positions, shape (variables of the general query, matches)."""
         general = self.general
         if self.gap is None and not all(self.tests):
-            return np.empty((len(general.names), 0), np.int64)
+            return np.empty((len(general.names), 0), np.int32)
         first, *others = self.order
         start = self.events.fitting(general.variables[first], general.filters(first))
         if first == general.last:
             start = start[np.searchsorted(start, self.since) :]
-        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
+        begun = start[None].astype(np.int32)
+        growth = Growth(general, self.events, [first], begun, self.limit, self.since)
         growth.labels = np.zeros((len(start), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.matches
+        return growth.table(general.names)
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, those that decide first; on a live stream the last one.
@@ -305,12 +302,13 @@ class _Delta:
         others are contained in matches of its specific query, and dropped.
         """
         left: list[list[Requirement]] = []
+        assert growth.labels is not None
         for number, its in enumerate(tests):
             name_of = self.edges[number].name_of
             left.append([])
             for needed, test in its:
                 names = {image: name_of[image] for image in sorted(needed)}
-                if not {*names.values()} <= {*growth.names}:
+                if not {*names.values()} <= growth.names:
                     left[-1].append((needed, test))
                     continue
                 undecided = np.flatnonzero(~growth.labels[:, number])
@@ -351,8 +349,10 @@ class _Delta:
         if len(edge.missing) == 1 and not edge.specific.checks:
             return growth.extensible(*edge.missing)
         growth.grow(edge.missing)
+        if growth.rows is None:
+            return np.ones(matches.shape[1], bool)
         found = np.zeros(matches.shape[1], bool)
-        found[growth.labels] = True
+        found[growth.rows] = True
         return found
 
 
@@ -382,7 +382,10 @@ def warm_up() -> None:
     query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
-    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
+    begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
+    growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
     growth.extend("b")
-    distinct_columns(growth.matches)
+    distinct_columns(growth.table(query.names))
+    assert growth.rows is not None
+    KeptMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()

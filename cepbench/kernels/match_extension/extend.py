@@ -1,4 +1,4 @@
-"""Extension of matches by one more event each, and matches that are equal.
+"""Extension of matches by one more event each.
 
 Matches are columns of positions, one row of a table for each variable. The candidates of the new
 variable are sorted by time, and a match is followed by one near to it in time, so the range of a match
@@ -74,7 +74,7 @@ def extended(matches, probe, limit):
 
     Parameters
     ----------
-    matches : int64 array, shape (variables, matches)
+    matches : int32 array, shape (variables, matches)
         Positions.
     probe : Probe
     limit : int
@@ -82,16 +82,16 @@ def extended(matches, probe, limit):
 
     Returns
     -------
-    parents : int64 array, shape (found,)
+    parents : int32 array, shape (found,)
         The match that each extends, ascending.
-    events : int64 array, shape (found,)
+    events : int32 array, shape (found,)
         Positions of the new events.
     """
     size = max(16, matches.shape[1])
-    parents, events = np.empty(size, np.int64), np.empty(size, np.int64)
+    parents, events = np.empty(size, np.int32), np.empty(size, np.int32)
     stack = np.empty(STACK)
     found = begin = end = 0
-    tested = len(probe.distinct) + len(probe.compared) + len(probe.program) > 0
+    tested = is_tested(probe)
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
         if found + end - begin > size:
@@ -108,12 +108,28 @@ def extended(matches, probe, limit):
 
 
 @njit
+def extensions(matches, probe):
+    """The number of matches that :func:`extended` would find."""
+    stack = np.empty(STACK)
+    found = begin = end = 0
+    tested = is_tested(probe)
+    for match in range(matches.shape[1]):
+        begin, end = _range(matches, match, probe, begin, end)
+        if tested:
+            for at in range(begin, end):
+                found += _fits(matches, match, probe.candidates[at], probe, stack)
+        else:
+            found += end - begin
+    return found
+
+
+@njit
 def extensible(matches, probe):
     """Whether there is an event that fits, for every match.
 
     Parameters
     ----------
-    matches : int64 array, shape (variables, matches)
+    matches : int32 array, shape (variables, matches)
         Positions.
     probe : Probe
 
@@ -134,52 +150,16 @@ def extensible(matches, probe):
 
 
 @njit
-def distinct_columns(matches):
-    """The first of all equal matches each.
-
-    Parameters
-    ----------
-    matches : int64 array, shape (variables, matches)
-        Positions.
-
-    Returns
-    -------
-    int64 array, shape (distinct matches,)
-        Ascending numbers of matches.
-    """
-    size = 16
-    while size < 2 * matches.shape[1]:
-        size *= 2
-    heads = np.full(size, -1, np.int64)
-    kept = np.empty(matches.shape[1], np.int64)
-    found = 0
-    for match in range(matches.shape[1]):
-        code = 0
-        for row in range(matches.shape[0]):
-            # Of 40 bits, so that the product does not overflow.
-            code = (code * 1_000_003 + matches[row, match]) & 0xFF_FFFF_FFFF
-        slot = (code ^ (code >> 17)) & (size - 1)
-        while heads[slot] >= 0 and not _equal(matches, heads[slot], match):
-            slot = (slot + 1) & (size - 1)
-        if heads[slot] < 0:
-            heads[slot] = kept[found] = match
-            found += 1
-    return kept[:found]
+def _larger(array, size):
+    larger = np.empty(size, np.int32)
+    larger[: len(array)] = array
+    return larger
 
 
 @njit_in_place
-def _equal(matches, one, other):
-    same = True
-    for row in range(matches.shape[0]):
-        same &= matches[row, one] == matches[row, other]
-    return same
-
-
-@njit
-def _larger(array, size):
-    larger = np.empty(size, np.int64)
-    larger[: len(array)] = array
-    return larger
+def is_tested(probe):
+    """Whether anything is asked of a new event but its time."""
+    return len(probe.distinct) + len(probe.compared) + len(probe.program) > 0
 
 
 @njit_in_place
