@@ -362,7 +362,8 @@ class WorkloadDetector(Detector):
             for query, its in old._kept.items()
             if query in self._kept and old._queries[query] is self._queries[query]
         }
-        needed = _needed({*self._detectors, *self._kept} - moved.keys() - kept.keys(), self.plan)
+        lacking = (self._detectors.keys() - moved.keys()) | (self._kept.keys() - kept.keys())
+        needed = _needed(lacking, self.plan)
         all_ways = self._ways
         self._ways = [way for way in all_ways if way.query in needed]
         self._found(events)
