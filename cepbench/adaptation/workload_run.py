@@ -86,12 +86,8 @@ class WorkloadRun(Rounds):
             position,
         )
         self._arguments = arguments
-        #: Queries whose matches depend on all events so far: their plan is not changed.
-        self._lasting = [
-            query
-            for query, its in patterns.items()
-            if its.strategy.name == "consuming" or its.output == "non_overlap"
-        ]
+        #: Queries whose matches depend on all earlier ones: their plan is not changed.
+        self._lasting = [query for query, its in patterns.items() if its.selects]
         self.inner = self._opened(plan, position)
 
     def switch(self, plan: WorkloadPlan, reason: str) -> None:

@@ -58,7 +58,7 @@ class SliceTask:
                 "or use cep.aggregate, which takes the stream in one pass"
             )
         pattern = self.pattern
-        if pattern.strategy.name == "consuming" or pattern.output != "all":
+        if pattern.selects:
             what = "STRATEGY consuming" if pattern.output == "all" else f"OUTPUT {pattern.output}"
             raise UnsupportedPatternError(
                 f"{what}: a match depends on all earlier matches, not only on those in the window; "
@@ -91,7 +91,7 @@ class SliceTask:
         """An attribute by whose values events can be aggregated apart."""
         if self.emit != "trigger" or self.pattern.strategy.name not in _BLIND:
             return None
-        return next((k.attribute for k in self.pattern.group_by if k.variable is None), None)
+        return next((str(k.attribute) for k in self.pattern.group_by if k.variable is None), None)
 
     def values(
         self, events: EventStream, start: int, keys: tuple[int, int] = (0, 1)

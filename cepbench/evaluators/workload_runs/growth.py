@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -27,6 +28,41 @@ from cepbench.patterns.model import Clause, Expression
 _NO_TIMES = read_only(np.empty(0, np.int64))
 
 
+class Sought(NamedTuple):
+    """Which matches are sought: those whose last, or whose first, event is at some positions.
+
+    Attributes
+    ----------
+    begin, end : int
+        The positions, from ``begin`` to ``end`` - 1.
+    by_first : bool
+        Whether they are those of the first event.
+    """
+
+    begin: int = 0
+    end: int = np.iinfo(np.int64).max
+    by_first: bool = False
+
+    @property
+    def restricts(self) -> bool:
+        """Whether not all matches are."""
+        return self != ALL
+
+    def variable(self, query: Query) -> str | None:
+        """The variable of a query that has this event in every match; None for none or all matches."""
+        if not self.restricts:
+            return None
+        return query.first if self.by_first else query.last
+
+    def mask(self, matches: np.ndarray) -> np.ndarray:
+        """Which of some matches, shape (variables, matches), are sought, as bools."""
+        ends = matches.min(axis=0) if self.by_first else matches.max(axis=0)
+        return np.asarray((self.begin <= ends) & (ends < self.end))
+
+
+ALL = Sought()
+
+
 class Growth:
     """Partial matches of a query that grow by one variable at a time.
 
@@ -42,9 +78,8 @@ class Growth:
         Positions, which satisfy all that the query asks of these variables, but for its negations.
     limit : int
         Maximum number of partial matches.
-    since : int
-        Positions from here on are those of the last event; 0 for any. Restricts the variable that
-        follows all others.
+    sought : Sought
+        Restricts the variable that precedes, or follows, all others.
 
     Attributes
     ----------
@@ -63,10 +98,10 @@ class Growth:
         names: Sequence[str],
         begun: np.ndarray,
         limit: int,
-        since: int = 0,
+        sought: Sought = ALL,
     ) -> None:
         self.query = query
-        self.since = since
+        self.sought = sought
         self.events = events
         self.begun = begun
         self.limit = limit
@@ -75,6 +110,13 @@ class Growth:
         self.labels: np.ndarray | None = None
         self.unchecked = list(query.checks)
         self._places = {name: place for place, name in enumerate(names)}
+
+    @classmethod
+    def of_one(cls, query: Query, events: Events, name: str, limit: int, sought: Sought) -> Self:
+        """The events of one variable."""
+        growth = cls(query, events, [name], np.empty((1, 0), np.int32), limit, sought)
+        growth.begun = growth._candidates(name)[None].astype(np.int32)
+        return growth
 
     def __len__(self) -> int:
         return self.begun.shape[1] if self.rows is None else len(self.rows)
@@ -166,8 +208,9 @@ class Growth:
     def _candidates(self, name: str) -> np.ndarray:
         query = self.query
         found = self.events.fitting(query.variables[name], query.filters(name))
-        if self.since and name == query.last:
-            found = found[np.searchsorted(found, self.since) :]
+        if name == self.sought.variable(query):
+            begin, end = np.searchsorted(found, [self.sought.begin, self.sought.end])
+            found = found[begin:end]
         return found
 
     def _probe(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from cepbench.patterns.model import Clause, Pattern
@@ -27,8 +27,8 @@ class Query:
     variables : dict of str to Variable
     before : set of (str, str)
         The pattern's precedence.
-    last : str or None
-        The positive variable that follows all others.
+    first, last : str or None
+        The positive variable that precedes, and that follows, all others.
     checks : list of Check
         Those of its negated variables.
     """
@@ -39,15 +39,18 @@ class Query:
         self.place = {name: place for place, name in enumerate(self.names)}
         self.variables = {variable.name: variable for variable in self.pattern.variables}
         self.before = self.pattern.structure.precedence()
-        follows = (
-            name
-            for name in self.names
-            if all((other, name) in self.before for other in self.names if other != name)
-        )
-        self.last = next(follows, None)
+        self.first = self._end(lambda name, other: (name, other) in self.before)
+        self.last = self._end(lambda name, other: (other, name) in self.before)
         self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+
+    def _end(self, is_beyond: Callable[[str, str], bool]) -> str | None:
+        """The positive variable that is beyond all others."""
+        for name in self.names:
+            if all(is_beyond(name, other) for other in self.names if other != name):
+                return name
+        return None
 
     def neighbours(self, name: str, bound: Collection[str]) -> tuple[list[str], list[str]]:
         """Those of some variables that come next before, and next after, a variable."""

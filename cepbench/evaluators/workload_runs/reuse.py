@@ -23,7 +23,7 @@ import pandas as pd
 
 from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
@@ -62,10 +62,6 @@ class Edge:
         Those on images that the general query has not.
     order : list of (str, str)
         Pairs of images of which the first precedes the second, but not in the general query.
-    goes_on : bool
-        Whether the last event of a match may be that of a missing item.
-    waits : bool
-        Whether a match is known only when its window has passed.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
@@ -84,12 +80,6 @@ class Edge:
             for x, y in sorted(specific.before)
             if {x, y} <= {*self.images} and (self.name_of[x], self.name_of[y]) not in general.before
         ]
-
-        self.goes_on = any(
-            not any((name, image) in specific.before for image in self.images)
-            for name in self.missing
-        )
-        self.waits = any(check.is_late for check in (*general.checks, *specific.checks))
 
     def _in_general(self, clause: Clause) -> frozenset[object]:
         renamed = clause.with_terms(
@@ -149,7 +139,7 @@ def down(
     source: KeptMatches,
     events: Events,
     limit: int,
-    since: int = 0,
+    sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
     """The specific query's matches from those of the general one.
@@ -162,18 +152,18 @@ def down(
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
+    sought : Sought
+        Which matches.
     order : sequence of str
         In which the missing items are joined; empty for those of fewest events first.
     """
     names = edge.specific.names
-    growth = Growth(edge.specific, events, edge.images, source.table, limit, since)
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
     growth.grow(edge.missing, order)
-    if since:
-        growth.keep((growth.table(names) >= since).any(axis=0))
+    if sought.restricts:
+        growth.keep(sought.mask(growth.table(names)))
     rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
     return KeptMatches(names, growth.own, source, rows, edge.name_of)
 
@@ -183,7 +173,7 @@ def up(
     sources: Sequence[KeptMatches],
     events: Events,
     limit: int,
-    since: int = 0,
+    sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> tuple[KeptMatches, int]:
     """The general query's matches from those of one specific query or the union of several.
@@ -197,8 +187,8 @@ def up(
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
+    sought : Sought
+        Which matches.
     order : sequence of str
         In which the general query's items are joined for the other matches; empty for those first that
         decide whether a source contains a match.
@@ -210,18 +200,34 @@ def up(
     reused : int
         The number of projections.
     """
+    reused = projected(edges, sources)
+    added = delta(edges, events, limit, sought, order)
+    together = np.ascontiguousarray(np.concatenate((reused, added), axis=1))
+    return ListedMatches(edges[0].general.names, together), reused.shape[1]
+
+
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
+    """The distinct projections to the general query, int32, shape (variables, matches); see :func:`up`."""
     projections = [
         its.table[[edge.specific.names.index(image) for image in edge.images]]
         for edge, its in zip(edges, sources, strict=True)
     ]
-    projected = np.ascontiguousarray(np.concatenate(projections, axis=1))
+    found = np.ascontiguousarray(np.concatenate(projections, axis=1))
     if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
-        projected = projected[:, distinct_columns(projected)]
-    added = _Delta(edges, events, limit, since, order).matches()
-    if since:
-        added = added[:, (added >= since).any(axis=0)]
-    together = np.ascontiguousarray(np.concatenate((projected, added), axis=1))
-    return ListedMatches(edges[0].general.names, together), projected.shape[1]
+        found = found[:, distinct_columns(found)]
+    return found
+
+
+def delta(
+    edges: Sequence[Edge],
+    events: Events,
+    limit: int,
+    sought: Sought = ALL,
+    order: Sequence[str] = (),
+) -> np.ndarray:
+    """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
+    found = _Delta(edges, events, limit, sought, order).matches()
+    return found[:, sought.mask(found)] if sought.restricts else found
 
 
 def _apart(one: Edge, other: Edge) -> bool:
@@ -241,10 +247,10 @@ class _Delta:
         edges: Sequence[Edge],
         events: Events,
         limit: int,
-        since: int,
+        sought: Sought,
         order: Sequence[str] = (),
     ) -> None:
-        self.edges, self.events, self.limit, self.since = edges, events, limit, since
+        self.edges, self.events, self.limit, self.sought = edges, events, limit, sought
         self.general = edges[0].general
         #: Of each edge, what a match has to pass to be contained in one of its specific query.
         self.tests = [[*edge.tests(events)] for edge in edges]
@@ -262,12 +268,8 @@ class _Delta:
         if self.gap is None and not all(self.tests):
             return np.empty((len(general.names), 0), np.int32)
         first, *others = self.order
-        start = self.events.fitting(general.variables[first], general.filters(first))
-        if first == general.last:
-            start = start[np.searchsorted(start, self.since) :]
-        begun = start[None].astype(np.int32)
-        growth = Growth(general, self.events, [first], begun, self.limit, self.since)
-        growth.labels = np.zeros((len(start), len(self.edges)), bool)
+        growth = Growth.of_one(general, self.events, first, self.limit, self.sought)
+        growth.labels = np.zeros((len(growth), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
@@ -276,7 +278,7 @@ class _Delta:
         return growth.table(general.names)
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
-        """The general query's variables, those that decide first; on a live stream the last one.
+        """The general query's variables, the restricted one, then those that decide.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
@@ -287,11 +289,11 @@ class _Delta:
             for needed, _ in tests
             for image in needed
         }
-        newest = general.last if self.since else None
+        restricted = self.sought.variable(general)
         if given:
-            return sorted(given, key=lambda name: name != newest)
+            return sorted(given, key=lambda name: name != restricted)
         behind = reversed(general.names)
-        return sorted(behind, key=lambda name: (name != newest, name not in decides))
+        return sorted(behind, key=lambda name: (name != restricted, name not in decides))
 
     def _tested(
         self, growth: Growth, tests: Sequence[Sequence[Requirement]]
