@@ -46,6 +46,9 @@ def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
 #: First B is rare, then A.
 DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.49, 0.49))
 
+#: First A, then C: by which a join should begin.
+ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))
+
 
 @pytest.mark.parametrize("policy", ["threshold", "bound", "clairvoyant"])
 def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
@@ -114,7 +117,7 @@ def test_planners_in_every_round(workload, frame, data) -> None:
 def test_with_plans_of_a_generator() -> None:
     found = cep.adapt(
         WORKLOAD,
-        DRIFT,
+        ORDERS,
         generator="DP-LD",
         evaluator="lazy-nfa",
         planner="NAIVE",
@@ -123,7 +126,7 @@ def test_with_plans_of_a_generator() -> None:
     )
     assert len(found.switches) >= 1
     assert found.plan.plans["q2"].text in found.switches["new"].iloc[-1]
-    expected = cep.evaluate(WORKLOAD, DRIFT)
+    expected = cep.evaluate(WORKLOAD, ORDERS)
     for query in WORKLOAD.patterns:
         pd.testing.assert_frame_equal(found[query].matches, expected[query].matches)
 
@@ -135,12 +138,12 @@ def test_the_plan_of_a_query_that_depends_on_all_events_stays() -> None:
         workload, generator="DP-LD", planner="NAIVE", gain=0.0, batch_size=SIZE, output="count"
     )
     counts = dict.fromkeys(texts, 0)
-    for batch in DRIFT.batches(300):
+    for batch in ORDERS.batches(300):
         for query, number in detector.push(batch).items():
             counts[query] += number
     assert len(detector.switches) >= 1
     alone = cep.Detector(TAKEN, cep.OrderPlan(["a", "b", "c"]), output="count")
-    assert counts["q4"] == alone.push(DRIFT) > 0
+    assert counts["q4"] == alone.push(ORDERS) > 0
 
 
 TAKEN = "PATTERN SEQ(A a, B b, C c) STRATEGY consuming WITHIN 30 units"

@@ -75,7 +75,7 @@ def test_forced_switches(drawn, frame, data) -> None:
         "policy": "static",
         "initial": plans[0],
         "batch_size": data.draw(st.integers(1, 9)),
-        "evaluator": data.draw(st.sampled_from(["tree", "lazy-nfa", "zstream"])),
+        "evaluator": data.draw(st.sampled_from(["tree", "zstream", "hierarchical-stacks"])),
     }
     if any(not its.window.length for its in workload.patterns.values()):
         assume(False)
