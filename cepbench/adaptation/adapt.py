@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -84,10 +84,6 @@ class AdaptiveResult(Result):
         raise UnsupportedTaskError(NO_NODES)
 
 
-@overload
-def adapt(pattern: Workload, stream: EventStream, **given: Any) -> AdaptiveWorkloadMatches: ...
-@overload
-def adapt(pattern: Pattern | str, stream: EventStream, **given: Any) -> AdaptiveResult: ...
 def adapt(
     pattern: Pattern | str | Workload,
     stream: EventStream,

@@ -24,8 +24,9 @@ from cepbench.adaptation.detector import (
 )
 from cepbench.adaptation.workload_averages import AveragedQueries
 from cepbench.adaptation.workload_run import WorkloadRun, WorkloadSettings
-from cepbench.arguments import text
+from cepbench.arguments import choice, text
 from cepbench.costs.model import CostModel
+from cepbench.costs.reuse import REUSE_COSTS
 from cepbench.errors import AdaptationError, CepbenchError, SnapshotError, UnsupportedTaskError
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
@@ -117,7 +118,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             )
         self._settings: Any = WorkloadSettings(
             planner=entry.name,
-            cost=COST if cost is None else cost,
+            cost=choice(COST if cost is None else cost, "cost", REUSE_COSTS, AdaptationError),
             generator=None if generator is None else find_generator(generator).name,
             planned=initial is None,
             **checked(threshold, gain, policy, batch_size, seed),

@@ -23,6 +23,7 @@ from cepbench.adaptation.averages import EVENTS
 from cepbench.adaptation.policies import WorkloadSituation
 from cepbench.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.adaptation.workload_averages import AveragedQueries, QueryAverages
+from cepbench.errors import AdaptationError
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.evaluators.workload_runs.live import WorkloadDetector
 from cepbench.planners.sharing.generate import plan_workload
@@ -50,8 +51,14 @@ class WorkloadSettings(Settings):
 
     def plan(self, workload: Workload, statistics: Mapping[str, Statistics]) -> WorkloadPlan:
         """The planner's plan."""
-        how = {"cost": self.cost, "generator": self.generator, "seed": self.seed}
-        return plan_workload(workload, statistics, self.planner, **how)
+        return plan_workload(
+            workload,
+            statistics,
+            self.planner,
+            cost=self.cost,
+            generator=self.generator,
+            seed=self.seed,
+        )
 
 
 class WorkloadRun(Rounds):
@@ -76,12 +83,12 @@ class WorkloadRun(Rounds):
         self, plan: WorkloadPlan, settings: WorkloadSettings, position: int, **arguments: Any
     ) -> None:
         patterns = plan.workload.patterns
-        attributes = dict.fromkeys(name for its in patterns.values() for name in its.attributes)
+        self._attributes = _attributes(plan)
         self._span = max(map(span_kept, patterns.values()))
         super().__init__(
             settings,
             QueryAverages(plan.workload, settings.seed, settings.batch_size),
-            RecentEvents(attributes, self._span, position, EVENTS),
+            RecentEvents(self._attributes, self._span, position, EVENTS),
             plan,
             position,
         )
@@ -91,7 +98,19 @@ class WorkloadRun(Rounds):
         self.inner = self._opened(plan, position)
 
     def switch(self, plan: WorkloadPlan, reason: str) -> None:
-        """Go on with another plan, but for queries whose matches depend on all events so far."""
+        """Go on with another plan, but for queries whose matches depend on all earlier ones.
+
+        Raises
+        ------
+        AdaptationError
+            If virtual queries read attributes whose values are not kept.
+        """
+        lacking = [name for name in _attributes(plan) if name not in self._attributes]
+        if lacking:
+            raise AdaptationError(
+                f"virtual queries of the plan read {', '.join(lacking)}, of which no values are kept; give "
+                "it as initial=, or leave these queries out"
+            )
         super().switch(self._with_lasting(plan), reason)
 
     def _begun(self, averages: AveragedQueries) -> WorkloadPlan:
@@ -164,3 +183,9 @@ class WorkloadRun(Rounds):
     def inner_of(state: Mapping[str, np.ndarray]) -> WorkloadDetector:
         """The detector with the running plan, from what :meth:`snapshot` returned."""
         return WorkloadDetector.restore(arrays_under(_RUN, state))
+
+
+def _attributes(plan: WorkloadPlan) -> tuple[str, ...]:
+    """The attributes that the queries read, virtual ones included."""
+    patterns = plan.computed.patterns.values()
+    return tuple(dict.fromkeys(name for its in patterns for name in its.attributes))

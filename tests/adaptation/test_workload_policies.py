@@ -187,7 +187,7 @@ LATE = cep.Workload(
     [
         (WORKLOAD, {"planner": "CHASEE"}, "did you mean 'CHASE'"),
         (WORKLOAD, {"planner": "SHARON"}, "SHARON shares counts, .* choose one of NAIVE"),
-        (WORKLOAD, {"cost": "throughput"}, "the cost of reused matches"),
+        (WORKLOAD, {"cost": "throughput"}, "cost"),
         (WORKLOAD, {"policy": "sometimes"}, "adaptation policy"),
         (WORKLOAD, {"threshold": -1}, "threshold"),
         (WORKLOAD, {"batch_size": 0}, "batch_size"),
