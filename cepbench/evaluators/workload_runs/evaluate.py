@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import down, edges_of, number_down, up, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
@@ -84,6 +85,7 @@ def evaluate_workload(
         events=len(stream),
         seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
+        peak_bytes=run.peak_bytes(),
     )
     return WorkloadMatches(results, run.taken, metrics)
 
@@ -135,23 +137,44 @@ class _Run:
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
         edges = edges_of(self._queries, way)
-        if way.method == "down":
-            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
-            reused = len(found)
-        else:
+        found = None
+        if way.method != "down":
             found, reused = up(edges, kept, self._events, self.limit, order=way.order)
-        seconds = time.perf_counter() - began
-        self._kept[way.query] = found
+            number = len(found)
+        elif self.output == "count" and way.query not in self.sources:
+            number = reused = number_down(
+                edges[0], kept[0], self._events, self.limit, order=way.order
+            )
+        else:
+            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
+            number = reused = len(found)
+        metrics = Metrics(
+            seconds=time.perf_counter() - began,
+            events=len(self.stream),
+            matches=number,
+            peak_bytes=0 if found is None else found.nbytes,
+        )
+        if found is not None and way.query in self.sources:
+            self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=len(found)),
+            metrics=metrics,
             node_table=None,
-            found=(CopiedWhenAsked(found),),
+            found=None if found is None else (CopiedWhenAsked(found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
+
+    def peak_bytes(self) -> float:
+        """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
+        reused = {step.query for step in self.taken if step.source is not None}
+        state = [
+            its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
+        ]
+        made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
+        return float(np.max(state) + sum(made) + sum(its.nbytes for its in self._kept.values()))
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
@@ -256,7 +279,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 
 
 def total_metrics(
-    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+    metrics: Iterable[Metrics],
+    *,
+    events: int,
+    seconds: float,
+    matches: int,
+    peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""
     listed = [*metrics]
@@ -265,6 +293,7 @@ def total_metrics(
         events=events,
         matches=matches,
         partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
 

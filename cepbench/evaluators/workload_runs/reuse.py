@@ -21,7 +21,6 @@ from itertools import combinations, starmap
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
@@ -158,14 +157,31 @@ def down(
         In which the missing items are joined; empty for those of fewest events first.
     """
     names = edge.specific.names
-    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
-    for needed, test in edge.tests(events):
-        growth.keep(test({name: growth.column(name) for name in needed}))
+    growth = _tested(edge, source, events, limit, sought)
     growth.grow(edge.missing, order)
     if sought.restricts:
         growth.keep(sought.mask(growth.table(names)))
     rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
     return KeptMatches(names, growth.own, source, rows, edge.name_of)
+
+
+def number_down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, order: Sequence[str] = ()
+) -> int:
+    """The number of matches that :func:`down` finds."""
+    growth = _tested(edge, source, events, limit, ALL)
+    if edge.missing:
+        return growth.number(edge.missing, order)
+    growth.check()
+    return len(growth)
+
+
+def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought: Sought) -> Growth:
+    """The source's matches that have all that the specific query asks of the images."""
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
+    for needed, test in edge.tests(events):
+        growth.keep(test({name: growth.column(name) for name in needed}))
+    return growth
 
 
 def up(
@@ -341,8 +357,8 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        return earlier, later, read_only(self.events.times[events])
+        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
@@ -387,6 +403,7 @@ def warm_up() -> None:
     begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
     growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
+    growth.number("b")
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None

@@ -56,7 +56,7 @@ def planner_runs(
     seed: int = 0,
     alone: bool = False,
 ) -> list[dict[str, Any]]:
-    """Plan and run a workload by every planner, in turns.
+    """Plan a workload and list its matches, by every planner in turns.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def planner_runs(
                 parts = [fresh]
             planned = time.perf_counter()
             found = [
-                evaluate(part, stream, plan, evaluator=evaluator, output="count").metrics
+                evaluate(part, stream, plan, evaluator=evaluator, output="arrow").metrics
                 for part in parts
             ]
             ended = time.perf_counter()

@@ -124,8 +124,10 @@ def test_planners_are_ranked_among_all_plans(monkeypatch: pytest.MonkeyPatch) ->
     assert named == set(PLANNERS)
     least = plans.loc[plans["cost"].idxmin(), "planners"]
     assert "CHASE" in least
-    assert len(runs) == 2 * len(PLANNERS) and (runs["over_best"] >= 1).all()
-    assert runs.groupby("repetition")["over_best"].min().tolist() == pytest.approx([1.0, 1.0])
+    assert len(runs) == 2 * len(PLANNERS)
+    # Of three plans the planners have all, so that one of theirs is the fastest.
+    ratios = runs.pivot(index="repetition", columns="generator", values="over_best")
+    assert (ratios == 1.0).all().any() and (ratios.median() >= 1.0).all()
     assert runs["faster_plans"].between(0, 100).all()
 
 
