@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.costs.reuse import ReuseProblem
 from cepbench.plans.reuse import in_order
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 
 #: Types, and how many of them each concept has.
 TYPES, CHILDREN = 40, 4

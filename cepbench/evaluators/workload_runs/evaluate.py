@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.errors import CepbenchError, EvaluationError, PlanError
+from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -296,13 +295,3 @@ def total_metrics(
         peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
-
-
-@contextmanager
-def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a query to errors about it."""
-    try:
-        yield
-    except CepbenchError as error:
-        error.args = (f"query {query!r}: {error}",)
-        raise
