@@ -1,4 +1,4 @@
-"""Rounds of a stream: samples of each, and changes of the plan between them [mei2009]_, section 5.3."""
+"""Rounds of a stream: samples, and changes of the plan [mei2009]_, section 5.3, [liu2011]_, section 6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windowed averages of the statistics of a workload: those of each of its queries."""
+"""Windowed averages of the statistics of a workload [liu2011]_, section 6: those of each of its queries."""
 
 from __future__ import annotations
 

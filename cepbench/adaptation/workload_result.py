@@ -12,9 +12,10 @@ import pandas as pd
 
 from cepbench.adaptation.workload_averages import AveragedQueries
 from cepbench.adaptation.workload_detector import AdaptiveWorkloadDetector
+from cepbench.errors import errors_naming
 from cepbench.evaluators.matches import Found, matches_by_branch
 from cepbench.evaluators.result import Metrics, Result
-from cepbench.evaluators.workload_runs.evaluate import errors_naming, workload_plan
+from cepbench.evaluators.workload_runs.evaluate import workload_plan
 from cepbench.evaluators.workload_runs.result import WorkloadMatches
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
