@@ -12,7 +12,6 @@ those that both imply, and the window is the longer one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
@@ -27,9 +26,9 @@ from cepbench.patterns.structure import Structure, Variable
 from cepbench.workloads.model import Workload
 from cepbench.workloads.refinement import embeddings, implies, refines_others, renamed
 
-#: Pairs of queries that are compared, those with most types in common first; alignments of each; rounds
-#: in which what was found is compared again.
-MOST_PAIRS, MOST_ALIGNMENTS, ROUNDS = 5_000, 8, 2
+#: Queries that each is compared with, those with most types in common; alignments of two; rounds in
+#: which what was found is compared again.
+MOST_PARTNERS, MOST_ALIGNMENTS, ROUNDS = 8, 8, 2
 
 #: Items of one query and those of another that they are aligned with.
 _Alignment = tuple[tuple[int, int], ...]
@@ -88,29 +87,40 @@ def common_generalizations(workload: Workload) -> list[Generalization]:
 def _pairs(
     queries: Sequence[Generalization], compared: int, hierarchy: ConceptHierarchy | None
 ) -> Iterator[tuple[Generalization, Generalization]]:
-    """Pairs of queries, not both of the first ``compared``, with two types or concepts in common."""
-    columns: dict[str, int] = {}
-    counts: list[Counter[int]] = []
-    for query in queries:
-        types = (_root(v.type, hierarchy) for v in query.pattern.positive)
-        counts.append(Counter(columns.setdefault(type, len(columns)) for type in types))
-    table = np.zeros((len(queries), len(columns)), np.int16)
-    for row, its in enumerate(counts):
-        table[row, [*its]] = [*its.values()]
-    exact = [{v.type for v in query.pattern.positive} for query in queries]
-    ranked = []
-    for number in range(max(compared, 1), len(queries)):
-        common = np.minimum(table[:number], table[number]).sum(axis=1)
-        for other in np.flatnonzero(common >= 2).tolist():
-            ranked.append((-len(exact[other] & exact[number]), other, number))
-    for _, other, number in islice(sorted(ranked), MOST_PAIRS):
-        yield queries[other], queries[number]
+    """Pairs of queries, not both of the first ``compared``, that have two types or concepts in common."""
+    types = [[v.type for v in query.pattern.positive] for query in queries]
+    own = _counts(types)
+    roots = _counts([[_root(its, hierarchy) for its in row] for row in types])
+    found: dict[tuple[int, int], None] = {}
+    for number in range(compared, len(queries)):
+        common = np.minimum(roots, roots[number]).sum(axis=1)
+        common[number] = 0
+        # Concepts decide among those with equally many types in common.
+        rank = common + 1_000 * np.minimum(own, own[number]).sum(axis=1)
+        best = np.argsort(-rank, kind="stable")[: MOST_PARTNERS + 1]
+        for other in best[common[best] >= 2][:MOST_PARTNERS].tolist():
+            found[min(number, other), max(number, other)] = None
+    for one, other in found:
+        yield queries[one], queries[other]
 
 
-def _root(type: str | None, hierarchy: ConceptHierarchy | None) -> str:
+def _counts(rows: Sequence[Sequence[str | None]]) -> np.ndarray:
+    """How often each row has each name, shape (rows, names)."""
+    columns: dict[str | None, int] = {}
+    for row in rows:
+        for name in row:
+            columns.setdefault(name, len(columns))
+    found = np.zeros((len(rows), len(columns)), np.int64)
+    for number, row in enumerate(rows):
+        for name in row:
+            found[number, columns[name]] += 1
+    return found
+
+
+def _root(type: str | None, hierarchy: ConceptHierarchy | None) -> str | None:
     """The highest concept above a type."""
     if type is None or hierarchy is None or type not in hierarchy:
-        return str(type)
+        return type
     return (type, *hierarchy.ancestors(type))[-1]
 
 
