@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 
 import numpy as np
 
 from cepbench.costs.reuse import ReuseProblem, Sources
-from cepbench.planners.sharing.chase import least_sources
-from cepbench.planners.sharing.steiner import LESS, Forest, circle_in, without_unused
-from cepbench.plans.reuse import Reuse, Source
+from cepbench.planners.sharing.steiner import Forest, circle_in
+from cepbench.planners.sharing.steiner_tree import steiner_tree
+from cepbench.plans.reuse import Reuse, Source, sources_in
 
 #: Queries up to which all plans are searched; beyond, random changes that are tried.
 MOST_QUERIES, BUDGET = 8, 200
@@ -22,20 +21,20 @@ MOST_QUERIES, BUDGET = 8, 200
 def forests(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
     """The sources of all queries at the least cost, each way with its cheapest join order.
 
-    Up to :data:`MOST_QUERIES` queries the plan is optimal, by branch and bound: a plan may use any
-    virtual query that is not decided yet at an equal share of its least cost, and any union as if
-    its sources were always there; a least arborescence is the bound then. A virtual query that it uses is
-    taken or left out; of a circle through unions each way is left out. Beyond, STEINER's plan is changed at random, a
-    virtual query or a union more or less, :data:`BUDGET` times, and changes that make it cheaper stay.
+    Up to :data:`MOST_QUERIES` queries the plan is optimal: a directed Steiner tree of least weight, see
+    :func:`~cepbench.planners.sharing.steiner_tree.steiner_tree`, with unions as edges from the ground.
+    Where a source of a union is computed from the query of the union, plans with it, in which the source is
+    not, and plans without it are searched, by branch and bound. Beyond, STEINER's plan is changed at random, a virtual query or a union more or less,
+    :data:`BUDGET` times, and changes that make it cheaper stay.
 
     That an order is the cheapest of a way depends on nothing else, so that it is chosen before. Orders
     of patterns that would have more in common with each other are not searched: doing so by iterative
     search is patented (US 11,875,199).
     """
+    if len(problem.scratch) - len(problem.virtual) <= MOST_QUERIES:
+        return _optimal(problem)
     forest = Forest(problem)
     forest.improve()
-    if len(problem.scratch) - len(problem.virtual) <= MOST_QUERIES:
-        return _optimal(problem, forest)
     names = [name for name in problem.scratch if name in problem.virtual]
     changes = [*names, *problem.unions]
     for _ in range(BUDGET if changes else 0):
@@ -52,118 +51,74 @@ def forests(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
     return forest.sources
 
 
-def _optimal(problem: ReuseProblem, forest: Forest) -> Sources:
-    """The plan of least cost; ``forest`` has one to begin with."""
-    best, cost = forest.sources, forest.cost
+def _optimal(problem: ReuseProblem) -> Sources:
+    """The plan of least cost."""
     number = count()
-    start = _Bound(problem, frozenset(), frozenset(), frozenset())
-    waiting = [(start.cost, next(number), start)]
-    while waiting and waiting[0][0] < cost * LESS:
-        _, _, bound = heapq.heappop(waiting)
-        if not bound.undecided and not bound.circle:
-            found = without_unused(bound.sources, problem.virtual)
-            if problem.cost(found) < cost:
-                best, cost = found, problem.cost(found)
-            continue
-        for each in bound.branches():
-            if each.cost < cost * LESS:
-                heapq.heappush(waiting, (each.cost, next(number), each))
-    return best
+    start = _Choice({}, frozenset())
+    waiting = [(0.0, next(number), start, start.least(problem))]
+    while True:
+        _, _, choice, sources = heapq.heappop(waiting)
+        circle = circle_in(sources)
+        if not circle:
+            return sources
+        for fewer in choice.without(circle, sources):
+            found = fewer.least(problem)
+            heapq.heappush(waiting, (problem.cost(found), next(number), fewer, found))
 
 
 @dataclass(frozen=True)
-class _Bound:
-    """The plans that have some virtual queries, and not others, nor some ways.
+class _Choice:
+    """What is decided of a plan.
 
     Attributes
     ----------
-    problem : ReuseProblem
-    taken, left_out : frozenset of str
-        Virtual queries.
-    forbidden : frozenset of (query, source)
-        Ways.
+    unions : mapping of str to tuple of str
+        Queries that are computed as these unions; no source of one is computed from its query.
+    forbidden : frozenset of (str, str or tuple of str)
+        Queries, and sources from which they are not computed.
     """
 
-    problem: ReuseProblem
-    taken: frozenset[str]
-    left_out: frozenset[str]
+    unions: Mapping[str, Source]
     forbidden: frozenset[tuple[str, Source]]
 
-    @cached_property
-    def _free(self) -> dict[str, float]:
-        """The virtual queries that are not decided → the share of its cost that each use pays."""
-        enters, uses = {}, dict.fromkeys(self.problem.scratch, 0)
-        for name in self.problem.virtual - self.taken - self.left_out:
-            enters[name] = self.problem.scratch[name]
-        for edge in self.problem.edges:
-            source = edge.sources[0]
-            if edge.query not in self.left_out and source not in self.left_out:
-                uses[source] += 1
-                if edge.query in enters:
-                    enters[edge.query] = min(enters[edge.query], edge.cost)
-        return {name: its / max(uses[name], 1) for name, its in enters.items()}
+    def without(self, circle: Sequence[str], sources: Sources) -> Iterator[_Choice]:
+        """Choices that have together all plans of this one, and none with the circle."""
+        for query in circle:
+            if isinstance(sources[query], tuple) and query not in self.unions:
+                yield _Choice({**self.unions, query: sources[query]}, self.forbidden)
+                yield _Choice(self.unions, self.forbidden | {(query, sources[query])})
+                return
+        for query in circle:
+            if query not in self.unions:
+                yield _Choice(self.unions, self.forbidden | {(query, sources[query])})
 
-    @cached_property
-    def _least(self) -> tuple[dict[str, Source], float]:
-        problem, free = self.problem, self._free
-        scratch = {
-            query: 0.0 if query in free else its
-            for query, its in problem.scratch.items()
-            if query not in self.left_out
+    def least(self, problem: ReuseProblem) -> dict[str, Source]:
+        """The sources of least cost; circles through other unions are no matter."""
+        names = [None, *problem.scratch]
+        place = {name: number for number, name in enumerate(names)}
+        weights = np.full((len(names), len(names)), np.inf)
+        weights[0, 1:] = [
+            np.inf if query in self.unions else its for query, its in problem.scratch.items()
+        ]
+        united: dict[str | None, Source] = {}
+        for way in (*problem.unions, *problem.edges):
+            if (way.query, way.source) in self.forbidden:
+                continue
+            if self.unions.get(way.query, way.source) != way.source:
+                continue
+            before = 0 if way.method == "union" else place[way.sources[0]]
+            if way.cost < weights[before, place[way.query]]:
+                weights[before, place[way.query]] = way.cost
+                if before == 0:
+                    united[way.query] = way.source
+        asked = [place[query] for query in problem.scratch if query not in problem.virtual]
+        apart = {
+            place[query]: [place[its] for its in sources_in(union)]
+            for query, union in self.unions.items()
         }
-        united: dict[str, Reuse] = {}
-        for union in problem.unions:
-            is_allowed = (union.query, union.source) not in self.forbidden
-            if is_allowed and union.cost < scratch[union.query]:
-                scratch[union.query] = union.cost
-                united[union.query] = union
-        edges, costs = [], {}
-        for edge in problem.edges:
-            source = edge.sources[0]
-            if (
-                {source, edge.query} <= scratch.keys()
-                and edge.query not in free
-                and (edge.query, source) not in self.forbidden
-            ):
-                its = Reuse(edge.query, source, cost=edge.cost + free.get(source, 0.0))
-                edges.append(its)
-                costs[source, edge.query] = its.cost
-        sources: dict[str, Source] = {}
-        cost = 0.0
-        for query, source in least_sources(scratch, edges).items():
-            cost += scratch[query] if source is None else costs[source, query]
-            is_union = source is None and query in united
-            sources[query] = united[query].source if is_union else source
-        return sources, cost
-
-    @property
-    def sources(self) -> dict[str, Source]:
-        """The plan of the bound, which may have circles."""
-        return self._least[0]
-
-    @property
-    def cost(self) -> float:
-        """A lower bound of all these plans."""
-        return self._least[1]
-
-    @cached_property
-    def undecided(self) -> list[str]:
-        """The virtual queries that it uses and that are not decided."""
-        used = {*self.sources.values()}
-        return [name for name in self.problem.scratch if name in self._free and name in used]
-
-    @cached_property
-    def circle(self) -> list[str]:
-        """Queries that are computed from each other."""
-        return circle_in(self.sources)
-
-    def branches(self) -> Iterator[_Bound]:
-        """Together all these plans, but none that has the circle."""
-        if self.circle:
-            for query in self.circle:
-                way = (query, self.sources[query])
-                yield _Bound(self.problem, self.taken, self.left_out, self.forbidden | {way})
-            return
-        name = max(self.undecided, key=self._free.__getitem__)
-        yield _Bound(self.problem, self.taken | {name}, self.left_out, self.forbidden)
-        yield _Bound(self.problem, self.taken, self.left_out | {name}, self.forbidden)
+        tree = steiner_tree(weights, 0, asked, apart)
+        return {
+            query: names[tree[place[query]]] or united.get(query)
+            for query in problem.scratch
+            if place[query] in tree
+        }
