@@ -274,6 +274,12 @@ class Detector:
         self._last = old._last
         return bool(self._guarded(self._run.adopt, old._run))
 
+    def leave(self) -> None:
+        """Go out of use, where the evaluator shares state between several detectors."""
+        self._ended = "was left"
+        if self._evaluator.together is not None:
+            self._guarded(self._run.leave)
+
     def finish(self) -> Found:
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
         self._refuse_if_ended()
@@ -514,14 +520,21 @@ class Detector:
             detector = cls._of_header(header, pattern, plan)
         except CepbenchError as error:
             raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
-        detector._guarded(detector._run.restore, arrays_under(_RUN, arrays))
-        if detector._recent is not None:
-            detector._recent.restore(arrays_under(_RECENT, arrays))
-        if detector._selection is not None:
-            detector._selection.restore(arrays_under(_OUTPUT, arrays))
-        detector._events, detector._last = header["events"], header["last"]
-        detector._matches, detector._seconds = header["matches"], header["seconds"]
+        detector._resume(header, arrays)
         return detector
+
+    def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on where a detector with the same arguments was; parameters as :meth:`restore`."""
+        self._resume(*unsealed(snapshot))
+
+    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        self._guarded(self._run.restore, arrays_under(_RUN, arrays))
+        if self._recent is not None:
+            self._recent.restore(arrays_under(_RECENT, arrays))
+        if self._selection is not None:
+            self._selection.restore(arrays_under(_OUTPUT, arrays))
+        self._events, self._last = header["events"], header["last"]
+        self._matches, self._seconds = header["matches"], header["seconds"]
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:

@@ -9,7 +9,8 @@ from typing import Any
 
 from cepbench.arguments import elements, kind_of, shown
 from cepbench.errors import PlanError, did_you_mean
-from cepbench.patterns.model import Kind, Operator, Pattern
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.negations import waits_for_negated
 from cepbench.workloads.model import Workload
 from cepbench.workloads.refinement import Embedding
 
@@ -37,8 +38,8 @@ class Reuse:
         In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
         from scratch.
     waits : bool
-        Whether matches are known later than those of the query by itself: the source goes on after
-        the last item of the query.
+        Whether matches are known later than those of the query by itself: a match of the source may
+        end after that of the query, or waits for a negated event.
     cost : float
         An estimate; NaN for none.
     order : tuple of str
@@ -101,10 +102,10 @@ def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
                 query, source, "down", each, "nothing" if upwards else _change(one, other, each)
             )
         return
+    is_later = waits_for_negated(one) and not waits_for_negated(other)
     for each in upwards:
-        yield Reuse(
-            query, source, "up", each, _change(other, one, each), _goes_on(one, other, each)
-        )
+        waits = is_later or goes_on(one, each)
+        yield Reuse(query, source, "up", each, _change(other, one, each), waits)
 
 
 def candidates_of(workload: Workload) -> Iterator[Reuse]:
@@ -137,12 +138,60 @@ def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> 
     return "both" if concept else "pattern"
 
 
-def _goes_on(specific: Pattern, general: Pattern, embedding: tuple[int, ...]) -> bool:
-    """Whether matches of a query are complete after their projections to a more general one."""
-    if specific.operator is not Operator.SEQ:
-        return len(specific.positive) > len(general.positive)
-    trailing = [its.variables[-1].kind is Kind.NEGATED for its in (specific, general)]
-    return embedding[-1] < len(specific.positive) - 1 or trailing == [True, False]
+def goes_on(specific: Pattern, embedding: tuple[int, ...]) -> bool:
+    """Whether a match of a query may end after its projection to a more general one."""
+    missing, images, before = _split(specific, embedding)
+    return any(not any((name, image) in before for image in images) for name in missing)
+
+
+def _begins_earlier(specific: Pattern, embedding: tuple[int, ...]) -> bool:
+    """Whether a match of a query may begin before its projection to a more general one."""
+    missing, images, before = _split(specific, embedding)
+    return any(not any((image, name) in before for image in images) for name in missing)
+
+
+def _split(
+    specific: Pattern, embedding: tuple[int, ...]
+) -> tuple[list[str], list[str], set[tuple[str, str]]]:
+    """Its other positive variables, the images, and which variables precede which."""
+    (branch,) = specific.branches()
+    names = branch.positive_names
+    images = [names[place] for place in embedding]
+    missing = [name for name in names if name not in images]
+    return missing, images, branch.structure.precedence()
+
+
+def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str, Pattern]) -> bool:
+    """Whether matches of a query, computed in some way, are known at the end of their window only.
+
+    Those of a query are that waits for a negated event by itself, of a way that waits, and of a way from
+    a query that waits.
+
+    Parameters
+    ----------
+    way : Reuse
+    waits : mapping of str to bool
+        This of its sources.
+    patterns : mapping of str to Pattern
+
+    Raises
+    ------
+    PlanError
+        If a match would be known even later: it begins before the match that it is computed from, which
+        waits for the end of a window of its own, or its window is shorter.
+    """
+    pattern = patterns[way.query]
+    if not any(waits[source] for source in way.sources):
+        return way.waits or waits_for_negated(pattern)
+    if way.method == "down":
+        (source,) = way.sources
+        shorter = pattern.window.length < patterns[source].window.length
+        if shorter or _begins_earlier(pattern, way.embedding):
+            raise PlanError(
+                f"query {way.query!r} would be reported after the end of its window, since its source "
+                f"{source!r} waits for the end of a later one; choose another source, or None"
+            )
+    return True
 
 
 def check_queries(name: str, given: Any, workload: Workload) -> None:
@@ -273,7 +322,7 @@ def _chosen(ways: Sequence[Reuse], embedding: Any, where: str, *, delays: bool) 
             return way
     raise PlanError(
         f"query {ways[0].query!r} would report matches late, since its source {ways[0].source!r} goes "
-        "on after them; choose another source, or allow it by delays=True"
+        "on after them, or waits for a negated event; choose another source, or allow it by delays=True"
     )
 
 

@@ -55,8 +55,8 @@ class WorkloadPlan:
         two refines the other. Several are more specific queries, whose matches are united. Excludes
         cuts.
     delays : bool
-        Whether a query may reuse one that goes on after the last item of the query, so that a match is
-        reported after the event that completes it.
+        Whether a query may reuse one that goes on after the last item of the query, or waits for a
+        negated event, so that a match is reported after the event that completes it.
     embeddings : mapping of str to sequence of int, optional
         Query → the place, among the positive items of the more specific one of query and source, of
         each positive item of the more general one; by default the first possible embedding. Of several

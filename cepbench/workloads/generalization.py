@@ -1,8 +1,8 @@
 """Queries above several of a workload: what they have in common, for planners that share it.
 
 Two queries with the same beginning share nothing unless somebody asked for that beginning. Sharing
-candidates of several queries at once are the sub-patterns of [ray2016]_ (SPASS), section 4, and the plan
-over them the Steiner tree of [zhang2017]_ (MOTTO), section IV.
+candidates of several queries at once are the sub-patterns of [ray2016]_ (SPASS), and the plan
+over them the Steiner tree of [zhang2017]_ (MOTTO).
 
 Differs from the papers: their queries have one window and types without concepts, and what they share is
 a substring (SPASS) or a sub-sequence (MOTTO) of items. Here it is what stands above both queries by

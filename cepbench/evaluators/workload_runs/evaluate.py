@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ import numpy as np
 
 from cepbench.arguments import choice, kind_of
 from cepbench.errors import CepbenchError, EvaluationError, PlanError
-from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -25,9 +25,10 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import down, edges_of, number_down, up, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
@@ -84,6 +85,7 @@ def evaluate_workload(
         events=len(stream),
         seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
+        peak_bytes=run.peak_bytes(),
     )
     return WorkloadMatches(results, run.taken, metrics)
 
@@ -103,7 +105,7 @@ class _Run:
         self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._matches: dict[str, np.ndarray] = {}
+        self._kept: dict[str, KeptMatches] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
@@ -117,9 +119,11 @@ class _Run:
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
         metrics = found.metrics
-        if way.query in self.sources and way.query not in self._matches:
+        if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+            columns = [*map(np.asarray, found.found[0].columns)]
+            table = np.stack(columns, dtype=np.int32, casting="same_kind")
+            self._kept[way.query] = ListedMatches(found.found[0].names, table)
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
@@ -131,25 +135,46 @@ class _Run:
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
-        matches = [self._matches[source] for source in way.sources]
+        kept = [self._kept[source] for source in way.sources]
         edges = edges_of(self._queries, way)
-        if way.method == "down":
-            found = down(edges[0], matches[0], self._events, self.limit, order=way.order)
-            reused = found.shape[1]
+        found = None
+        if way.method != "down":
+            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
+            number = len(found)
+        elif self.output == "count" and way.query not in self.sources:
+            number = reused = number_down(
+                edges[0], kept[0], self._events, self.limit, order=way.order
+            )
         else:
-            found, reused = up(edges, matches, self._events, self.limit, order=way.order)
-        seconds = time.perf_counter() - began
-        self._matches[way.query] = found
+            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
+            number = reused = len(found)
+        metrics = Metrics(
+            seconds=time.perf_counter() - began,
+            events=len(self.stream),
+            matches=number,
+            peak_bytes=0 if found is None else found.nbytes,
+        )
+        if found is not None and way.query in self.sources:
+            self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            metrics=metrics,
             node_table=None,
-            found=(BranchMatches(pattern.positive_names, [tuple(found)]),),
+            found=None if found is None else (CopiedWhenAsked(found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
+
+    def peak_bytes(self) -> float:
+        """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
+        reused = {step.query for step in self.taken if step.source is not None}
+        state = [
+            its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
+        ]
+        made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
+        return float(np.max(state) + sum(made) + sum(its.nbytes for its in self._kept.values()))
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
@@ -254,7 +279,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 
 
 def total_metrics(
-    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+    metrics: Iterable[Metrics],
+    *,
+    events: int,
+    seconds: float,
+    matches: int,
+    peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""
     listed = [*metrics]
@@ -263,6 +293,7 @@ def total_metrics(
         events=events,
         matches=matches,
         partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
 

@@ -21,11 +21,11 @@ from itertools import combinations, starmap
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
-from cepbench.kernels.match_extension import distinct_columns
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
 from cepbench.plans.reuse import Reuse
@@ -61,10 +61,6 @@ class Edge:
         Those on images that the general query has not.
     order : list of (str, str)
         Pairs of images of which the first precedes the second, but not in the general query.
-    goes_on : bool
-        Whether the last event of a match may be that of a missing item.
-    waits : bool
-        Whether a match is known only when its window has passed.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
@@ -83,12 +79,6 @@ class Edge:
             for x, y in sorted(specific.before)
             if {x, y} <= {*self.images} and (self.name_of[x], self.name_of[y]) not in general.before
         ]
-
-        self.goes_on = any(
-            not any((name, image) in specific.before for image in self.images)
-            for name in self.missing
-        )
-        self.waits = any(check.is_late for check in (*general.checks, *specific.checks))
 
     def _in_general(self, clause: Clause) -> frozenset[object]:
         renamed = clause.with_terms(
@@ -145,80 +135,115 @@ def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
 
 def down(
     edge: Edge,
-    matches: np.ndarray,
+    source: KeptMatches,
     events: Events,
     limit: int,
-    since: int = 0,
+    sought: Sought = ALL,
     order: Sequence[str] = (),
-) -> np.ndarray:
+) -> KeptMatches:
     """The specific query's matches from those of the general one.
 
     Parameters
     ----------
     edge : Edge
-    matches : int64 array, shape (variables of the general query, matches)
-        Positions.
+    source : KeptMatches
+        Those of the general query.
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
+    sought : Sought
+        Which matches.
     order : sequence of str
         In which the missing items are joined; empty for those of fewest events first.
-
-    Returns
-    -------
-    int64 array, shape (variables of the specific query, matches)
     """
-    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
+    names = edge.specific.names
+    growth = _tested(edge, source, events, limit, sought)
+    growth.grow(edge.missing, order)
+    if sought.restricts:
+        growth.keep(sought.mask(growth.table(names)))
+    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
+    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+
+
+def number_down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, order: Sequence[str] = ()
+) -> int:
+    """The number of matches that :func:`down` finds."""
+    growth = _tested(edge, source, events, limit, ALL)
+    if edge.missing:
+        return growth.number(edge.missing, order)
+    growth.check()
+    return len(growth)
+
+
+def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought: Sought) -> Growth:
+    """The source's matches that have all that the specific query asks of the images."""
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
-    growth.grow(edge.missing, order)
-    return _since(growth.matches, since)
+    return growth
 
 
 def up(
     edges: Sequence[Edge],
-    matches: Sequence[np.ndarray],
+    sources: Sequence[KeptMatches],
     events: Events,
     limit: int,
-    since: int = 0,
+    sought: Sought = ALL,
     order: Sequence[str] = (),
-) -> tuple[np.ndarray, int]:
+) -> tuple[KeptMatches, int]:
     """The general query's matches from those of one specific query or the union of several.
 
     Parameters
     ----------
     edges : sequence of Edge
         All to the same general query.
-    matches : sequence of int64 array, shape (variables of the specific query, matches)
-        Positions, for each edge.
+    sources : sequence of KeptMatches
+        Those of the specific query of each edge.
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
-
+    sought : Sought
+        Which matches.
     order : sequence of str
         In which the general query's items are joined for the other matches; empty for those first that
         decide whether a source contains a match.
 
     Returns
     -------
-    matches : int64 array, shape (variables of the general query, matches)
+    matches : KeptMatches
         First the projections.
     reused : int
         The number of projections.
     """
+    reused = projected(edges, sources)
+    added = delta(edges, events, limit, sought, order)
+    together = np.ascontiguousarray(np.concatenate((reused, added), axis=1))
+    return ListedMatches(edges[0].general.names, together), reused.shape[1]
+
+
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
+    """The distinct projections to the general query, int32, shape (variables, matches); see :func:`up`."""
     projections = [
-        its[[edge.specific.names.index(image) for image in edge.images]]
-        for edge, its in zip(edges, matches, strict=True)
+        its.table[[edge.specific.names.index(image) for image in edge.images]]
+        for edge, its in zip(edges, sources, strict=True)
     ]
-    projected = np.ascontiguousarray(np.concatenate(projections, axis=1))
+    found = np.ascontiguousarray(np.concatenate(projections, axis=1))
     if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
-        projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _since(_Delta(edges, events, limit, since, order).matches(), since)
-    return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+        found = found[:, distinct_columns(found)]
+    return found
+
+
+def delta(
+    edges: Sequence[Edge],
+    events: Events,
+    limit: int,
+    sought: Sought = ALL,
+    order: Sequence[str] = (),
+) -> np.ndarray:
+    """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
+    found = _Delta(edges, events, limit, sought, order).matches()
+    return found[:, sought.mask(found)] if sought.restricts else found
 
 
 def _apart(one: Edge, other: Edge) -> bool:
@@ -230,13 +255,6 @@ def _apart(one: Edge, other: Edge) -> bool:
     return False
 
 
-def _since(matches: np.ndarray, position: int) -> np.ndarray:
-    """The matches whose last event is at a position or a later one."""
-    if position == 0:
-        return matches
-    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
-
-
 class _Delta:
     """The general query's matches that no match of any specific one contains."""
 
@@ -245,10 +263,10 @@ class _Delta:
         edges: Sequence[Edge],
         events: Events,
         limit: int,
-        since: int,
+        sought: Sought,
         order: Sequence[str] = (),
     ) -> None:
-        self.edges, self.events, self.limit, self.since = edges, events, limit, since
+        self.edges, self.events, self.limit, self.sought = edges, events, limit, sought
         self.general = edges[0].general
         #: Of each edge, what a match has to pass to be contained in one of its specific query.
         self.tests = [[*edge.tests(events)] for edge in edges]
@@ -264,22 +282,19 @@ class _Delta:
         """Positions, shape (variables of the general query, matches)."""
         general = self.general
         if self.gap is None and not all(self.tests):
-            return np.empty((len(general.names), 0), np.int64)
+            return np.empty((len(general.names), 0), np.int32)
         first, *others = self.order
-        start = self.events.fitting(general.variables[first], general.filters(first))
-        if first == general.last:
-            start = start[np.searchsorted(start, self.since) :]
-        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
-        growth.labels = np.zeros((len(start), len(self.edges)), bool)
+        growth = Growth.of_one(general, self.events, first, self.limit, self.sought)
+        growth.labels = np.zeros((len(growth), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.matches
+        return growth.table(general.names)
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
-        """The general query's variables, those that decide first; on a live stream the last one.
+        """The general query's variables, the restricted one, then those that decide.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
@@ -290,11 +305,11 @@ class _Delta:
             for needed, _ in tests
             for image in needed
         }
-        newest = general.last if self.since else None
+        restricted = self.sought.variable(general)
         if given:
-            return sorted(given, key=lambda name: name != newest)
+            return sorted(given, key=lambda name: name != restricted)
         behind = reversed(general.names)
-        return sorted(behind, key=lambda name: (name != newest, name not in decides))
+        return sorted(behind, key=lambda name: (name != restricted, name not in decides))
 
     def _tested(
         self, growth: Growth, tests: Sequence[Sequence[Requirement]]
@@ -305,12 +320,13 @@ class _Delta:
         others are contained in matches of its specific query, and dropped.
         """
         left: list[list[Requirement]] = []
+        assert growth.labels is not None
         for number, its in enumerate(tests):
             name_of = self.edges[number].name_of
             left.append([])
             for needed, test in its:
                 names = {image: name_of[image] for image in sorted(needed)}
-                if not {*names.values()} <= {*growth.names}:
+                if not {*names.values()} <= growth.names:
                     left[-1].append((needed, test))
                     continue
                 undecided = np.flatnonzero(~growth.labels[:, number])
@@ -341,8 +357,8 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        return earlier, later, read_only(self.events.times[events])
+        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
@@ -351,8 +367,10 @@ class _Delta:
         if len(edge.missing) == 1 and not edge.specific.checks:
             return growth.extensible(*edge.missing)
         growth.grow(edge.missing)
+        if growth.rows is None:
+            return np.ones(matches.shape[1], bool)
         found = np.zeros(matches.shape[1], bool)
-        found[growth.labels] = True
+        found[growth.rows] = True
         return found
 
 
@@ -382,7 +400,11 @@ def warm_up() -> None:
     query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
-    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
+    begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
+    growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
+    growth.number("b")
     growth.extend("b")
-    distinct_columns(growth.matches)
+    distinct_columns(growth.table(query.names))
+    assert growth.rows is not None
+    KeptMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()

@@ -17,7 +17,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
 from cepbench.planners.sharing.steiner import without_unused
-from cepbench.plans.reuse import Reuse, in_order, sources_in
+from cepbench.plans.reuse import Reuse, Source, in_order, sources_in, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
@@ -52,7 +52,8 @@ def plan_workload(
         matches too if that is cheaper; without it they are joined in written order, or by an evaluator
         that needs no plan. FORESTS takes DP-B without it.
     delays : bool
-        Whether a query may reuse one that goes on after its last item, whose matches come late.
+        Whether a query may reuse one that goes on after its last item, whose matches come late. A query
+        that would come after the end of its window, since its source does, is computed from scratch.
     seed : int
         Seed of randomized planners and generators.
 
@@ -103,6 +104,8 @@ def plan_workload(
         all_orders=entry.orders,
     )
     sources = planned_sources(entry, problem, rng)
+    if delays:
+        sources = without_unused(_in_time(computed, problem, sources), problem.virtual)
     chosen = {
         query: way
         for query, source in sources.items()
@@ -184,6 +187,22 @@ def planned_sources(
         raise PlanGeneratorError(f"{returned} a plan that cannot be run: {error}") from None
     found = {query: found[query] for query in problem.scratch if query in found}
     return without_unused(found, problem.virtual)
+
+
+def _in_time(workload: Workload, problem: ReuseProblem, sources: Sources) -> Sources:
+    """The sources of queries, those that would come after the end of their window from scratch."""
+    found: dict[str, Source] = {}
+    waits: dict[str, bool] = {}
+    for query in in_order(sources):
+        source = sources[query]
+        way = None if source is None else problem.edge(source, query)
+        try:
+            waits[query] = waits_on_stream(way or Reuse(query), waits, workload.patterns)
+            found[query] = source
+        except PlanError:
+            waits[query] = waits_on_stream(Reuse(query), waits, workload.patterns)
+            found[query] = None
+    return {query: found[query] for query in sources}
 
 
 def _plan_of_cuts(

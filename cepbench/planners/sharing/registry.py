@@ -80,7 +80,7 @@ WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
         WorkloadPlanner("TOP-DOWN", top_down, "matches", "[liu2011]_, section 7"),
         WorkloadPlanner("BOTTOM-UP", bottom_up, "matches", "[liu2011]_, section 7"),
         WorkloadPlanner("CHASE", chase, "matches", "[liu2011]_, section 5, Figure 10"),
-        WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_, section 4", virtual=True),
+        WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_", virtual=True),
         WorkloadPlanner("FORESTS", forests, "matches", virtual=True, orders=True),
     ),
 )

@@ -18,7 +18,7 @@ def steiner(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
     """Add virtual queries to the plan of CHASE as long as each makes it cheaper.
 
     The plan of least cost is a directed Steiner tree, whose terminals are the queries, the root is
-    the ground of CHASE, and the other vertices are virtual queries ([zhang2017]_, section IV). As this is
+    the ground of CHASE, and the other vertices are virtual queries [zhang2017]_. As this is
     NP-hard, the virtual query is added that saves most if all others stay, then the least arborescence
     over all that are chosen decides; at the end those are dropped without which it is cheaper. So are
     unions of several sources chosen, each as an edge from the ground. The cost is never above that of
