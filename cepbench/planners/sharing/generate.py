@@ -23,6 +23,7 @@ from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.generalization import common_generalizations
 from cepbench.workloads.model import Workload
+from cepbench.workloads.refinement import refines_others
 
 
 def plan_workload(
@@ -50,7 +51,7 @@ def plan_workload(
     generator : str, optional
         The plan generator for the queries that reuse none, in whose order items are joined to reused
         matches too if that is cheaper; without it they are joined in written order, or by an evaluator
-        that needs no plan. FORESTS takes DP-B without it.
+        that needs no plan. FORESTS takes DP-B then, for queries that can have refinements.
     delays : bool
         Whether a query may reuse one that goes on after its last item, whose matches come late. A query
         that would come after the end of its window, since its source does, is computed from scratch.
@@ -92,6 +93,7 @@ def plan_workload(
         plans = {
             query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
             for query, pattern in computed.patterns.items()
+            if generator is not None or refines_others(pattern)
         }
     problem = ReuseProblem.of(
         computed,
