@@ -47,6 +47,23 @@ REUSE_COSTS: Mapping[
 }
 
 
+def reuse_cost(
+    cost: str,
+    workload: Workload,
+    statistics: Mapping[str, Statistics],
+    plans: Mapping[str, AnyPlan],
+) -> ReuseCost:
+    """The cost model of a name in :data:`REUSE_COSTS`.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If it is unknown.
+    """
+    choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
+    return REUSE_COSTS[cost](workload, statistics, plans)
+
+
 @dataclass(frozen=True)
 class ReuseProblem:
     """A workload as numbers: a graph whose vertices are queries [liu2011]_, section 5.
@@ -124,8 +141,7 @@ class ReuseProblem:
             If the statistics of a query are missing or insufficient.
         """
         known = workload_statistics(workload, statistics)
-        choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
-        model = REUSE_COSTS[cost](workload, known, plans)
+        model = reuse_cost(cost, workload, known, plans)
         edges: dict[tuple[Source, str], Reuse] = {}
         ways = [way for way in candidates_of(workload) if delays or not way.waits]
         if unions:

@@ -62,7 +62,7 @@ class VirtualStatistics:
             kept = len(its.pattern.expanded.clauses_between(*pair))
             all_ = len(member.expanded.clauses_between(*mine))
             if kept and found < 1.0:
-                selectivities[pair] = found ** min(1.0, kept / all_)
+                selectivities[pair] = found ** min(1.0, kept / max(all_, 1))
             if pair[0] != pair[1]:
                 times[pair] = known.time_selectivity(*mine)
         return Statistics(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +16,14 @@ from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.errors import PlanError, PlanGeneratorError
 from cepbench.planners.sharing.generate import planned_sources
 from cepbench.plans.reuse import Reuse, Source, in_order
+from tests.evaluators.test_reuse import HIERARCHY, chains
 
 
 @st.composite
-def problems(draw: st.DrawFn, most: int = 4) -> ReuseProblem:
+def problems(draw: st.DrawFn, most: int = 3) -> ReuseProblem:
     """Queries and virtual ones, edges between any two, and unions of queries; many costs are equal."""
     queries = [f"q{number}" for number in range(draw(st.integers(1, most)))]
-    virtual = [f"v{number}" for number in range(draw(st.integers(0, 3)))]
+    virtual = [f"v{number}" for number in range(draw(st.integers(0, 2)))]
     costs = st.integers(0, 9).map(float)
     names = [*queries, *virtual]
     edges = [
@@ -134,3 +136,147 @@ def test_errors_of_user_defined_planners(message: str) -> None:
 
         # A virtual query that is the source of none is not computed.
         assert "v1" not in sources_of(problem, "WASTEFUL")
+
+
+TRADES = cep.ConceptHierarchy({"X": ["A", "B", "E"]})
+STREAM = cep.EventStream.from_pandas(
+    pd.DataFrame(
+        {
+            "type": np.random.default_rng(0).choice([*"AABBCDEN"], 600),
+            "time": np.arange(600),
+            "id": np.random.default_rng(1).integers(9, size=600),
+        }
+    ),
+    type="type",
+    time="time",
+    hierarchy=TRADES,
+)
+
+
+def checked(planner: str, *texts: str, **options) -> cep.WorkloadPlan:
+    """The plan for some queries; each has the matches that it has alone, live too."""
+    queries = {f"q{number}": f"PATTERN {text}" for number, text in enumerate(texts, 1)}
+    workload = cep.Workload(queries, hierarchy=TRADES)
+    statistics = cep.measure_statistics(workload, STREAM)
+    plan = cep.plan_workload(workload, statistics, planner, **options)
+    found, alone = cep.evaluate(workload, STREAM, plan), cep.evaluate(workload, STREAM)
+    detector = cep.Detector(workload, plan)
+    pushed = [detector.push(batch) for batch in STREAM.batches(100)] + [detector.flush()]
+    for query, its in alone.items():
+        pd.testing.assert_frame_equal(found[query].matches, its.matches)
+        assert sum(len(each[query]) for each in pushed) == len(its.matches) > 0
+    return plan
+
+
+def with_last(text: str, *windows: int) -> list[str]:
+    """Queries that go on differently after the same beginning."""
+    return [
+        text.format(last, f"a{number}", f"b{number}", window)
+        for number, last in enumerate("CDEN")
+        for window in [windows[number % len(windows)]]
+    ]
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_other_names_of_variables_are_no_other_query(planner: str) -> None:
+    """OpenCEP unites sub-patterns only where the variables are named equally."""
+    plan = checked(
+        planner, *with_last("SEQ(A {1}, B {2}, {0} z) WHERE {1}.id = {2}.id WITHIN {3} units", 60)
+    )
+    assert [str(its) for its in plan.virtual.values()] == [
+        "PATTERN SEQ(A x1, B x2) WHERE x1.id = x2.id WITHIN 60 units"
+    ]
+    assert {*plan.sources.values()} == {None, *plan.virtual}
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_of_two_windows_the_longer_one_is_shared(planner: str) -> None:
+    """OpenCEP takes the shorter one, and loses matches of the other query."""
+    plan = checked(
+        planner,
+        *with_last("SEQ(A {1}, B {2}, {0} z) WHERE {1}.id = {2}.id WITHIN {3} units", 60, 50),
+    )
+    assert {str(its.window) for its in plan.virtual.values()} == {"60 units"}
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_negations_are_shared(planner: str) -> None:
+    """OpenCEP leaves them out of what it shares."""
+    text = "SEQ(A {1}, NOT(E n), B {2}, {0} z) WHERE {1}.id = {2}.id WITHIN {3} units"
+    plan = checked(planner, *with_last(text, 60)[:2], *with_last(text, 60)[3:])
+    assert [str(its.structure) for its in plan.virtual.values()] == ["SEQ(A x1, NOT(E x2), B x3)"]
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_kleene_items_are_not_lost(planner: str) -> None:
+    """OpenCEP leaves them out of what it shares."""
+    text = "SEQ(A {1}, KL(B {2}), {0} z) WHERE {1}.id = {2}.id WITHIN {3} units"
+    checked(planner, *with_last(text, 8))
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_a_concept_is_the_union_of_its_children(planner: str) -> None:
+    """Only matches of the other child, E, are joined."""
+    texts = [f"SEQ({type} a, C b, D c) WITHIN 60 units" for type in "XAB"]
+    plan = checked(planner, *texts)
+    assert (plan.reuse("q1").method, plan.reuse("q1").source) == ("union", ("q2", "q3"))
+    assert not plan.virtual and plan.cost < checked("CHASE", *texts).cost
+    united = cep.evaluate(plan.workload, STREAM, plan).steps.set_index("query").loc["q1"]
+    first = cep.evaluate(plan.workload, STREAM)["q1"].matches["a"]
+    assert united["delta"] == (STREAM.to_pandas()["type"].to_numpy()[first] == "E").sum() > 0
+
+
+def test_unions_are_of_queries_that_have_no_match_in_common() -> None:
+    queries = {
+        f"q{type}": f"PATTERN SEQ({type} a, C b) WITHIN 9 units"
+        for type in ("A", "AA", "X", "Y", "B")
+    }
+    hierarchy = cep.ConceptHierarchy({"X": {"A": ["AA"], "B": [], "Y": []}})
+    workload = cep.Workload(queries, hierarchy=hierarchy)
+    statistics = dict.fromkeys(queries, cep.Statistics(rates={"a": 1, "b": 1}))
+    problem = ReuseProblem.of(workload, statistics, unions=True)
+    assert [(its.query, its.source) for its in problem.unions] == [("qX", ("qA", "qY", "qB"))]
+    # More specific, and further below.
+    assert not ReuseProblem.of(workload, statistics).unions
+
+
+def test_no_order_is_dearer_than_the_default_and_forests_takes_the_cheapest() -> None:
+    texts = {"q1": "SEQ(A a, D d)", "q2": "SEQ(A a, B b, C c, D d)"}
+    workload = cep.Workload({q: f"PATTERN {its} WHERE b.id = c.id WITHIN 60 units".replace(
+        " WHERE b.id = c.id" if q == "q1" else "", "") for q, its in texts.items()})  # fmt: skip
+    rates = {"a": 0.01, "b": 1.0, "c": 1.1, "d": 0.02}
+    statistics = {
+        q: cep.Statistics(
+            rates={name: rates[name] for name in its.names},
+            selectivities={("a", "c"): 0.001} if q == "q2" else {},
+        )
+        for q, its in workload.patterns.items()
+    }
+    plain = ReuseProblem.of(workload, statistics)
+    every = ReuseProblem.of(workload, statistics, all_orders=True)
+    for one, other in zip(plain.edges, every.edges, strict=True):
+        assert (one.source, one.query) == (other.source, other.query)
+        assert other.cost <= one.cost
+    edge = every.edge("q1", "q2")
+    assert edge is not None and edge.order == ("c", "b")
+    plan = cep.plan_workload(workload, statistics, "FORESTS")
+    chase = cep.plan_workload(workload, statistics, "CHASE", generator="DP-B")
+    assert plan.cost <= chase.cost
+
+
+@given(chains(), st.lists(st.floats(0.1, 50), min_size=12, max_size=12), st.booleans())
+def test_forests_is_never_dearer_than_chase_with_dp_b(queries, rates, delays) -> None:
+    workload = cep.Workload({f"q{k}": its for k, its in enumerate(queries)}, hierarchy=HIERARCHY)
+    statistics = {
+        query: cep.Statistics(rates=dict(zip(its.names, rates, strict=False)))
+        for query, its in workload.patterns.items()
+    }
+    chase, steiner, forests = (
+        cep.plan_workload(workload, statistics, planner, generator="DP-B", delays=delays).cost
+        for planner in ("CHASE", "STEINER", "FORESTS")
+    )
+    alone = cep.plan_workload(workload, statistics, "FORESTS", delays=delays).cost
+    naive = cep.plan_workload(workload, statistics, "NAIVE", delays=delays).cost
+    least = 1 - 1e-9
+    assert alone * least <= min(naive, forests) and forests * least <= steiner
+    assert steiner * least <= chase

@@ -9,14 +9,16 @@ import numpy as np
 
 from cepbench.arguments import flag, shown
 from cepbench.arguments import seed as seed_from
-from cepbench.costs.reuse import ReuseProblem, Sources
+from cepbench.costs.reuse import ReuseProblem, Sources, reuse_cost
 from cepbench.costs.sharing import SharingProblem
 from cepbench.costs.virtual import VirtualStatistics
 from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
 from cepbench.planners.sharing.steiner import without_unused
+from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, Source, in_order, sources_in, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
@@ -51,7 +53,7 @@ def plan_workload(
     generator : str, optional
         The plan generator for the queries that reuse none, in whose order items are joined to reused
         matches too if that is cheaper; without it they are joined in written order, or by an evaluator
-        that needs no plan. FORESTS takes DP-B then, for queries that can have refinements.
+        that needs no plan. FORESTS takes DP-B then, where that is cheaper.
     delays : bool
         Whether a query may reuse one that goes on after its last item, whose matches come late. A query
         that would come after the end of its window, since its source does, is computed from scratch.
@@ -87,14 +89,14 @@ def plan_workload(
     computed = workload
     if entry.virtual:
         computed, known = _with_virtual(workload, known)
-    plans = {}
-    if generator is not None or entry.orders:
-        its_generator = find_generator(generator or "DP-B")
-        plans = {
-            query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
-            for query, pattern in computed.patterns.items()
-            if generator is not None or refines_others(pattern)
-        }
+    plans: dict[str, AnyPlan] = {}
+    if generator is not None:
+        plans = _plans(computed.patterns, known, generator, seed)
+    elif entry.orders:
+        related = {q: its for q, its in computed.patterns.items() if refines_others(its)}
+        plans = _plans(related, known, "DP-B", seed)
+        written, planned = (reuse_cost(cost, computed, known, its) for its in ({}, plans))
+        plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
     problem = ReuseProblem.of(
         computed,
         known,
@@ -128,6 +130,17 @@ def plan_workload(
             way for way in (*ways, *problem.unions) if {way.query, *way.sources} <= sources.keys()
         ],
     )
+
+
+def _plans(
+    patterns: Mapping[str, Pattern], statistics: Mapping[str, Statistics], generator: str, seed: int
+) -> dict[str, AnyPlan]:
+    """The plan of each query from scratch."""
+    found = find_generator(generator)
+    return {
+        query: plan(pattern.without_aggregate(), statistics[query], found, seed=seed)
+        for query, pattern in patterns.items()
+    }
 
 
 def _with_virtual(
