@@ -37,6 +37,9 @@ class ReuseCost(Protocol):
     def reused(self, way: Reuse) -> float:
         """The cost of a query from the matches of its source."""
 
+    def matches(self, query: str) -> float:
+        """The expected number of matches of a query per second."""
+
 
 #: Name → cost model, of a workload, the statistics of its queries, and their plans from scratch.
 REUSE_COSTS: Mapping[

@@ -18,6 +18,7 @@ from cepbench.errors import (
     PartialMatchLimitError,
     SnapshotError,
     StreamError,
+    errors_naming,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
@@ -31,7 +32,6 @@ from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import (
     chosen_for,
-    errors_naming,
     queries_of,
     total_metrics,
     workload_plan,

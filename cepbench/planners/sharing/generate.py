@@ -86,9 +86,9 @@ def plan_workload(
     if entry.shares == "aggregates":
         return _plan_of_cuts(workload, statistics, entry, rng)
     known = workload_statistics(workload, statistics)
-    computed = workload
+    computed = workload.without_aggregates()
     if entry.virtual:
-        computed, known = _with_virtual(workload, known)
+        computed, known = _with_virtual(computed, known)
     plans: dict[str, AnyPlan] = {}
     if generator is not None:
         plans = _plans(computed.patterns, known, generator, seed)
@@ -138,7 +138,7 @@ def _plans(
     """The plan of each query from scratch."""
     found = find_generator(generator)
     return {
-        query: plan(pattern.without_aggregate(), statistics[query], found, seed=seed)
+        query: plan(pattern, statistics[query], found, seed=seed)
         for query, pattern in patterns.items()
     }
 
