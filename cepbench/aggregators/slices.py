@@ -59,7 +59,7 @@ class SliceTask:
                 "or use cep.aggregate, which takes the stream in one pass"
             )
         pattern = self.pattern
-        if pattern.strategy.name == "consuming" or pattern.output != "all":
+        if pattern.selects:
             what = "STRATEGY consuming" if pattern.output == "all" else f"OUTPUT {pattern.output}"
             raise UnsupportedPatternError(
                 f"{what}: a match depends on all earlier matches, not only on those in the window; "

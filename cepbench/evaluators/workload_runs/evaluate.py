@@ -117,12 +117,15 @@ class _Run:
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
-        metrics = found.metrics
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
+            began = time.perf_counter()
             columns = [*map(np.asarray, found.found[0].columns)]
             table = np.stack(columns, dtype=np.int32, casting="same_kind")
             self._kept[way.query] = ListedMatches(found.found[0].names, table)
+            seconds = found.metrics.seconds + time.perf_counter() - began
+            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+        metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
