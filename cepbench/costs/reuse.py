@@ -13,6 +13,7 @@ from typing import Protocol
 from cepbench.arguments import choice
 from cepbench.costs.e_cube import ECube
 from cepbench.costs.reuse_calibrated import Calibrated
+from cepbench.costs.virtual import VirtualStatistics
 from cepbench.errors import PlanGeneratorError
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, Source, candidates_of, items_joined, union_of
@@ -187,24 +188,6 @@ class ReuseProblem:
         )
 
 
-def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: str) -> float:
-    """The cost of a plan of sources, also under other statistics than those it was made from.
-
-    Parameters
-    ----------
-    plan : WorkloadPlan
-    statistics : mapping of str to Statistics
-        Of every query, virtual ones too.
-    cost : str
-        A name in :data:`REUSE_COSTS`.
-    """
-    model = REUSE_COSTS[cost](plan.computed, statistics, plan.plans)
-    ways = map(plan.reuse, plan.order)
-    return math.fsum(
-        model.scratch(way.query) if way.source is None else model.reused(way) for way in ways
-    )
-
-
 def _unions(workload: Workload, ways: Iterable[Reuse], virtual: Collection[str]) -> Iterator[Reuse]:
     """For each query and item, the union of queries with disjoint types below that of the item."""
     groups: dict[tuple[str, int], dict[str | None, Reuse]] = {}
@@ -248,3 +231,22 @@ def _orders(
     if plan is not None and len(workload.patterns[way.query].branches()) == 1:
         (tree,) = (each.tree for part in plan.parts for each in part.alternatives())
         yield tuple(name for name in leaves(tree) if name in names)
+
+
+def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: str) -> float:
+    """The cost of a plan of sources, also under other statistics than those it was made from.
+
+    Parameters
+    ----------
+    plan : WorkloadPlan
+    statistics : mapping of str to Statistics
+        Of every query; those of virtual ones are estimated where there are none.
+    cost : str
+        A name in :data:`REUSE_COSTS`.
+    """
+    known = VirtualStatistics(plan.workload, statistics).with_virtual(plan.virtual)
+    model = reuse_cost(cost, plan.computed, workload_statistics(plan.computed, known), plan.plans)
+    ways = map(plan.reuse, plan.order)
+    return math.fsum(
+        model.scratch(way.query) if way.source is None else model.reused(way) for way in ways
+    )

@@ -9,7 +9,7 @@ from cepbench.costs.query_terms import QueryTerms
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
-from cepbench.workloads.generalization import Generalization
+from cepbench.workloads.generalization import Generalization, generalization_of
 from cepbench.workloads.model import Workload
 
 
@@ -72,6 +72,17 @@ class VirtualStatistics:
             stream_rate=known.stream_rate,
             partitions=known.partitions,
         )
+
+    def with_virtual(self, virtual: Mapping[str, Pattern]) -> dict[str, Statistics]:
+        """The statistics of the queries, and of virtual ones that are above one of them."""
+        found = dict(self._statistics)
+        for name, pattern in virtual.items():
+            its = self._statistics.get(name)
+            if its is None and (above := generalization_of(pattern, self._workload)) is not None:
+                its = self.of(above)
+            if its is not None:
+                found[name] = its
+        return found
 
     def _rate_of(self, type: str | None, hierarchy: ConceptHierarchy | None) -> float | None:
         if type in self._rates or type is None or hierarchy is None or type not in hierarchy:

@@ -84,6 +84,21 @@ def common_generalizations(workload: Workload) -> list[Generalization]:
     return [*found.values()]
 
 
+def generalization_of(pattern: Pattern, workload: Workload) -> Generalization | None:
+    """A query as one above the first query of a workload that it is above; None if there is none."""
+    for query, member in workload.patterns.items():
+        for embedding in embeddings(pattern, member, workload.hierarchy):
+            names = {
+                variable.name: member.positive_names[place]
+                for variable, place in zip(pattern.positive, embedding, strict=True)
+            }
+            for variable in pattern.negated:
+                like = (v.name for v in member.negated if v.type == variable.type)
+                names[variable.name] = next(like, member.negated[0].name)
+            return Generalization(pattern, query, names)
+    return None
+
+
 def _pairs(
     queries: Sequence[Generalization], compared: int, hierarchy: ConceptHierarchy | None
 ) -> Iterator[tuple[Generalization, Generalization]]:

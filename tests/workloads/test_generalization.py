@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.costs.reuse import plan_cost
 from cepbench.costs.virtual import VirtualStatistics
 from cepbench.workloads.generalization import common_generalizations
 from cepbench.workloads.refinement import embeddings
@@ -154,3 +155,26 @@ def test_equality_holds_between_items_that_were_not_neighbours() -> None:
     (its,) = common_generalizations(workload)
     found = VirtualStatistics(workload, {"q1": measured, "q2": measured}).of(its)
     assert found is not None and found.selectivity("x1", "x2") == 0.2
+
+
+def test_a_plan_has_a_cost_without_statistics_of_its_virtual_queries() -> None:
+    workload = of(
+        "SEQ(INTC a, NOT(N n), C b, D c) WITHIN 5 s", "SEQ(DELL a, NOT(N n), C b, E c) WITHIN 5 s"
+    )
+    measured = cep.Statistics(rates=dict.fromkeys("anbc", 1))
+    statistics = {"q1": measured, "q2": measured}
+    virtual = "PATTERN SEQ(Computer x, NOT(N m), C y) WITHIN 6 s"
+    plan = cep.WorkloadPlan(
+        workload, sources={"q1": "v", "q2": "v", "v": None}, virtual={"v": virtual}
+    )
+    own = cep.Statistics(rates={"x": 2, "m": 1, "y": 1})
+    for cost in ("calibrated", "e-cube"):
+        found = plan_cost(plan, statistics, cost)
+        assert found == plan_cost(plan, {**statistics, "v": own}, cost) > 0
+    lower = cep.WorkloadPlan(
+        workload,
+        sources={"q1": "v", "q2": None, "v": None},
+        virtual={"v": "PATTERN SEQ(F f, INTC x, NOT(N m), C y, D z) WITHIN 5 s"},
+    )
+    with pytest.raises(cep.CepbenchError, match="no statistics of query 'v'"):
+        plan_cost(lower, statistics, "calibrated")
