@@ -117,7 +117,7 @@ class UnitedMatches(ListedMatches):
         return sum(map(len, self._parts))
 
     @cached_property
-    def table(self) -> np.ndarray:  # type: ignore[override]
+    def table(self) -> np.ndarray:
         """Positions, int32, shape (variables, matches)."""
         return np.concatenate([part.table for part in self._parts], axis=1)
 
