@@ -86,6 +86,13 @@ class Workload:
                 patterns[name] = pattern.with_hierarchy(hierarchy)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
+    def without_aggregates(self) -> Workload:
+        """The queries of the matches that AGG is over; itself if none has AGG."""
+        if not any(pattern.aggregates for pattern in self.patterns.values()):
+            return self
+        matches = {name: its.without_aggregate() for name, its in self.patterns.items()}
+        return Workload(matches, hierarchy=self.hierarchy)
+
     @property
     def types(self) -> tuple[str, ...] | None:
         """The event types of all queries in order of appearance; None if an item is of any type."""

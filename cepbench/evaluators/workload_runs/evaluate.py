@@ -117,12 +117,15 @@ class _Run:
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
-        metrics = found.metrics
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
+            began = time.perf_counter()
             columns = [*map(np.asarray, found.found[0].columns)]
             table = np.stack(columns, dtype=np.int32, casting="same_kind")
             self._kept[way.query] = ListedMatches(found.found[0].names, table)
+            seconds = found.metrics.seconds + time.perf_counter() - began
+            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+        metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
@@ -225,10 +228,6 @@ def chosen_for(
 
     With an evaluator alone, the query runs without a plan if it can, else by one in written order.
     """
-    if pattern.aggregates:
-        raise EvaluationError(
-            "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
-        )
     if plan is None:
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
@@ -258,6 +257,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     PlanError
         If it is neither, or of another workload.
     """
+    for query, pattern in workload.patterns.items():
+        if pattern.aggregates:
+            raise EvaluationError(
+                f"query {query!r}: evaluate finds matches; cep.aggregate(workload, stream) computes the "
+                "values of AGG"
+            )
     if isinstance(given, WorkloadPlan):
         if given.workload != workload:
             raise PlanError("the plan is of another workload; make one of this workload")

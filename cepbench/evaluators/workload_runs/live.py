@@ -452,33 +452,56 @@ class WorkloadDetector(Detector):
             Those that may be in a match yet to come, from :attr:`position` on to the last one that
             was pushed to ``old``.
         """
-        moved = {
-            query: its
-            for query, its in old._detectors.items()
-            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
-        }
+        moved = self._moved_from(old)
         kept = {
             query: its
             for query, its in old._kept.items()
             if query in self._kept and old._queries[query] is self._queries[query]
         }
-        rebuilt = {*self._detectors, *self._kept} - moved.keys() - kept.keys()
-        needed = _needed(rebuilt | self._pending.keys(), self.plan)
+        pending = {
+            query: its
+            for query, its in old._pending.items()
+            if query in self._pending and old._edges[query] == self._edges[query]
+        }
+        rebuilt = (
+            (self._detectors.keys() - moved.keys())
+            | (self._kept.keys() - kept.keys())
+            | (self._pending.keys() - pending.keys())
+        )
+        needed = _needed(rebuilt, self.plan)
         all_ways = self._ways
         self._ways = [way for way in all_ways if way.query in needed]
+        for query in moved.keys() - needed:
+            self._detectors[query].leave()
         self._found(events)
         self._ways = all_ways
         self._kept |= kept
+        self._pending |= pending
         dropped = [its for query, its in old._detectors.items() if query not in moved]
         others = 1 + max(self._groups.values(), default=0)
         self._groups |= {query: others + old._groups[query] for query in moved}
         past = [old._past, *(its.metrics() for its in dropped)]
         self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
-        for its in (*dropped, *(self._detectors[query] for query in moved)):
+        for its in (*dropped, *(self._detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self._detectors |= moved
         for name in ("_position", "_events", "_last", "_seconds", "_counts", "_reported"):
             setattr(self, name, getattr(old, name))
+
+    def _moved_from(self, old: WorkloadDetector) -> dict[str, Detector]:
+        """The detectors that another plan has too.
+
+        Those that share state are taken over together or not at all, as otherwise there would be one
+        state more with each change of the plan. Those whose matches depend on all earlier ones have to be.
+        """
+        moved = {
+            query: its
+            for query, its in old._detectors.items()
+            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
+        }
+        if all(query in moved or not its.shares for query, its in self._detectors.items()):
+            return moved
+        return {query: its for query, its in moved.items() if its.pattern.selects or not its.shares}
 
     def add(self, query: str, pattern: Any) -> None:
         """Compute one more query from here on, from scratch; the others keep their state.
