@@ -24,7 +24,7 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
+from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, FoundMatches, KeptMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
 from cepbench.evaluators.workload_runs.reuse import down, edges_of, number_down, up, warm_up
@@ -119,12 +119,7 @@ class _Run:
         """Note the result of a query."""
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            began = time.perf_counter()
-            columns = [*map(np.asarray, found.found[0].columns)]
-            table = np.stack(columns, dtype=np.int32, casting="same_kind")
-            self._kept[way.query] = ListedMatches(found.found[0].names, table)
-            seconds = found.metrics.seconds + time.perf_counter() - began
-            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+            self._kept[way.query] = FoundMatches(found.found[0])
         metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused

@@ -23,7 +23,12 @@ import pandas as pd
 
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches, UnitedMatches
+from cepbench.evaluators.workload_runs.kept import (
+    KeptMatches,
+    ListedMatches,
+    ProjectedMatches,
+    UnitedMatches,
+)
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
@@ -217,10 +222,9 @@ def up(
         The number of projections.
     """
     names = edges[0].general.names
+    reused: KeptMatches
     if len(edges) == 1 and not edges[0].missing:
-        rows = np.arange(len(sources[0]), dtype=np.int32)
-        images = dict(zip(names, edges[0].images, strict=True))
-        reused = KeptMatches(names, {}, sources[0], rows, images)
+        reused = ProjectedMatches(names, sources[0], edges[0].images)
     else:
         reused = ListedMatches(names, np.ascontiguousarray(projected(edges, sources)))
     added = _Delta(edges, events, limit, sought, order).matches()
