@@ -153,7 +153,7 @@ class ProjectedMatches(ListedMatches):
     def __init__(self, names: Sequence[str], source: KeptMatches, images: Sequence[str]) -> None:
         self.names = tuple(names)
         self._source = source
-        self._places = [source.names.index(image) for image in images]
+        self._columns = [source.names.index(image) for image in images]
 
     def __len__(self) -> int:
         return len(self._source)
@@ -161,11 +161,11 @@ class ProjectedMatches(ListedMatches):
     @cached_property
     def table(self) -> np.ndarray:
         """Positions, int32, shape (variables, matches)."""
-        return np.ascontiguousarray(self._source.table[self._places])
+        return np.ascontiguousarray(self._source.table[self._columns])
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of the source."""
-        return [tuple(chunk[k] for k in self._places) for chunk in self._source.chunks()]
+        return [tuple(chunk[k] for k in self._columns) for chunk in self._source.chunks()]
 
     @property
     def nbytes(self) -> int:
