@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +30,8 @@ COPIED = 0.05
 #: Parts of equal numbers of sampled events of which the expected work is estimated.
 _BINS = 256
 
-#: Partial matches in the run that calibrates estimated seconds.
-_CALIBRATION_LIMIT = 1_000_000
+#: Limits of a run that calibrates estimated seconds.
+_CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000, 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +330,7 @@ def _weighted(
 def _seconds_per_unit(
     detection: SliceDetection, pieces: Sequence[EventStream], plan: AnyPlan | None
 ) -> float:
-    """Seconds for an event or a partial match, from a run on the sample after one that warms up."""
+    """Seconds for an event or a partial match, from a short run on the sample after a shorter one."""
     seconds = units = 0.0
     for number, piece in enumerate([*(p[:100] for p in pieces[:1]), *pieces]):
         detector = Detector(
@@ -340,13 +340,13 @@ def _seconds_per_unit(
             output="count" if detection.counts else "matches",
             partial_match_limit=_CALIBRATION_LIMIT,
         )
-        began = time.process_time()
-        try:
-            detector.take(piece)
-        except PartialMatchLimitError:
-            break
-        if number:
-            seconds += time.process_time() - began
+        with suppress(PartialMatchLimitError):
+            for batch in piece.batches(_CALIBRATION_BATCH):
+                detector.take(batch)
+                if detector.metrics().seconds > _CALIBRATION_SECONDS:
+                    break
+        if number:  # the first one loads the kernels
             metrics = detector.metrics()
+            seconds += metrics.seconds
             units += metrics.events + np.nan_to_num(metrics.partial_matches_created)
     return seconds / units if units else 0.0

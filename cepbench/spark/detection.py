@@ -397,8 +397,8 @@ class _Job:
         with watched(self.spark, "count", "task"):
             counted = self.df.select(number.alias("n")).groupBy("n").count().collect()
         counts = np.zeros(len(starts) + 1, np.int64)
-        for row in counted:
-            counts[row["n"] or 0] += row["count"]
+        for found in counted:
+            counts[found["n"]] += found["count"]
         before = np.concatenate(([0], np.cumsum(counts)[:-1]))
         row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
         return (

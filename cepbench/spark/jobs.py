@@ -131,6 +131,7 @@ def watched(spark: SparkSession, name: str, unit: str = "task") -> Iterator[None
     """
     context = spark.sparkContext
     group = f"cepbench-{name}-{uuid.uuid4()}"
+    before = context.getLocalProperty("spark.jobGroup.id")
     ended = threading.Event()
     bar = tqdm(desc=name, unit=f" {unit}s", delay=_SHORT_SECONDS)
 
@@ -152,7 +153,7 @@ def watched(spark: SparkSession, name: str, unit: str = "task") -> Iterator[None
     finally:
         ended.set()
         thread.join()
-        context.setLocalProperty("spark.jobGroup.id", None)
+        context.setLocalProperty("spark.jobGroup.id", before or "")
 
 
 @contextmanager
