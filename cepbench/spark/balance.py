@@ -18,6 +18,7 @@ from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.slices import Slice, SliceDetection, cut
 from cepbench.evaluators.tasks import evaluator_without_plan, runs_without
 from cepbench.patterns.model import Pattern, Variable
+from cepbench.patterns.reach import shared_keys
 from cepbench.planners.generate import plan
 from cepbench.plans.model import AnyPlan
 from cepbench.statistics.measure import merge_samples, slice_sample
@@ -123,7 +124,7 @@ class Slices:
     plans : tuple of plans or None
         One plan for all slices, or one for each.
     table : DataFrame
-        A row for each slice: ``start`` and ``end`` in ticks (missing at the ends of the stream),
+        A row for each slice of time: ``start`` and ``end`` in ticks (missing at the ends of the stream),
         ``events``, ``copied`` events of other slices, ``partial_matches``, ``work`` (events, copied
         ones included, and partial matches) and ``seconds``, all expected.
     """
@@ -199,8 +200,8 @@ def planned_slices(
     given : OrderPlan, TreePlan, Automaton, UnionPlan, "per-slice" or None
     generator : str
     tasks : int or None
-        How many tasks there should be, by default four per core, but in time no more than keep the
-        copied events below :data:`COPIED`.
+        How many tasks there should be, by default four per core; but in time no more than keep the
+        copied events below :data:`COPIED`, and further ones by key if there is one.
     cores : int
 
     Notes
@@ -223,20 +224,22 @@ def planned_slices(
     work = density.events + partial
     wanted = 4 * cores if tasks is None else tasks
     in_time = wanted
-    if tasks is None:
+    by_time = detection.by_time and detection.key is None
+    key = detection.key
+    if tasks is None and by_time:
         # Where the work is, bounds are dense.
         weights = work / max(work.sum(), 1.0)
         rate = float(weights @ (density.events / np.diff(density.edges)))
         around = rate * (detection.lead + detection.tail)
         affordable = 1 + int(COPIED * density.events.sum() / max(around, 1e-9))
-        in_time = max(min(wanted, affordable), min(wanted, cores))
+        if affordable < wanted:
+            key = next(iter(shared_keys(pattern)), None)
+            in_time = affordable if key else max(affordable, min(wanted, cores))
     shares = np.concatenate(([0.0], np.cumsum(work)))
     ends = np.interp(np.linspace(0, shares[-1], in_time + 1)[1:-1], shares, density.edges)
     starts = tuple(np.unique(ends.astype(np.int64)).tolist()) if shares[-1] else ()
-    by_time = detection.by_time and not (detection.key is not None)
-    in_time = len(starts) + 1 if by_time else 1
-    parts = 1 if detection.key is None else -(-wanted // in_time)
-    made = Slices(starts, parts, detection.key, by_time, (None,))
+    parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
+    made = Slices(starts, parts, key, by_time, (None,))
     plans: tuple[AnyPlan | None, ...] = (None,) if alone else (shown,)
     if given == "per-slice" and not alone and statistics:
         plans = tuple(

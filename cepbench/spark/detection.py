@@ -108,7 +108,8 @@ def detect(
         pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
-        variables to it. By default one is used only if matches depend on earlier ones.
+        variables to it. By default one is used if matches depend on earlier ones, and besides time
+        if slices for all cores would copy too many events.
     generator : str
         A name in ``cep.PLAN_GENERATORS``, if a plan is made.
     evaluator : str, optional
@@ -142,7 +143,7 @@ def detect(
         made = job.slices(plan, generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
-    found = job.detected(made)
+    found = replace(job, detection=job.detection_by(made)).detected(made)
     if output != "arrow":
         return found
     with watched(job.spark, "detect", "task"):
@@ -169,8 +170,8 @@ def slices(
     df, pattern, plan, time, type, key, generator, evaluator, output
         See :func:`detect`.
     tasks : int, optional
-        By default four per core, fewer if more than 5 % of the events would be copied between
-        slices, but at least one per core.
+        By default four per core; fewer if more than 5 % of the events would be copied between
+        slices and there is no key to divide them by, but at least one per core.
 
     Returns
     -------
@@ -343,6 +344,15 @@ class _Job:
         table = events.select(*map(_column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
+
+    def detection_by(self, made: Slices) -> SliceDetection:
+        """The detection divided as given, which is checked."""
+        if made.by_time and made.starts and not self.detection.by_time:
+            raise EvaluationError(
+                "the slices are of time, and matches depend on all earlier ones; make them for this "
+                "pattern by cep.spark.slices"
+            )
+        return replace(self.detection, key=made.key)
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 

@@ -90,7 +90,8 @@ def test_any_division_is_one_pass(
     plan = plan_of(pattern)
     expected = in_one_pass(frame, pattern, plan)
     assert expected.metrics.matches > 20
-    made = Slices(STARTS, 1 if key is None else 3, key, key is None, (plan,))
+    is_consuming = pattern.strategy.name == "consuming"
+    made = Slices(STARTS, 1 if key is None else 3, key, not is_consuming, (plan,))
     # With identifiers the order of the rows does not matter.
     events = df if id is None else df.repartition(3, "lot")
     options: dict[str, Any] = {"time": "at", "type": "symbol", "id": id, "key": key}
@@ -133,7 +134,7 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     density = Density.of(times, types, {"A": sum(types == "A"), "B": sum(types == "B")})
     assert density.events.sum() == pytest.approx(10_000)
     detection = SliceDetection(cep.parse("PATTERN SEQ(A a, B b) WITHIN 400 units"))
-    pieces = [cep.EventStream.from_pandas(events, type="type", time="time")]
+    pieces = [cep.EventStream.from_pandas(events, type="type", time="time", attributes=["type"])]
     made = planned_slices(detection, density, pieces, None, "DP-B", tasks=4, cores=2)
     assert made.starts[0] > 80_000
     assert made.table["work"].max() < 1.4 * made.table["work"].min()
@@ -143,6 +144,9 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert few.tasks == 100  # but one for each core
     some = planned_slices(detection, density, pieces, None, "DP-B", tasks=None, cores=2)
     assert 2 <= some.tasks < 8 and some.copied < 0.06
+    tied = SliceDetection(cep.parse("PATTERN SEQ(A a, B b) WHERE [type] WITHIN 400 units"))
+    both = planned_slices(tied, density, pieces, None, "DP-B", tasks=None, cores=2)
+    assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
 
 
 def test_datetimes_and_nothing(spark: SparkSession) -> None:
@@ -175,6 +179,9 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
         ("SEQ(A a, B b)", {"evaluator": "mine"}, EvaluationError, "mine is user-defined"),
         ("SEQ(A a, B b)", {"plan": "best"}, EvaluationError, "per-slice"),
         ("SEQ(A a, B b)", {"slices": 0}, EvaluationError, "slices"),
+        ("SEQ(A a, B b)", {"slices": Slices(STARTS, 2, "lot")}, UnsupportedPatternError, "key='lot'"),
+        ("SEQ(A a, B b) WHERE [lot] STRATEGY consuming", {"slices": Slices(STARTS)}, EvaluationError,
+         "slices are of time"),
     ],
 )  # fmt: skip
 def test_mistakes_are_found_before_the_job(
@@ -195,9 +202,3 @@ def test_an_error_of_a_task_is_the_one_it_raised(df: DataFrame) -> None:
     made = Slices((60,), plans=(cep.OrderPlan(["a", "b"]),))
     with pytest.raises(PartialMatchLimitError, match=r"^slice \d: so many events"):
         cep.spark.detect(df, pattern, time="at", type="symbol", slices=made, output="arrow")
-    lazy = cep.spark.detect(df, pattern, time="at", type="symbol", slices=made, output="count")
-    with (
-        pytest.raises(PartialMatchLimitError, match=r"^slice \d: so many events"),
-        cep.spark.watched(df.sparkSession, "count"),
-    ):
-        lazy.collect()
