@@ -21,6 +21,8 @@ import pytest
 import cepbench as cep
 from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
+from cepbench.streams.company_trades import CompanyTrades
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
@@ -35,8 +37,11 @@ PATTERN = cep.parse(TEXT)
 COUNTED = cep.parse("PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x) WITHIN 20 units")
 HIERARCHY = cep.ConceptHierarchy({"T": ["A", "B"]})
 WORKLOAD = cep.Workload({"Q": COUNTED})
+MATCHED = cep.Workload({"Q": PATTERN, "R": "PATTERN SEQ(A a) WITHIN 20 units"})
 PLAN = cep.OrderPlan(["a", "b"])
 STATISTICS = cep.Statistics(rates={"a": 1, "b": 2}, selectivities={("a", "b"): 0.5})
+OF_QUERIES = dict.fromkeys(MATCHED.patterns, STATISTICS)
+REUSED = cep.WorkloadPlan(MATCHED, sources={"Q": "R", "R": None})
 RESULT = cep.evaluate(PATTERN, STREAM, PLAN, output="arrow")
 
 
@@ -246,6 +251,16 @@ CALLS: dict[str, Call] = {
          "evaluator": None, "options": None, "time_selectivity": "adjacent", "alpha": None, "last": None,
          "partial_match_limit": 10},
     ),
+    "compare, a workload": Call(
+        partial(cep.compare, seconds=0.0),
+        {"pattern": MATCHED, "stream": STREAM, "statistics": OF_QUERIES, "planners": ["CHASE"],
+         "evaluators": ["tree"], "repetitions": 1, "cost": "e-cube"},
+    ),
+    "explain, a workload": Call(
+        cep.explain,
+        {"pattern": MATCHED, "plan": REUSED, "statistics": OF_QUERIES, "stream": STREAM,
+         "evaluator": "tree", "cost": "e-cube", "partial_match_limit": 10},
+    ),
     "to_sql": Call(
         cep.to_sql,
         {"pattern": PATTERN, "plan": PLAN, "dialect": "duckdb", "table": "events",
@@ -333,6 +348,10 @@ CALLS: dict[str, Call] = {
         {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
          "selectivities": {"IBM > Sun": 0.5}, "segments": []},
     ),
+    "CompanyTrades": Call(
+        CompanyTrades, {"events": 9, "seed": 0, "rates": {"DELL": 2.0}, "segments": []}
+    ),
+    "Evacuation": Call(Evacuation, {"persons": 9, "seed": 0}),
     "StockTicker": Call(StockTicker, {"events": 9, "seed": 0, "p": 0.7, "symbols": 2}),
     "TickerTrades": Call(TickerTrades, {"events": 9, "seed": 0, "types": 2, "per_window": 5.0}),
     "WebLog": Call(WebLog, {"days": 1, "seed": 0}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import ipywidgets as widgets
 from markupsafe import Markup
 
 from cepbench.app.coalesced import Coalesced
 from cepbench.app.controls import Controls
+from cepbench.app.cube import CubeExplorer
 from cepbench.app.run_panel import RunPanel
 from cepbench.app.shown import error_html, show_chart
 from cepbench.app.sources import DEFAULT, OWN, library_of, offered, read
@@ -31,6 +32,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.compare import Comparison
+from cepbench.workloads.model import Workload
 
 _TABS = ("Data", "Pattern", "Plans", "Run")
 _INTERVALS = ("1 minute", "5 minutes", "20 minutes", "1 hour")
@@ -45,30 +47,51 @@ _MOST_EXACT = 14
 _MOVING, _TYPING = 0.03, 0.4
 
 
+@overload
+def explore(
+    dataset: Workload, pattern: str | Dataset | EventStream, *, seed: int = 0
+) -> CubeExplorer: ...
+
+
+@overload
+def explore(
+    dataset: str | Dataset | EventStream, pattern: Workload, *, seed: int = 0
+) -> CubeExplorer: ...
+
+
+@overload
 def explore(
     dataset: str | Dataset | EventStream | None = None,
     pattern: str | Pattern | None = None,
     *,
     seed: int = 0,
-) -> Explorer:
+) -> Explorer: ...
+
+
+def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explorer | CubeExplorer:
     """Explore a pattern on a data set in JupyterLab: rates, plans, sliders, a run, its matches.
+
+    Or a workload: its cube, in which a click rolls up from a query or drills down, and the matches of
+    the chosen query.
 
     Parameters
     ----------
     dataset : str, Dataset or EventStream, optional
         A name for ``cep.open_dataset``, such as ``"nasdaq-style/sample"``, an open data set, or a
         stream; by default the first data set that is available.
-    pattern : str or Pattern, optional
+    pattern : str, Pattern or Workload, optional
         A pattern, its text, or the name of a pattern in the data set's library; by default the
-        first of the library.
+        first of the library. A workload may also be given before its data:
+        ``cep.explore(workload, stream)``.
     seed : int
         Seed of the statistics' samples and of randomized generators.
 
     Returns
     -------
-    Explorer
+    Explorer or CubeExplorer
         JupyterLab shows it as the app. Its content is also available in code: ``app.stream``,
-        ``app.pattern``, ``app.statistics``, ``app.plans``, ``app.results``.
+        ``app.pattern``, ``app.statistics``, ``app.plans``, ``app.results``; of a workload ``app.cube``,
+        ``app.chosen``, ``app.choose("q2")``.
 
     Raises
     ------
@@ -76,8 +99,21 @@ def explore(
         If there is no such data set, or it cannot be read. Errors in a pattern's text are shown in
         the app.
     StreamError, PatternError, StatisticsError
-        If ``dataset``, ``pattern`` or ``seed`` is of another type.
+        If ``dataset``, ``pattern`` or ``seed`` is of another type, or queries of a workload do not fit
+        the stream.
     """
+    if isinstance(dataset, Workload):
+        dataset, pattern = pattern, dataset
+    if isinstance(pattern, Workload):
+        if isinstance(dataset, str):
+            _, stream, _ = read(dataset)
+        else:
+            stream = (
+                dataset.stream()
+                if isinstance(dataset, Dataset)
+                else stream_from(dataset, "dataset")
+            )
+        return CubeExplorer(pattern, stream, seed=seed_from(seed, StatisticsError))
     if not isinstance(dataset, str | Dataset | None):
         dataset = stream_from(dataset, "dataset")
     if not isinstance(pattern, str | None):

@@ -147,8 +147,8 @@ class ECube:
 
     Notes
     -----
-    A query with OR is the sum of its branches; without order, Pt is 1; a Kleene set is one event. The
-    paper has none of these.
+    A query with OR is the sum of its branches; without order, Pt is 1; a Kleene set is one event; a
+    query from several sources costs what none of them has joined, as in (17). The paper has none of these.
     """
 
     def __init__(
@@ -172,15 +172,28 @@ class ECube:
         whole = math.fsum(chain.cost for chain in self._wholes[query])
         return whole * self._per(query)
 
+    def matches(self, query: str) -> float:
+        """The expected number of matches of a query per second."""
+        window = self._queries[query][0].window or math.inf
+        return math.fsum(chain.results for chain in self._wholes[query]) / window
+
     def reused(self, way: Reuse) -> float:
         """Ccompute of a query from the matches of another one (7) to (18)."""
-        assert way.source is not None
-        source, query = self._queries[way.source][0], self._queries[way.query][0]
+        if way.method == "union":
+            return self._united(way)
+        source, query = self._queries[way.sources[0]][0], self._queries[way.query][0]
         # Matches of the source in a window of the query.
         windows = query.window / source.window if source.window else 1.0
-        found = self._wholes[way.source][0].results * windows
+        found = self._wholes[way.sources[0]][0].results * windows
         priced = self._down if way.method == "down" else self._up
         return priced(way, found, source, query) * self._per(way.query)
+
+    def _united(self, way: Reuse) -> float:
+        """Of a query from several: by (17) what none of their joins has, else from the best alone."""
+        if way.change != "concept":
+            return min(map(self.reused, way.parts))
+        joined = math.fsum(self.scratch(source) for source in way.sources)
+        return max(self.scratch(way.query) - joined, 0.0)
 
     def _per(self, query: str) -> float:
         window = self._queries[query][0].window

@@ -14,13 +14,14 @@ from cepbench.costs.e_cube import ECube
 from cepbench.costs.reuse_calibrated import Calibrated
 from cepbench.errors import PlanGeneratorError
 from cepbench.plans.model import AnyPlan
-from cepbench.plans.reuse import Reuse, candidates_of
+from cepbench.plans.reuse import Reuse, Source, candidates_of
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
 
-#: Query → the query whose matches it reuses, or None.
-Sources = Mapping[str, str | None]
+#: Query → the query whose matches it reuses, several, or None.
+Sources = Mapping[str, Source]
 
 
 class ReuseCost(Protocol):
@@ -31,6 +32,9 @@ class ReuseCost(Protocol):
 
     def reused(self, way: Reuse) -> float:
         """The cost of a query from the matches of its source."""
+
+    def matches(self, query: str) -> float:
+        """The expected number of matches of a query per second."""
 
 
 #: Name → cost model, of a workload, the statistics of its queries, and their plans from scratch.
@@ -101,7 +105,7 @@ class ReuseProblem:
         known = workload_statistics(workload, statistics)
         choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
         model = REUSE_COSTS[cost](workload, known, plans)
-        edges: dict[tuple[str | None, str], Reuse] = {}
+        edges: dict[tuple[Source, str], Reuse] = {}
         for way in candidates_of(workload):
             if delays or not way.waits:
                 its = replace(way, cost=model.reused(way))
@@ -111,10 +115,10 @@ class ReuseProblem:
         return cls({query: model.scratch(query) for query in workload.patterns}, [*edges.values()])
 
     @cached_property
-    def _edges(self) -> dict[tuple[str | None, str], Reuse]:
+    def _edges(self) -> dict[tuple[Source, str], Reuse]:
         return {(edge.source, edge.query): edge for edge in self.edges}
 
-    def edge(self, source: str, query: str) -> Reuse | None:
+    def edge(self, source: Source, query: str) -> Reuse | None:
         """The way to compute a query from another one, if there is any."""
         return self._edges.get((source, query))
 
@@ -130,3 +134,21 @@ class ReuseProblem:
             self.scratch[query] if source is None else self._edges[source, query].cost
             for query, source in sources.items()
         )
+
+
+def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: str) -> float:
+    """The cost of a plan of sources, also under other statistics than those it was made from.
+
+    Parameters
+    ----------
+    plan : WorkloadPlan
+    statistics : mapping of str to Statistics
+        Of every query, virtual ones too.
+    cost : str
+        A name in :data:`REUSE_COSTS`.
+    """
+    model = REUSE_COSTS[cost](plan.computed, statistics, plan.plans)
+    ways = map(plan.reuse, plan.order)
+    return math.fsum(
+        model.scratch(way.query) if way.source is None else model.reused(way) for way in ways
+    )

@@ -17,17 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepbench.costs.query_terms import QueryTerms
+from cepbench.costs.unit_costs import unit_costs
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
 from cepbench.plans.tree import leaves, left_deep, post_order
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
-
-#: Nanoseconds of each kind of :class:`Work`, fitted to the times of the evaluator ``tree`` and of reuse in
-#: 383 steps of random workloads: half of the estimates are within a factor of 1.3, nine of ten within 2.1.
-SCANNED, EVENT, PAIRED, JOINED = 3.0, 30.0, 9.0, 6.0
-PROBED, LOOKED, MADE, TESTED, PROJECTED = 40.0, 4.0, 22.0, 15.0, 37.0
 
 #: Expected events in a window beyond which their number is taken for exact.
 _MANY = 200.0
@@ -40,7 +36,7 @@ class Work:
     Attributes
     ----------
     scanned : float
-        Events of the stream, once for each type whose events are listed.
+        Events of the stream, once for each type whose events a query from scratch lists.
     events : float
         Events that a query from scratch reads.
     paired : float
@@ -57,6 +53,10 @@ class Work:
         Matches of a source whose types, conditions or window are tested.
     projected : float
         Matches of a source that are projected.
+    indexed : float
+        Events of the stream, once for each item whose events are looked up.
+    copied : float
+        Positions of the query's matches, if it reuses others.
     """
 
     scanned: float = 0.0
@@ -68,15 +68,14 @@ class Work:
     made: float = 0.0
     tested: float = 0.0
     projected: float = 0.0
+    indexed: float = 0.0
+    copied: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
         """The time that this takes."""
-        return (
-            SCANNED * self.scanned + EVENT * self.events + PAIRED * self.paired + JOINED * self.joined
-            + PROBED * self.probed + LOOKED * self.looked + MADE * self.made + TESTED * self.tested
-            + PROJECTED * self.projected
-        )  # fmt: skip
+        costs = unit_costs()
+        return math.fsum(costs[kind] * number for kind, number in vars(self).items())
 
 
 class _Query(QueryTerms):
@@ -162,8 +161,10 @@ class Calibrated:
 
     def contained(self, way: Reuse) -> float:
         """The expected share of a query's matches that those of its more specific source contain."""
-        assert way.source is not None
-        return _contained(way, self._queries[way.source][0], self._queries[way.query][0])
+        query = self._queries[way.query][0]
+        # Of a union as if its sources had no match in common.
+        found = (_contained(its, self._queries[its.sources[0]][0], query) for its in way.parts)
+        return min(1.0, math.fsum(found))
 
     def work_from_scratch(self, query: str) -> Work:
         """What a query does by itself."""
@@ -184,10 +185,12 @@ class Calibrated:
         return work
 
     def work(self, way: Reuse) -> Work:
-        """What a query does with the matches of its source."""
-        assert way.source is not None
-        source, query = self._queries[way.source][0], self._queries[way.query][0]
-        return _down(way, source, query) if way.method == "down" else _up(way, source, query)
+        """What a query does with the matches of its sources."""
+        sources = [self._queries[source][0] for source in way.sources]
+        query = self._queries[way.query][0]
+        if way.method == "down":
+            return _down(way, sources[0], query)
+        return _up(way, sources, query, 1.0 - self.contained(way))
 
 
 def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
@@ -195,43 +198,51 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
     rows = min(general.all, specific.rows(images))
     work = Work(tested=general.all * len(_retyped(way, general, specific)))
     work.tested += general.all * (way.change == "condition")
-    work.scanned = specific.stream_rate * (len(specific.names) - len(images) + specific.checks)
-    for name in sorted({*specific.names} - images, key=specific.sizes.__getitem__):
+    work.indexed = specific.stream_rate * (len(specific.names) - len(images) + specific.checks)
+    missing = sorted({*specific.names} - images, key=specific.sizes.__getitem__)
+    for name in way.order or missing:
         images.add(name)
         work.probed += rows
         work.looked += specific.rows(images, (name,))
         rows = specific.rows(images)
         work.made += rows
     work.probed += specific.checks * rows
+    work.copied = specific.all * len(specific.names)
     return work
 
 
-def _up(way: Reuse, specific: _Query, general: _Query) -> Work:
-    images = [specific.names[place] for place in way.embedding]
-    missing = [place for place, name in enumerate(specific.names) if name not in images]
-    work = Work(projected=specific.all if missing else 0.0, scanned=general.stream_rate)
-    work.scanned *= len(general.names) + len(missing) + specific.checks
-    decisive = {general.names[number] for number in _retyped(way, general, specific)}
-    more = specific.checks > general.checks
-    added = [place for place, its in enumerate(specific.negated) if its and more]
-    for place in (*missing, *added):
-        decisive |= _neighbours(way, place, general)
-    decisive = decisive or {*general.names}
-    left = 1.0 - _contained(way, specific, general)
+def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> Work:
+    work = Work(indexed=general.stream_rate * len(general.names))
+    work.copied = general.all * len(general.names)
+    decisive: set[str] = set()
+    completed = 0
+    for part, specific in zip(way.parts, sources, strict=True):
+        images = [specific.names[place] for place in part.embedding]
+        missing = [place for place, name in enumerate(specific.names) if name not in images]
+        work.projected += specific.all if missing else 0.0
+        work.indexed += general.stream_rate * (len(missing) + specific.checks)
+        its = {general.names[number] for number in _retyped(part, general, specific)}
+        more = specific.checks > general.checks
+        added = [place for place, negated in enumerate(specific.negated) if negated and more]
+        for place in (*missing, *added):
+            its |= _neighbours(part, place, general)
+        completed += len(missing) + len(added)
+        decisive |= its or {*general.names}
     last = general.names[::-1]
-    behind = sorted(last, key=lambda name: name not in decisive)
+    behind = way.order or sorted(last, key=lambda name: name not in decisive)
     bound: set[str] = set()
     rows = 0.0
     for name in behind:
         work.probed += rows
-        share = left if decisive <= bound else 1.0
+        is_decided = decisive <= bound
+        share = left if is_decided else 1.0
         bound.add(name)
         work.looked += general.rows(bound, (name,)) * share
         rows = general.rows(bound) * share
         work.made += rows
-        if decisive == bound:
-            work.tested += rows
-            work.probed += rows * (len(missing) + len(added))
+        if not is_decided and decisive <= bound:
+            work.tested += rows * len(sources)
+            work.probed += rows * completed
             rows *= left
     work.probed += general.checks * rows
     return work

@@ -51,8 +51,13 @@ from cepbench.streams.event_stream import EventStream
 #: Selection strategies by which a match is known from its events and those between them.
 JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
 
-#: Constructs of patterns: the operators, and nesting of SEQ and AND.
-CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
+#: Constructs of patterns: the operators, nesting of SEQ and AND, and items of a concept, which bind
+#: events of the types below it.
+CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept")
+
+#: Those that a user-defined evaluator supports if it declares none: all that do not depend on the
+#: stream's concept hierarchy.
+WITHOUT_CONCEPTS = CONSTRUCTS[:-1]
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,14 @@ class Adopting(Run, Protocol):
         used again. If it returns False, the run has not to be used again, and its successor is
         pushed the events of the last windows.
         """
+        ...
+
+
+class Leaving(Run, Protocol):
+    """A run that shares state with others, and can end before them."""
+
+    def leave(self) -> None:
+        """Drop what only this run needs of the state; it is not used again."""
         ...
 
 
@@ -233,8 +246,9 @@ class Evaluator:
     adopts : bool
         Whether a run can take over the state of a run with another plan.
     together : callable, optional
-        () → a function that opens tasks as ``open`` does, whose runs share state. All are opened
-        before the first batch; each batch is pushed to all of them, in one order, before the next.
+        () → a function that opens tasks as ``open`` does, whose runs share state: :class:`Leaving`.
+        All are opened before the first batch; each batch is pushed to all of them, in one order,
+        before the next.
     source : str
         Its source in the literature.
     implementation : callable, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from cepbench.automata.model import Automaton
 from cepbench.costs.model import CostModel
 from cepbench.costs.models import cost_from
 from cepbench.costs.throughput import Throughput
-from cepbench.errors import UnsupportedPatternError
+from cepbench.errors import PlanError, UnsupportedPatternError
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.task_runs import run_task
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
@@ -21,18 +21,36 @@ from cepbench.explainer.estimates import estimate
 from cepbench.explainer.explanation import Explanation
 from cepbench.explainer.measured import measure
 from cepbench.explainer.nodes import ExplainedNode
+from cepbench.explainer.workload import WorkloadExplanation, explain_workload
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.stakes import Stakes, plan_stakes
 from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
 
+@overload
+def explain(
+    pattern: Workload,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+    statistics: Mapping[str, Statistics] | None = None,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    cost: str | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> WorkloadExplanation: ...
+
+
+@overload
 def explain(
     pattern: Pattern | str,
     plan: AnyPlan | None = None,
@@ -43,45 +61,66 @@ def explain(
     options: Mapping[str, Any] | None = None,
     time_selectivity: str = "adjacent",
     alpha: float | None = None,
-    cost: str | CostModel = "throughput",
+    cost: str | CostModel | None = None,
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
-) -> Explanation:
+) -> Explanation: ...
+
+
+def explain(
+    pattern: Pattern | str | Workload,
+    plan: Any = None,
+    statistics: Any = None,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_selectivity: str = "adjacent",
+    alpha: float | None = None,
+    cost: str | CostModel | None = None,
+    last: str | Sequence[str | None] | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> Explanation | WorkloadExplanation:
     """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
 
-    Of an automaton its edges, the bound on its runs, and on a stream the actual ones.
+    Of an automaton its edges, the bound on its runs, and on a stream the actual ones. Of a workload
+    its queries: what each is expected to cost and to find, and on a stream what it did, and whether
+    the reuse of another query's matches was faster than the query from scratch.
 
     Parameters
     ----------
-    pattern : Pattern or str
+    pattern : Pattern, str or Workload
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
-        None for the automaton of the pattern.
+        None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
+        of queries to plans; None for each query from scratch.
     statistics : Statistics, optional
         Basis of the estimates; may differ from the statistics that the plan was made with. An
-        automaton needs none.
+        automaton needs none. Of a workload those of every query, as ``cep.measure_statistics`` gives
+        them.
     stream : EventStream, optional
-        Stream on which to run the plan; matches are only counted.
+        Stream on which to run the plan; matches are only counted, except of a workload.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run a plan
         of nodes on a stream it must provide metrics by node.
     options : mapping, optional
         Options of the evaluator by name.
     time_selectivity, last
-        See :func:`cepbench.planners.generate.plan`.
+        See :func:`cepbench.planners.generate.plan`; not of workloads.
     alpha : float, optional
-        Weight of latency in the cost ``throughput``; by default that of the plan.
-    cost : str or CostModel
-        The cost to show, a sum over nodes. Under ``"zstream"`` and ``"zstream-repaired"`` the nodes
+        Weight of latency in the cost ``throughput``; by default that of the plan. Not of workloads.
+    cost : str or CostModel, optional
+        The cost to show, a sum over nodes, by default ``"throughput"``; of a workload
+        ``"calibrated"``, the default, or ``"e-cube"``. Under ``"zstream"`` and ``"zstream-repaired"`` the nodes
         have their operators, and negated variables and groups their own cost.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error.
 
     Returns
     -------
-    Explanation
+    Explanation or WorkloadExplanation
         ``nodes`` is a table with one row per node, ``stakes`` whether choosing a plan matters for
         this pattern, ``describe()`` the text; a picture in notebooks. Of an automaton, ``nodes``
-        has one row per edge.
+        has one row per edge; of a workload, ``steps`` has one row per query.
 
     Raises
     ------
@@ -106,6 +145,23 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
+    if isinstance(pattern, Workload):
+        if (time_selectivity, alpha, last) != ("adjacent", None, None):
+            raise PlanError(
+                "time_selectivity, alpha and last are of plans of single patterns; explain "
+                "workload.patterns[...] one by one"
+            )
+        return explain_workload(
+            pattern,
+            plan,
+            statistics,
+            None if stream is None else stream_from(stream),
+            evaluator=evaluator,
+            options=options,
+            cost="calibrated" if cost is None else cost,
+            partial_match_limit=partial_match_limit,
+        )
+    cost = "throughput" if cost is None else cost
     pattern = pattern_from(pattern)
     plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:

@@ -132,6 +132,15 @@ class Check:
         )
 
 
+def waits_for_negated(pattern: Pattern) -> bool:
+    """Whether matches of a pattern are known only at the end of their window."""
+    return any(
+        Check.of(branch, variable.name).is_late
+        for branch in pattern.branches()
+        for variable in branch.negated
+    )
+
+
 @dataclass(frozen=True)
 class PlacedGroup:
     """A group of a branch, and where a plan forms it.

@@ -13,10 +13,11 @@ from cepbench.arguments import elements, flag, kind_of, whole
 from cepbench.errors import PlanError
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.model import Pattern
 from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
-from cepbench.plans.reuse import Reuse, check_queries, reused_by
+from cepbench.plans.reuse import Reuse, Source, check_queries, reused_by
 from cepbench.plans.reuse_drawing import reuse_svg
 from cepbench.plans.segments import Segment, SegmentTable, SequenceItems, tables_of
 from cepbench.plans.workload_drawing import workload_svg
@@ -49,18 +50,27 @@ class WorkloadPlan:
     shares_prefixes : bool
         Whether segments that begin with the same items, those of uncut queries among them, share the
         counts of these items (PreTree, section 4.1).
-    sources : mapping of str to (str or None), optional
+    sources : mapping of str to (str, tuple of str or None), optional
         Every query → the query whose matches it reuses, or None to compute it from scratch. One of the
-        two refines the other; excludes cuts.
+        two refines the other. Several are more specific queries, whose matches are united. Excludes
+        cuts.
     delays : bool
-        Whether a query may reuse one that goes on after the last item of the query, so that a match is
-        reported after the event that completes it.
+        Whether a query may reuse one that goes on after the last item of the query, or waits for a
+        negated event, so that a match is reported after the event that completes it.
     embeddings : mapping of str to sequence of int, optional
         Query → the place, among the positive items of the more specific one of query and source, of
-        each positive item of the more general one; by default the first possible embedding.
+        each positive item of the more general one; by default the first possible embedding. Of several
+        sources one such sequence for each.
     plans : mapping of str to plan, optional
         Query → the plan along which an engine that has plans computes it from scratch; of queries of
         ``sources`` alone.
+    virtual : mapping of str to (Pattern or str), optional
+        Name → a query that nobody asked for: it is computed as the others are, for those that reuse
+        its matches, and not reported. ``sources``, ``embeddings``, ``plans`` and ``orders`` name virtual
+        queries as others.
+    orders : mapping of str to sequence of str, optional
+        Query → the order in which items are joined. Computed from a more general query, the items that
+        this one has not; from more specific ones, all items, for the matches that no source contains.
     planner : str, optional
         The planner that found it.
     cost : float, optional
@@ -73,16 +83,19 @@ class WorkloadPlan:
     ----------
     cuts : mapping of str to tuple of int
         Of every query; empty for one that is not cut.
-    sources : mapping of str to (str or None), or None
-        Of every query; None for a plan of cuts.
+    sources : mapping of str to (str, tuple of str or None), or None
+        Of every query, virtual ones last; None for a plan of cuts.
+    virtual : mapping of str to Pattern
 
     Raises
     ------
     PlanError
         If a query is unknown, a cut is outside its pattern, or a query that is cut is not a SEQ of
         plain, Kleene and negated items with conditions on single events; if a query is left out of
-        ``sources``, neither it nor its source refines the other, queries are computed from each
-        other, or a match would have to wait without ``delays``.
+        ``sources``, neither it nor its source refines the other, one of several sources is not more
+        specific, queries are computed from each other, a match would have to wait without ``delays``, an
+        order is not one of the items joined, or a virtual query has the name of another one or is the
+        source of none.
 
     Notes
     -----
@@ -113,10 +126,12 @@ class WorkloadPlan:
     workload: Workload
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict, hash=False)
     shares_prefixes: bool = False
-    sources: Mapping[str, str | None] | None = field(default=None, kw_only=True, hash=False)
+    sources: Mapping[str, Source] | None = field(default=None, kw_only=True, hash=False)
     delays: bool = field(default=False, kw_only=True)
-    embeddings: Mapping[str, Sequence[int]] = field(default_factory=dict, kw_only=True, hash=False)
+    embeddings: Mapping[str, Sequence[Any]] = field(default_factory=dict, kw_only=True, hash=False)
     plans: Mapping[str, AnyPlan] = field(default_factory=dict, kw_only=True, hash=False)
+    virtual: Mapping[str, Pattern] = field(default_factory=dict, kw_only=True, hash=False)
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict, kw_only=True, hash=False)
     planner: str | None = field(default=None, kw_only=True, compare=False)
     cost: float | None = field(default=None, kw_only=True, compare=False)
     candidates: Sequence[Reuse] = field(default=(), kw_only=True, compare=False)
@@ -129,9 +144,11 @@ class WorkloadPlan:
             )
         flag(self.shares_prefixes, "shares_prefixes", PlanError)
         flag(self.delays, "delays", PlanError)
-        if self.sources is None and (self.delays or self.embeddings or self.plans):
+        for_sources = (self.delays, self.embeddings, self.plans, self.virtual, self.orders)
+        if self.sources is None and any(for_sources):
             raise PlanError(
-                "delays, embeddings and plans go with sources; give sources, or leave them out"
+                "delays, embeddings, plans, virtual and orders go with sources; give sources, or leave "
+                "them out"
             )
         check_queries("cuts", self.cuts, self.workload)
         patterns = self.workload.patterns
@@ -144,20 +161,48 @@ class WorkloadPlan:
             raise PlanError(
                 "a plan has cuts, for shared counts, or sources, for reused matches; leave one out"
             )
+        computed = self.computed.patterns
+        virtual = {name: its for name, its in computed.items() if name not in patterns}
         # By all queries in their order, so that equal plans are equal.
-        sources = {query: self._reused[query].source for query in patterns}
-        used = {
-            query: its.embedding for query, its in self._reused.items() if its.source is not None
-        }
-        object.__setattr__(self, "sources", MappingProxyType(sources))
-        object.__setattr__(self, "embeddings", MappingProxyType(used))
-        object.__setattr__(self, "plans", MappingProxyType(self._checked_plans()))
+        ways = {query: self._reused[query] for query in computed}
+        for name in virtual.keys() - {source for way in ways.values() for source in way.sources}:
+            raise PlanError(f"the virtual query {name!r} is the source of none; leave it out")
+        reused = {query: way for query, way in ways.items() if way.source is not None}
+        for name, its in (
+            ("sources", {query: way.source for query, way in ways.items()}),
+            (
+                "embeddings",
+                {query: way.embeddings or way.embedding for query, way in reused.items()},
+            ),
+            ("orders", {query: way.order for query, way in reused.items() if way.order}),
+            ("virtual", virtual),
+            ("plans", self._checked_plans()),
+        ):
+            object.__setattr__(self, name, MappingProxyType(its))
+
+    @cached_property
+    def computed(self) -> Workload:
+        """All queries whose matches are computed: the workload's, without AGG, and the virtual ones."""
+        if not isinstance(self.virtual, Mapping):
+            raise PlanError(
+                'virtual is a mapping of names to patterns such as {"v1": "PATTERN …"}, not '
+                f"{kind_of(self.virtual)}"
+            )
+        workload = self.workload.without_aggregates()
+        if not self.virtual:
+            return workload
+        patterns = workload.patterns
+        for name in self.virtual.keys() & patterns.keys():
+            raise PlanError(
+                f"the virtual query {name!r} has the name of a query of the workload; choose another"
+            )
+        return Workload({**patterns, **self.virtual}, hierarchy=self.workload.hierarchy)
 
     def _checked_plans(self) -> dict[str, AnyPlan]:
-        check_queries("plans", self.plans, self.workload)
+        check_queries("plans", self.plans, self.computed)
         found = {}
         for query, given in self.plans.items():
-            branches = [its.planned_names for its in self.workload.patterns[query].branches()]
+            branches = [its.planned_names for its in self.computed.patterns[query].branches()]
             try:
                 found[query] = plan_for(plan_from(given), branches)
             except PlanError as error:
@@ -209,12 +254,12 @@ class WorkloadPlan:
             raise PlanError(
                 "the plan shares counts, for cep.aggregate; one of reused matches is made with sources"
             )
-        given = (self.sources, self.embeddings, self.candidates)
-        return reused_by(self.workload, *given, delays=self.delays)
+        given = (self.sources, self.embeddings, self.orders, self.candidates)
+        return reused_by(self.computed, *given, delays=self.delays)
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The queries, each after its source."""
+        """All queries that are computed, each after its sources."""
         return tuple(self._reused)
 
     def reuse(self, query: str) -> Reuse:
@@ -225,9 +270,9 @@ class WorkloadPlan:
     def steps(self) -> pd.DataFrame:
         """How the queries are computed, in :attr:`order`.
 
-        ``query``; ``source``, None from scratch; ``method``: scratch, down from a more general query
-        or up from a more specific one; ``change``, in what the two differ: pattern, concept, both or
-        condition; ``cost``, an estimate.
+        ``query``; ``source``, None from scratch; ``method``: scratch, down from a more general query, up
+        from a more specific one, or the union of several; ``change``, in what they differ: pattern,
+        concept, both or condition; ``cost``, an estimate.
         """
         return _table(self._reused.values())
 
@@ -256,6 +301,8 @@ class WorkloadPlan:
                 "embeddings": {query: list(its) for query, its in self.embeddings.items()},
                 "delays": self.delays,
                 "plans": {query: plan_to_json(its) for query, its in self.plans.items()},
+                "virtual": {name: str(its) for name, its in self.virtual.items()},
+                "orders": {query: list(its) for query, its in self.orders.items()},
             }
         return {
             **described,
@@ -276,7 +323,8 @@ class WorkloadPlan:
             hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
             workload = Workload(data["workload"], hierarchy=hierarchy)
             if "sources" in data:
-                options = {key: data[key] for key in ("sources", "embeddings", "delays")}
+                keys = ("sources", "embeddings", "delays", "virtual", "orders")
+                options = {key: data[key] for key in keys}
                 plans = {query: plan_from_json(its) for query, its in data["plans"].items()}
                 return cls(workload, **options, plans=plans)
             return cls(workload, data["cuts"], data["shares_prefixes"])
@@ -293,7 +341,10 @@ class WorkloadPlan:
         """The segments of each query and the parts that several share, or the source of each query."""
         lines = [self._headline()]
         if self.sources is not None:
-            return "\n".join([*lines, *(f"  {q}: {its}" for q, its in self._reused.items())])
+            for query, way in self._reused.items():
+                virtual = f", virtual: {self.virtual[query]}" if query in self.virtual else ""
+                lines.append(f"  {query}: {way}{virtual}")
+            return "\n".join(lines)
         for query, segments in self._segments.items():
             lines.append(f"  {query}: {' | '.join(map(str, segments)) or 'runs alone'}")
         lines += [f"  shared: {part} by {', '.join(queries)}" for part, queries in self._shared()]
@@ -320,8 +371,8 @@ class WorkloadPlan:
 
     def _repr_html_(self) -> str:
         if self.sources is not None:
-            texts = {query: str(its) for query, its in self.workload.patterns.items()}
-            drawing = reuse_svg([*self._reused.values()], texts)
+            texts = {query: str(its) for query, its in self.computed.patterns.items()}
+            drawing = reuse_svg([*self._reused.values()], texts, self.virtual)
             return str(_FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")

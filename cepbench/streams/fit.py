@@ -83,7 +83,7 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
     """
     for pattern in patterns:
         its, batch = under_one_hierarchy(pattern, batch)
-        if its is not pattern:
+        if pattern.hierarchy is None and its.reads_hierarchy:
             raise StreamError(
                 "the batch has a concept hierarchy, and the pattern none; start with "
                 "pattern.with_hierarchy(batch.hierarchy)"
@@ -106,6 +106,8 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
     for variable in pattern.variables:
         if variable.type is not None and variable.type not in known:
             hint = did_you_mean(variable.type, known)
+            if not hint and stream.hierarchy is None:
+                hint = "; a concept needs a hierarchy, as stream.with_hierarchy(...) adds it"
             shown = ", ".join(stream.type_names[:8])
             more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
             raise StreamError(

@@ -1,4 +1,4 @@
-"""All plan generators, or aggregation methods, side by side on one pattern and one stream."""
+"""All plan generators, aggregation methods or planners side by side on one stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import shown_bytes
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
-from cepbench.markup import Html
+from cepbench.markup import Html, shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator, generators_from
@@ -29,9 +29,11 @@ from cepbench.streams.fit import under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.sweeps.compare_methods import METHOD_COLUMNS, compare_methods
+from cepbench.sweeps.compare_planners import PLANNER_COLUMNS, compare_planners
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.measure import measure_pattern
 from cepbench.sweeps.workload import PatternSpec
+from cepbench.workloads.model import Workload
 
 #: Columns of the comparison, in order.
 COLUMNS = (
@@ -51,6 +53,14 @@ _METHOD_NUMBERS = (
     "time", "time per event", "events/s", "runs", "updates", "peak counters", "peak objects",
     "peak memory", "values",
 )  # fmt: skip
+_PLANNER_TEXTS = ("planner", "evaluator", "computed from others")
+_PLANNER_NUMBERS = (
+    "estimated cost", "planning", "events/s", "middle half of the runs", "× NAIVE", "runs",
+    "peak memory", "reused", "matches",
+)  # fmt: skip
+
+#: Characters of a workload's plan that are shown.
+_LONGEST_PLAN = 200
 
 # The bars behind the throughputs show the fast plans at a glance.
 _PAGE = Html(
@@ -83,22 +93,22 @@ class Comparison(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         fastest = self["events_per_second"].max()
-        is_methods = "method" in self
-        shown = _shown_method if is_methods else _shown_row
+        shown, texts, numbers = next(
+            its for column, its in _SHOWN_BY_COLUMN.items() if column in self
+        )
         rows = [shown(row, fastest) for row in self.to_dict("records")]
-        texts = _METHOD_TEXTS if is_methods else _TEXTS
-        numbers = _METHOD_NUMBERS if is_methods else _NUMBERS
         return str(_PAGE(pattern=self.pattern, texts=texts, numbers=numbers, rows=rows))
 
 
 def compare(
-    pattern: Pattern | str,
+    pattern: Pattern | str | Workload,
     stream: EventStream,
     *,
-    statistics: Statistics | None = None,
+    statistics: Statistics | Mapping[str, Statistics] | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    planners: Sequence[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     repetitions: int = 3,
     seconds: float = 0.3,
@@ -106,7 +116,7 @@ def compare(
     time_selectivity: str = "adjacent",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     output: str = "count",
-    cost: str | CostModel = "throughput",
+    cost: str | CostModel | None = None,
     on_progress: Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
@@ -118,20 +128,28 @@ def compare(
     For a pattern with AGG, run every aggregation method instead, and compare their values; nothing is
     planned, and of the other arguments only ``repetitions``, ``seconds`` and ``on_progress`` matter.
 
+    Of a workload, plan with every planner that reuses matches, and run every plan on several
+    evaluators. The first run of each plan is not measured, and its matches are compared with those of
+    the others.
+
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern, its text, or a workload without AGG.
     stream : EventStream
     statistics : Statistics, optional
-        For planning; by default measured on the stream, if there is anything to plan.
+        For planning; by default measured on the stream, if there is anything to plan. Of a workload
+        those of every query.
     generators : sequence of str or PlanGenerator, optional
         Such as names in ``cep.PLAN_GENERATORS``; by default those of
         :func:`cepbench.planners.registry.default_generators`.
     evaluators : sequence of str, optional
-        See :class:`cepbench.sweeps.grid.Grid`.
+        See :class:`cepbench.sweeps.grid.Grid`; for a workload names in ``cep.EVALUATORS``, by default
+        ``tree`` and those that share state between queries.
     methods : sequence of str, optional
         For a pattern with AGG: names in ``cep.AGGREGATORS``, by default all.
+    planners : sequence of str, optional
+        For a workload: names in ``cep.WORKLOAD_PLANNERS``, by default all that reuse matches.
     options : mapping, optional
         Evaluator -> its options by name; others have their defaults.
     repetitions : int
@@ -147,9 +165,10 @@ def compare(
         A run that stores more partial matches ends with status ``partial_match_limit``.
     output : str
         ``count`` only counts matches, ``matches`` also builds them.
-    cost : str or CostModel
-        The cost that plans minimize, see :func:`cepbench.planners.generate.plan`; generators that
-        cannot minimize it are rows with status ``refused``.
+    cost : str or CostModel, optional
+        The cost that plans minimize, by default ``"throughput"``, see
+        :func:`cepbench.planners.generate.plan`; generators that cannot minimize it are rows with status
+        ``refused``. Of a workload ``"calibrated"``, the default, or ``"e-cube"``.
     on_progress : callable, optional
         Called with the numbers of finished and of all runs, first with 0; for a progress bar.
         Runs beyond the repetitions are added as they come.
@@ -165,22 +184,56 @@ def compare(
         With AGG one row a method: median ``seconds``, the other metrics of
         :class:`~cepbench.aggregators.protocol.AggregateMetrics`, and the number of ``values``;
         values other than those of the first method that runs are an ``error``.
+        Of a workload one row a planner and evaluator: the ``plan``'s queries that are computed from
+        others, ``times_naive``, the throughput relative to that of NAIVE on the same evaluator, and
+        ``reused``, the matches made of those of other queries; other columns are as above. Plans may
+        have queries whose matches would be late on a live stream (``delays=True``).
 
     Raises
     ------
     PlanGeneratorError
-        If a generator or the cost is unknown.
+        If a generator, a planner or the cost is unknown.
     ExperimentError
-        If an argument is invalid, or two runs found different numbers of matches.
+        If an argument is invalid, or two runs found different matches, of a pattern different numbers
+        of them.
     EvaluationError
         If an evaluator or one of its options is unknown.
+    StreamError
+        If the stream does not have the types or attributes asked for.
     """
-    pattern, stream = under_one_hierarchy(
-        pattern_from(pattern, aggregates=True), stream_from(stream)
-    )
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
     seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     on_progress = callback(on_progress, "on_progress", ExperimentError)
+    if isinstance(pattern, Workload):
+        for name, value in {"generators": generators, "methods": methods}.items():
+            if value is not None:
+                raise ExperimentError(
+                    f"{name} are for single patterns; of a workload, give planners"
+                )
+        by_planner = compare_planners(
+            pattern,
+            stream_from(stream),
+            statistics=statistics,
+            planners=planners,
+            evaluators=evaluators,
+            options=_options(options),
+            repetitions=repetitions,
+            seconds=seconds,
+            seed=seed_from(seed, ExperimentError, most=MOST),
+            partial_match_limit=whole(
+                partial_match_limit, "partial_match_limit", ExperimentError, least=1
+            ),
+            output=choice(output, "output", ("count", "matches"), ExperimentError),
+            cost="calibrated" if cost is None else cost,
+            on_progress=on_progress,
+        )
+        return _comparison(by_planner, PLANNER_COLUMNS, str(pattern))
+    if planners is not None:
+        raise ExperimentError("planners are of workloads; for a pattern give generators")
+    cost = "throughput" if cost is None else cost
+    pattern, stream = under_one_hierarchy(
+        pattern_from(pattern, aggregates=True), stream_from(stream)
+    )
     if pattern.aggregates:
         for name, value in {"generators": generators, "evaluators": evaluators}.items():
             if value is not None:
@@ -189,7 +242,7 @@ def compare(
             pattern, stream, methods,
             repetitions=repetitions, seconds=seconds, on_progress=on_progress,
         )  # fmt: skip
-        return _comparison(by_method, METHOD_COLUMNS, pattern)
+        return _comparison(by_method, METHOD_COLUMNS, pattern.describe())
     if methods is not None:
         raise ExperimentError("methods are for a pattern with AGG; give generators or evaluators")
     chosen = generators_from(generators)
@@ -201,11 +254,7 @@ def compare(
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
     limit = whole(partial_match_limit, "partial_match_limit", ExperimentError, least=1)
     choice(output, "output", ("count", "matches"), ExperimentError)
-    given = {} if options is None else options
-    if not isinstance(given, Mapping):
-        raise ExperimentError(
-            f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
-        )
+    given = _options(options)
     statistics = None if statistics is None else statistics_from(statistics)
     spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
     grid = Grid(
@@ -233,14 +282,21 @@ def compare(
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}
-    return _comparison([_side(its, firsts) for its in sides], COLUMNS, pattern)
+    return _comparison([_side(its, firsts) for its in sides], COLUMNS, pattern.describe())
 
 
-def _comparison(
-    rows: list[dict[str, Any]], columns: tuple[str, ...], pattern: Pattern
-) -> Comparison:
+def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise ExperimentError(
+            f'options must be a mapping such as {{"tree": {{"name": 1}}}}, not {kind_of(given)}'
+        )
+    return given
+
+
+def _comparison(rows: list[dict[str, Any]], columns: tuple[str, ...], pattern: str) -> Comparison:
     comparison = Comparison(rows, columns=list(columns))
-    comparison.pattern = pattern.describe()
+    comparison.pattern = pattern
     return comparison
 
 
@@ -312,5 +368,35 @@ def _shown_method(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], st
     return [row["method"]], f"{100 * row['events_per_second'] / fastest:.1f}", numbers, ""
 
 
+def _shown_planner(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
+    """As :func:`_shown_row`, of a planner of workloads."""
+    plan = "" if pd.isna(row["plan"]) else shortened(row["plan"], _LONGEST_PLAN)
+    named = [row["planner"], row["evaluator"], plan]
+    if row["status"] != OK:
+        return named, "", [], f"{row['status']}: {row['reason']}"
+    speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
+    shared = row["measured_with"]
+    numbers = [
+        f"{row['cost']:.3g}",
+        f"{1e3 * row['plan_seconds']:.2f} ms",
+        f"{speed:,.0f}",
+        f"{low:,.0f} – {high:,.0f}",
+        "" if pd.isna(row["times_naive"]) else f"{row['times_naive']:.2f}",
+        f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {shared}",
+        shown_bytes(row["peak_bytes"]),
+        _counted(row["reused"]),
+        _counted(row["matches"]),
+    ]
+    return named, f"{100 * speed / fastest:.1f}", numbers, ""
+
+
 def _counted(number: float) -> str:
     return "" if bool(pd.isna(number)) else f"{number:,.0f}"
+
+
+#: The first column of a comparison → how its rows are shown, and the headings of texts and numbers.
+_SHOWN_BY_COLUMN: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
+    "generator": (_shown_row, _TEXTS, _NUMBERS),
+    "method": (_shown_method, _METHOD_TEXTS, _METHOD_NUMBERS),
+    "planner": (_shown_planner, _PLANNER_TEXTS, _PLANNER_NUMBERS),
+}

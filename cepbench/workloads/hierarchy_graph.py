@@ -73,6 +73,7 @@ class HierarchyGraph:
         self, patterns: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
     ) -> None:
         self._hierarchy = hierarchy
+        self._window = max(pattern.window.length for pattern in patterns.values())
         self.nodes = tuple(dict.fromkeys(v.type for p in patterns.values() for v in p.variables))
         below = {
             concept: [node for node in self.nodes if is_at_or_above(concept, node, hierarchy)]
@@ -101,15 +102,18 @@ class HierarchyGraph:
         return pd.DataFrame(rows, columns=["later", "earlier", "queries", "labels"])
 
     def stacks(self, stream: EventStream) -> pd.DataFrame:
-        """The instance stacks of a stream [liu2011]_, section III-B, without purge.
+        """The instance stacks at the end of a stream [liu2011]_, sections III-B and III-C.
+
+        Events are purged that are more than the longest window of the queries before the last event of
+        the stream, of whatever type that is.
 
         Returns
         -------
         DataFrame
-            A row an event of a type of the queries: ``position``; ``stack``, the most specific such
-            type, in whose stack it is stored, and in no other; ``pointers``, a dict with the stack of
-            each outgoing edge of the graph → the position of its last event with a smaller
-            timestamp, or None.
+            A row an event of a type of the queries that is stored: ``position``; ``stack``, the most
+            specific such type, in whose stack it is stored, and in no other; ``pointers``, a dict with
+            the stack of each outgoing edge of the graph → the position of its last event with a smaller
+            timestamp, or None if there is none or it is purged.
 
         Raises
         ------
@@ -128,6 +132,9 @@ class HierarchyGraph:
             )
         stack_of = [self._stack_of(own) for own in stream.type_names]
         codes = np.array([-1 if s is None else s for s in stack_of], np.int64)[stream.type_codes]
+        if len(stream):
+            oldest = stream.timestamps[-1] - self._window
+            codes[: np.searchsorted(stream.timestamps, oldest)] = -1
         positions = stream.whole_positions()
         rows_of = {node: np.flatnonzero(codes == code) for code, node in enumerate(self.nodes)}
         columns: dict[int, dict[str, int | None]] = {}

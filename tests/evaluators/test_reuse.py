@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.plans.reuse import reuses
+from cepbench.plans.reuse import Reuse, reuses, union_of
 from tests.naive.matcher import naive_matches
 
 HIERARCHY = cep.ConceptHierarchy({"X": ["A", "B"], "C": []})
@@ -70,7 +72,14 @@ def chains(draw: st.DrawFn) -> list[Pattern]:
         return draw(chains())
     while len(found) < 4 and draw(st.integers(0, 3)):
         found.insert(0, draw(_above(found[0])))
+    if draw(st.booleans()):
+        found.append(_with_a_and_b_exchanged(draw(st.sampled_from(found))))
     return found
+
+
+def _with_a_and_b_exchanged(pattern: Pattern) -> Pattern:
+    """Often another refinement of the query above, by another type."""
+    return cep.parse(re.sub(r"\b[AB] ", lambda it: {"A ": "B ", "B ": "A "}[it[0]], str(pattern)))
 
 
 @st.composite
@@ -94,19 +103,64 @@ def _above(draw: st.DrawFn, pattern: Pattern) -> Pattern:
 
 @st.composite
 def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
-    """Some queries, and for each a source that it can be computed from, or none."""
-    queries = {f"q{k}": its for k, its in enumerate(draw(chains()))}
-    workload = cep.Workload(dict(draw(st.permutations([*queries.items()]))), hierarchy=HIERARCHY)
-    sources: dict[str, str | None] = {}
-    ways = {}
-    for query in draw(st.permutations([*queries])):
+    """Some queries, for each sources that it can be computed from, or none; some are virtual."""
+    whole = draw(workloads())
+    chosen = draw(ways_of(whole))
+    used = sorted({source for way in chosen.values() for source in way.sources})
+    virtual = {*draw(st.lists(st.sampled_from(used), unique=True))} if used else {}
+    return plan_of(whole, chosen, virtual)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> cep.Workload:
+    """Some queries, of which some refine others."""
+    queries = [(f"q{k}", its) for k, its in enumerate(draw(chains()))]
+    return cep.Workload(dict(draw(st.permutations(queries))), hierarchy=HIERARCHY)
+
+
+@st.composite
+def ways_of(draw: st.DrawFn, whole: cep.Workload, *, delays: bool = True) -> dict[str, Reuse]:
+    """For each query a way to compute it."""
+    chosen: dict[str, Reuse] = {}
+    for query in draw(st.permutations([*whole.patterns])):
         fitting = [
-            (other, way.embedding) for other in sources for way in reuses(workload, other, query)
+            way
+            for other in chosen
+            for way in reuses(whole, other, query)
+            if delays or not way.waits
         ]
-        sources[query] = None
-        if fitting and draw(st.integers(0, 5)):
-            sources[query], ways[query] = draw(st.sampled_from(fitting))
-    return cep.WorkloadPlan(workload, sources=sources, embeddings=ways, delays=True)
+        upwards = {way.source: way for way in fitting if way.method == "up"}
+        way = Reuse(query)
+        if len(upwards) > 1 and draw(st.booleans()):
+            way = union_of(
+                draw(st.lists(st.sampled_from([*upwards.values()]), min_size=2, unique=True))
+            )
+        elif fitting and draw(st.integers(0, 5)):
+            way = draw(st.sampled_from(fitting))
+        if way.source is not None and draw(st.booleans()):
+            names = whole.patterns[query].positive_names
+            if way.method == "down":
+                names = [name for place, name in enumerate(names) if place not in way.embedding]
+            way = replace(way, order=tuple(draw(st.permutations(names))))
+        chosen[query] = way
+    return chosen
+
+
+def plan_of(
+    whole: cep.Workload, chosen: Mapping[str, Reuse], virtual: Collection[str]
+) -> cep.WorkloadPlan:
+    """The plan of these ways, of queries of a workload; some are virtual."""
+    reused = {query: way for query, way in chosen.items() if way.source is not None}
+    patterns = whole.patterns
+    reported = {q: its for q, its in patterns.items() if q in chosen and q not in virtual}
+    return cep.WorkloadPlan(
+        cep.Workload(reported, hierarchy=HIERARCHY),
+        sources={query: way.source for query, way in chosen.items()},
+        embeddings={query: way.embeddings or way.embedding for query, way in reused.items()},
+        orders={query: way.order for query, way in reused.items() if way.order},
+        virtual={query: patterns[query] for query in virtual},
+        delays=any(way.waits for way in chosen.values()),
+    )
 
 
 @given(plans(), frames())

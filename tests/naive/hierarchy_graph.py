@@ -38,12 +38,17 @@ def _in_sequence(pattern: Pattern) -> Iterator[tuple[int, int]]:
 def naive_stacks(
     patterns: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None, events: pd.DataFrame
 ) -> list[tuple[int, str, dict[str, int | None]]]:
-    """The position, stack and pointers of each event that is stored."""
+    """The position, stack and pointers of each event that is stored at the end.
+
+    Each event purges those that are too old before it is stored itself.
+    """
+    window = max(pattern.window.length for pattern in patterns.values())
     nodes = {v.type for pattern in patterns.values() for v in pattern.variables}
     edges = {edge[:2] for edge in naive_edges(patterns, hierarchy)}
     stored: list[tuple[int, int, str]] = []
     found = []
     for position, (own, time) in enumerate(zip(events["type"], events["time"], strict=True)):
+        stored = [each for each in stored if time - each[1] <= window]
         types = types_of_event(own, hierarchy) & nodes
         if not types:
             continue
@@ -56,4 +61,9 @@ def naive_stacks(
         }
         found.append((position, stack, pointers))
         stored.append((position, time, stack))
-    return found
+    kept = {position for position, _, _ in stored}
+    return [
+        (position, stack, {at: last if last in kept else None for at, last in pointers.items()})
+        for position, stack, pointers in found
+        if position in kept
+    ]

@@ -285,3 +285,38 @@ def test_the_checks_find_mistakes() -> None:
         cep.check_workload_planner("SHARON")
     with pytest.raises(PlanGeneratorError, match=r"refusing is not registered.*\"REFUSING\""):
         cep.check_workload_planner(refusing)
+
+
+def test_planned_sources_are_those_that_a_live_stream_allows() -> None:
+    workload = cep.Workload(
+        {
+            "early": "PATTERN SEQ(A a, C c) WITHIN 4 s",
+            "long": "PATTERN SEQ(A a, C c, B b) WITHIN 4 s",
+            "longer": "PATTERN SEQ(A a, C c, D d) WITHIN 4 s",
+            "before": "PATTERN SEQ(B b, A a, C c) WITHIN 4 s",
+            "not": "PATTERN SEQ(A a, C c, NOT(B n)) WITHIN 4 s",
+        }
+    )
+    statistics = {
+        query: cep.Statistics(rates={variable.name: 1.0 for variable in pattern.variables})
+        for query, pattern in workload.patterns.items()
+    }
+
+    @cep.workload_planner("FROM-LONG")
+    def from_long(problem, rng):
+        assert problem.edge("early", "not") is not None
+        return dict.fromkeys(problem.scratch, "early") | {"early": "long", "long": None}
+
+    plan = cep.plan_workload(workload, statistics, "FROM-LONG", delays=True)
+    assert plan.sources == {
+        "early": "long", "long": None, "longer": "early", "before": None, "not": "early",
+    }  # fmt: skip
+    cep.Detector(workload, plan)
+    with pytest.raises(PlanGeneratorError, match="there is no such edge"):
+        cep.plan_workload(workload, statistics, "FROM-LONG")
+    for planner in OF_MATCHES:
+        for delays in (False, True):
+            plan = cep.plan_workload(workload, statistics, planner, delays=delays)
+            cep.Detector(workload, plan)
+    with pytest.raises(PlanError, match="'early' would report matches late"):
+        cep.WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns) | {"early": "not"})

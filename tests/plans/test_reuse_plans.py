@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import PlanError
+from cepbench.errors import EvaluationError, PlanError
 from cepbench.plans.reuse import reuses
 
 #: q2, q3 and q6 of Figure 1 of [liu2011], and one that goes on after the last item of q6.
@@ -93,7 +93,14 @@ MISTAKES = [
     ({"q2": "q3"}, "'q2' cannot be computed from 'q3': neither refines"),
     ({"q9": None}, "sources has a query 'q9' that the workload has not; it has q6, q2, q3, q8"),
     ({"q2": "q66"}, "sources has a query 'q66'.*did you mean 'q6'"),
-    ({"q2": 3}, "sources has a query 3"),
+    ({"q2": 3}, "the source of query 'q2' is a query, a tuple of several or None, not 3"),
+    ({"q2": ("q6", 3)}, "is a query, a tuple of several or None, not"),
+    ({"q2": ()}, "the source of query 'q2' is empty; from scratch it is None"),
+    ({"q2": ("q6", "q6")}, "names a query twice"),
+    ({"q2": ("q6", "q66")}, "sources has a query 'q66'.*did you mean 'q6'"),
+    ({"q6": ("q2", "q3")}, "'q6' cannot be united from 'q2', which is not more specific"),
+    ({"q2": ("q6", "q3")}, "'q2' cannot be computed from 'q3': neither refines"),
+    ({"q2": ("q6", "q8"), "q6": "q2"}, "a circle: q6 from q2 from q6"),
 ]
 
 
@@ -124,10 +131,13 @@ def test_other_errors() -> None:
         _ = cep.WorkloadPlan(its).steps
 
 
-def test_a_plan_of_matches_shares_no_counts() -> None:
+def test_a_plan_of_matches_is_for_e_cube() -> None:
     its = cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 s"})
-    with pytest.raises(PlanError, match=r"for cep\.evaluate"):
-        cep.Aggregator(its, sharing=cep.WorkloadPlan(its, sources={"q": None}))
+    plan = cep.WorkloadPlan(its, sources={"q": None})
+    assert cep.Aggregator(its, sharing=plan).method == "e-cube"
+    assert not plan.computed.patterns["q"].aggregates
+    with pytest.raises(EvaluationError, match="method e-cube, not a-seq"):
+        cep.Aggregator(its, "a-seq", sharing=plan)
 
 
 @given(st.data())

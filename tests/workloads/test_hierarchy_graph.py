@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -96,6 +95,55 @@ def test_figure_5() -> None:
     }  # fmt: skip
 
 
+def test_figure_9() -> None:
+    """The events in its stacks; q1 reuses what the bus stations give, and pointers to others."""
+    cities = cep.ConceptHierarchy({"A": ["ABus", "AShelter", "AHospital"], "OKCity": ["OBus"]})
+    workload = cep.Workload(
+        {
+            "q1": "PATTERN SEQ(A a, OKCity o) WITHIN 48 units",
+            "q2": "PATTERN SEQ(ABus a, OBus o) WITHIN 48 units",
+        },
+        hierarchy=cities,
+    )
+    types = ["ABus", "AHospital", "ABus", "AShelter", "OBus", "OKCity", "OBus", "OKCity", "OKCity"]
+    times = [10, 12, 16, 18, 31, 32, 33, 38, 41]
+    events = pd.DataFrame({"type": types, "time": times})
+    stacks = workload.stacks(stream_of(events))
+    stored = {
+        stack: [times[position] for position in its]
+        for stack, its in stacks.groupby("stack")["position"]
+    }
+    assert stored == {"ABus": [10, 16], "A": [12, 18], "OBus": [31, 33], "OKCity": [32, 38, 41]}
+    assert [*stacks["pointers"]] == [{}] * 4 + [{"A": 3, "ABus": 2}] * 5
+    queries = {(row.later, row.earlier): row.queries for row in workload.graph.itertuples()}
+    # Those of q2 are traversed before, the other three for q1 alone.
+    assert queries == {
+        ("OKCity", "A"): ("q1",), ("OKCity", "ABus"): ("q1",), ("OBus", "A"): ("q1",),
+        ("OBus", "ABus"): ("q1", "q2"),
+    }  # fmt: skip
+    plan = cep.WorkloadPlan(workload, sources={"q1": "q2", "q2": None})
+    found = cep.evaluate(workload, stream_of(events), plan, evaluator="hierarchical-stacks")
+    step = found.steps.set_index("query").loc["q1"]
+    assert (step["reused"], step["delta"]) == (2 * 2, 4 * 5 - 2 * 2)
+
+
+def test_purge() -> None:
+    """By the longest window, and by events that are of no query too."""
+    workload = cep.Workload(
+        {
+            "short": "PATTERN SEQ(A a, B b) WITHIN 1 units",
+            "long": "PATTERN SEQ(B b, A a) WITHIN 5 units",
+        }
+    )
+    events = pd.DataFrame({"type": list("ABABE"), "time": [1, 2, 4, 7, 9]})
+    stacks = [workload.stacks(stream_of(events[:count])) for count in range(6)]
+    assert [[*its["position"]] for its in stacks] == [
+        [], [0], [0, 1], [0, 1, 2], [1, 2, 3], [2, 3]
+    ]  # fmt: skip
+    assert [*stacks[4]["pointers"]] == [{"A": None}, {"B": 1}, {"A": 2}]
+    assert [*stacks[5]["pointers"]] == [{"B": None}, {"A": 2}]
+
+
 def test_events_of_no_query_are_not_stored() -> None:
     events = pd.DataFrame({"type": ["A", "USA", "B", "A"], "time": [1, 2, 3, 4]})
     workload = cep.Workload({"q": "PATTERN SEQ(A a, B b) WITHIN 5 units"})
@@ -171,15 +219,20 @@ def test_graph_and_stacks(workload: cep.Workload, events: pd.DataFrame) -> None:
     assert [*stacks.itertuples(index=False, name=None)] == naive_stacks(
         workload.patterns, LETTERS, events
     )
+    by_event = [workload.stacks(stream_of(events[: n + 1])) for n in range(len(events))]
     for name, pattern in workload.patterns.items():
-        found = constructed(name, workload, stacks, events)
-        assert {*found} == naive_matches(pattern, events)
+        found = {
+            match
+            for position, at in enumerate(by_event)
+            for match in constructed(name, workload, at, events, position)
+        }
+        assert found == naive_matches(pattern, events)
 
 
 def constructed(
-    query: str, workload: cep.Workload, stacks: pd.DataFrame, events: pd.DataFrame
+    query: str, workload: cep.Workload, stacks: pd.DataFrame, events: pd.DataFrame, newest: int
 ) -> Iterator[tuple[int, ...]]:
-    """WinSeq, section III-C: the matches of a query, depth first along the pointers."""
+    """WinSeq, section III-C: the matches of a query that an event ends, depth first along pointers."""
     items = workload.patterns[query].variables
     window = workload.patterns[query].window.length
     node_of = dict(zip(stacks["position"], stacks["stack"], strict=True))
@@ -221,5 +274,5 @@ def constructed(
     types = (
         [items[last].type] if items[last].type not in LETTERS else LETTERS.below(items[last].type)
     )
-    for position in itertools.filterfalse(lambda p: events["type"][p] not in types, node_of):
-        yield from extended(last, position, ())
+    if events["type"][newest] in types:
+        yield from extended(last, newest, ())

@@ -66,7 +66,8 @@ class SharedStacks:
         self.nanoseconds: list[int] = []
         self._counts: list[np.ndarray] = []
         self.peaks = np.zeros(counts.PEAKS, np.int64)
-        self._kinds: dict[str, int] = {}
+        #: Those that share the stacks, each with its branches.
+        self.engines: list[StackEngine] = []
 
     def add(self, branches: Sequence[Pattern], *, reports: bool) -> slice:
         """Have the matches of some branches found too, before the first batch; their numbers."""
@@ -84,9 +85,41 @@ class SharedStacks:
         """Whether no more branches can be added."""
         return hasattr(self, "layout")
 
+    def drop(self, own: slice) -> None:
+        """Find the matches of some branches no more; what only they read is not stored any more."""
+        for its in (self.branches, self.reports, self.numbers, self.nanoseconds, self._counts):
+            del its[own]
+        if not (self.has_begun and self.branches):
+            return
+        before, held = self.layout, self._held(np.iinfo(np.int64).min)
+        arrivals = self._arrivals
+        self._begin()
+        moved = np.array([self.layout.stack_of(name) for name in before.stacks], np.int64)
+        np.add.at(self._arrivals, moved[moved >= 0], arrivals[moved >= 0])
+        columns = [expression for expression, _ in before.columns]
+        filters = [clauses for clauses, _ in before.filters]
+        values = held.values[[columns.index(its) for its, _ in self.layout.columns]]
+        passed = held.passed[[filters.index(its) for its, _ in self.layout.filters]]
+        stacks = moved[held.stacks]
+        kept = self._kept(stacks, passed) & (stacks >= 0)
+        left = Events(stacks, held.times, held.positions, values, passed)
+        left = Events(*(np.ascontiguousarray(its[..., kept]) for its in left))
+        self._hold(left, np.zeros(len(self.layout.stacks), np.int64))
+
+    def _kept(self, stacks: np.ndarray, passed: np.ndarray) -> np.ndarray:
+        """Which events of some stacks satisfy the conditions of any item that reads them, as bools."""
+        kept = np.ones(len(stacks), bool)
+        for stack, filters in enumerate(self.layout.keeps):
+            if filters:
+                own = np.flatnonzero(stacks == stack)
+                kept[own] = passed[list(filters)][:, own].any(axis=0)
+        return kept
+
     def _begin(self) -> None:
         """Compile the branches, and make empty stacks."""
         self.layout = stack_layout(self.branches, self.reader.code)
+        #: Type → its stack.
+        self._kinds: dict[str, int] = {}
         self._window = max(branch.window.length for branch in self.branches)
         shape = (len(self.branches), len(self.layout.stacks))
         self._lows = np.zeros(shape, np.int64)
@@ -161,11 +194,7 @@ class SharedStacks:
                 left = left[np.broadcast_to(held, left.shape)]
             passed[filter_number, left] = True
         if any(self.layout.keeps):
-            kept = np.ones(len(rows), bool)
-            for stack, filters in enumerate(self.layout.keeps):
-                if filters:
-                    own = np.flatnonzero(stacks == stack)
-                    kept[own] = passed[list(filters)][:, own].any(axis=0)
+            kept = self._kept(stacks, passed)
             rows, stacks, passed = rows[kept], stacks[kept], passed[:, kept]
         values = np.full((len(self.layout.columns), len(rows)), np.nan)
         for column, (expression, its) in enumerate(self.layout.columns):
@@ -346,6 +375,7 @@ class StackEngine(Engine):
         super().__init__(task)
         self._shared = shared or SharedStacks()
         self._own = self._shared.add(task.branches, reports=task.reports)
+        self._shared.engines.append(self)
         self._batches = 0
 
     @property
@@ -371,6 +401,15 @@ class StackEngine(Engine):
         return Found(
             sum(each.number for each in own), tuple(one for each in own for one in each.matches)
         )
+
+    def leave(self) -> None:
+        """Take the branches off the stacks that others share; the engine cannot be used any more."""
+        engines, size = self._shared.engines, len(self.task.branches)
+        place = engines.index(self)
+        del engines[place]
+        for engine in engines[place:]:
+            engine._own = slice(engine._own.start - size, engine._own.stop - size)
+        self._shared.drop(self._own)
 
     @property
     def _is_first(self) -> bool:

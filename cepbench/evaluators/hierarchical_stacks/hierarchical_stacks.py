@@ -65,6 +65,11 @@ class StackRun(PlanRun):
         self._on_stacks.append(StackEngine(task, shared))
         return self._on_stacks[-1]
 
+    def leave(self) -> None:
+        """See :meth:`cepbench.evaluators.protocol.Leaving.leave`."""
+        for engine in self._on_stacks:
+            engine.leave()
+
     def metrics(self) -> Metrics:
         """Metrics of the run; of shared stacks, peaks are those of all runs together."""
         seconds = sum(engine.seconds for engine in self._on_stacks)
@@ -102,7 +107,7 @@ HIERARCHICAL_STACKS = Evaluator(
     "hierarchical-stacks",
     open_hierarchical_stacks,
     without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
+    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     snapshots=True,
     together=lambda: HierarchicalStacks().open,

@@ -63,10 +63,13 @@ class StackLayout:
     keeps: tuple[tuple[int, ...], ...]
     queries: tuple[sequences.Query, ...]
 
-    def stack_of(self, type_name: str) -> int:
-        """The stack of the events of a type, that of their finest type; -1 for none."""
+    def stack_of(self, type_name: str | None) -> int:
+        """The stack of the events of a type, that of their finest type; -1 for none.
+
+        None is a type that is not in the hierarchy.
+        """
         above: tuple[str, ...] = ()
-        if self.hierarchy is not None and type_name in self.hierarchy:
+        if self.hierarchy is not None and type_name is not None and type_name in self.hierarchy:
             above = self.hierarchy.ancestors(type_name)
         for each in (type_name, *above, None):
             if each in self.stacks:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.errors import CepbenchError, EvaluationError, PlanError
-from cepbench.evaluators.matches import BranchMatches
+from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -25,9 +24,10 @@ from cepbench.evaluators.tasks import (
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edge_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import down, edges_of, number_down, up, warm_up
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse
@@ -51,15 +51,16 @@ def evaluate_workload(
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     plan = workload_plan(workload, plan)
+    patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
     output = choice(output, "output", OUTPUTS, EvaluationError)
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
-    run = _Run(workload, stream, ways, output, partial_match_limit)
+    run = _Run(patterns, stream, ways, output, partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern, given = workload.patterns[query], plan.plans.get(query)
+            pattern, given = patterns[query], plan.plans.get(query)
             chosen, given = chosen_for(pattern, given, evaluator)
             tasks[query] = task_for(
                 under_one_hierarchy(pattern, stream)[0],
@@ -79,10 +80,11 @@ def evaluate_workload(
                 run.reuse(way)
     results = {query: run.results[query] for query in workload.patterns}
     metrics = total_metrics(
-        (its.metrics for its in results.values()),
+        (its.metrics for its in run.results.values()),
         events=len(stream),
-        seconds=sum(its.metrics.seconds for its in results.values()),
+        seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
+        peak_bytes=run.peak_bytes(),
     )
     return WorkloadMatches(results, run.taken, metrics)
 
@@ -92,69 +94,92 @@ class _Run:
 
     def __init__(
         self,
-        workload: Workload,
+        patterns: Mapping[str, Pattern],
         stream: EventStream,
         ways: Sequence[Reuse],
         output: str,
         limit: int,
     ) -> None:
-        self.workload, self.stream, self.output, self.limit = workload, stream, output, limit
-        self.sources = {way.source for way in ways if way.source is not None}
+        self.patterns, self.stream, self.output, self.limit = patterns, stream, output, limit
+        self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._matches: dict[str, np.ndarray] = {}
+        self._kept: dict[str, KeptMatches] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
                     'matches that are reused are listed; evaluate with output="arrow", or without '
                     "sources"
                 )
-            self._queries = queries_of(workload, ways)
+            self._queries = queries_of(patterns, ways)
             self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
-        metrics = found.metrics
-        if way.query in self.sources and way.query not in self._matches:
+        if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            self._matches[way.query] = np.stack([*map(np.asarray, found.found[0].columns)])
+            began = time.perf_counter()
+            columns = [*map(np.asarray, found.found[0].columns)]
+            table = np.stack(columns, dtype=np.int32, casting="same_kind")
+            self._kept[way.query] = ListedMatches(found.found[0].names, table)
+            seconds = found.metrics.seconds + time.perf_counter() - began
+            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+        metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
         self.taken.append(step)
 
     def reuse(self, way: Reuse) -> None:
-        """Compute a query from its source."""
-        assert way.source is not None
-        pattern, _ = under_one_hierarchy(self.workload.patterns[way.query], self.stream)
+        """Compute a query from its sources."""
+        pattern, _ = under_one_hierarchy(self.patterns[way.query], self.stream)
         check_types(pattern, self.stream)
         check_fit(pattern, self.stream)
         began = time.perf_counter()
-        source, query = self._queries[way.source], self._queries[way.query]
-        matches = self._matches[way.source]
-        if way.method == "down":
-            edge = edge_of(source, query, way.embedding)
-            found = down(edge, matches, self._events, self.limit)
-            reused = found.shape[1]
+        kept = [self._kept[source] for source in way.sources]
+        edges = edges_of(self._queries, way)
+        found = None
+        if way.method != "down":
+            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
+            number = len(found)
+        elif self.output == "count" and way.query not in self.sources:
+            number = reused = number_down(
+                edges[0], kept[0], self._events, self.limit, order=way.order
+            )
         else:
-            edge = edge_of(query, source, way.embedding)
-            found, reused = up(edge, matches, self._events, self.limit)
-        seconds = time.perf_counter() - began
-        self._matches[way.query] = found
+            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
+            number = reused = len(found)
+        metrics = Metrics(
+            seconds=time.perf_counter() - began,
+            events=len(self.stream),
+            matches=number,
+            peak_bytes=0 if found is None else found.nbytes,
+        )
+        if found is not None and way.query in self.sources:
+            self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=found.shape[1]),
+            metrics=metrics,
             node_table=None,
-            found=(BranchMatches(query.names, [tuple(found)]),),
+            found=None if found is None else (CopiedWhenAsked(found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
 
+    def peak_bytes(self) -> float:
+        """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
+        reused = {step.query for step in self.taken if step.source is not None}
+        state = [
+            its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
+        ]
+        made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
+        return float(np.max(state) + sum(made) + sum(its.nbytes for its in self._kept.values()))
 
-def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
+
+def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
     """The queries that take part in reuse.
 
     Raises
@@ -164,9 +189,8 @@ def queries_of(workload: Workload, ways: Iterable[Reuse]) -> dict[str, Query]:
     """
     found = {}
     for way in ways:
-        for query in (way.source, way.query) if way.source is not None else ():
-            assert query is not None
-            pattern = workload.patterns[query]
+        for query in (*way.sources, way.query) if way.source is not None else ():
+            pattern = patterns[query]
             if "KL" in constructs_of(pattern):
                 raise EvaluationError(
                     f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "
@@ -204,10 +228,6 @@ def chosen_for(
 
     With an evaluator alone, the query runs without a plan if it can, else by one in written order.
     """
-    if pattern.aggregates:
-        raise EvaluationError(
-            "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
-        )
     if plan is None:
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
@@ -237,6 +257,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     PlanError
         If it is neither, or of another workload.
     """
+    for query, pattern in workload.patterns.items():
+        if pattern.aggregates:
+            raise EvaluationError(
+                f"query {query!r}: evaluate finds matches; cep.aggregate(workload, stream) computes the "
+                "values of AGG"
+            )
     if isinstance(given, WorkloadPlan):
         if given.workload != workload:
             raise PlanError("the plan is of another workload; make one of this workload")
@@ -257,7 +283,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 
 
 def total_metrics(
-    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+    metrics: Iterable[Metrics],
+    *,
+    events: int,
+    seconds: float,
+    matches: int,
+    peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""
     listed = [*metrics]
@@ -266,15 +297,6 @@ def total_metrics(
         events=events,
         matches=matches,
         partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
-
-
-@contextmanager
-def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a query to errors about it."""
-    try:
-        yield
-    except CepbenchError as error:
-        error.args = (f"query {query!r}: {error}",)
-        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -16,32 +17,78 @@ from cepbench.evaluators.plan_runs.programs import (
     separated_sides,
     variables_of,
 )
-from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.events import Candidates, Events
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
-from cepbench.kernels.match_extension import Probe, extended, extensible
+from cepbench.kernels.match_extension.columns import gathered
+from cepbench.kernels.match_extension.extend import Probe, extended, extensible, extensions
 from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
 
 
+class Sought(NamedTuple):
+    """Which matches are sought: those whose last, or whose first, event is at some positions.
+
+    Attributes
+    ----------
+    begin, end : int
+        The positions, from ``begin`` to ``end`` - 1.
+    by_first : bool
+        Whether they are those of the first event.
+    """
+
+    begin: int = 0
+    end: int = np.iinfo(np.int64).max
+    by_first: bool = False
+
+    @property
+    def restricts(self) -> bool:
+        """Whether not all matches are."""
+        return self != ALL
+
+    def variable(self, query: Query) -> str | None:
+        """The variable of a query that has this event in every match; None for none or all matches."""
+        if not self.restricts:
+            return None
+        return query.first if self.by_first else query.last
+
+    def mask(self, matches: np.ndarray) -> np.ndarray:
+        """Which of some matches, shape (variables, matches), are sought, as bools."""
+        ends = matches.min(axis=0) if self.by_first else matches.max(axis=0)
+        return np.asarray((self.begin <= ends) & (ends < self.end))
+
+
+ALL = Sought()
+
+
 class Growth:
     """Partial matches of a query that grow by one variable at a time.
+
+    They are kept as rows of the matches that they began as, and the events added to these.
 
     Parameters
     ----------
     query : Query
     events : Events
     names : sequence of str
-        The variables bound; :attr:`names` has them in the order of the query.
-    matches : int64 array, shape (variables, matches)
+        The variables bound.
+    begun : int32 array, shape (variables, matches)
         Positions, which satisfy all that the query asks of these variables, but for its negations.
     limit : int
         Maximum number of partial matches.
-    since : int
-        Positions from here on are those of the last event; 0 for any. Restricts the variable that
-        follows all others.
+    sought : Sought
+        Restricts the variable that precedes, or follows, all others.
+
+    Attributes
+    ----------
+    rows : int32 array, shape (matches,), or None
+        The number of the match that each began as; None for all, in order.
+    own : dict of str to int32 array, shape (matches,)
+        Positions of the events of the variables added.
+    labels : array, shape (matches,), or None
+        Something known of each match, which those that extend it inherit.
     """
 
     def __init__(
@@ -49,41 +96,93 @@ class Growth:
         query: Query,
         events: Events,
         names: Sequence[str],
-        matches: np.ndarray,
+        begun: np.ndarray,
         limit: int,
-        since: int = 0,
+        sought: Sought = ALL,
     ) -> None:
         self.query = query
-        self.since = since
+        self.sought = sought
         self.events = events
-        order = sorted(range(len(names)), key=lambda row: query.place[names[row]])
-        self.names = [names[row] for row in order]
-        self.matches = matches if order == [*range(len(names))] else matches[order]
+        self.begun = begun
         self.limit = limit
-        #: Something known of each match, which those that extend it inherit.
-        self.labels = np.arange(matches.shape[1])
+        self.rows: np.ndarray | None = None
+        self.own: dict[str, np.ndarray] = {}
+        self.labels: np.ndarray | None = None
         self.unchecked = list(query.checks)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    @classmethod
+    def of_one(cls, query: Query, events: Events, name: str, limit: int, sought: Sought) -> Self:
+        """The events of one variable."""
+        growth = cls(query, events, [name], np.empty((1, 0), np.int32), limit, sought)
+        growth.begun = growth.candidates(name).positions[None].astype(np.int32)
+        return growth
+
+    def __len__(self) -> int:
+        return self.begun.shape[1] if self.rows is None else len(self.rows)
+
+    @property
+    def names(self) -> set[str]:
+        """The variables bound."""
+        return self._places.keys() | self.own.keys()
 
     def column(self, name: str) -> np.ndarray:
         """The positions of the events of a variable."""
-        found: np.ndarray = self.matches[self.names.index(name)]
+        if name in self.own:
+            return self.own[name]
+        found: np.ndarray = self.begun[self._places[name]]
+        return found if self.rows is None else found[self.rows]
+
+    def table(self, names: Sequence[str]) -> np.ndarray:
+        """The positions of some variables, int32, shape (variables, matches)."""
+        if self.rows is None:
+            return np.ascontiguousarray(self.begun[[self._places[name] for name in names]])
+        found = np.empty((len(names), len(self)), np.int32)
+        places = [self._places.get(name, -1) for name in names]
+        gathered(self.begun, np.array(places, np.int64), self.rows, found)
+        for row, name in enumerate(names):
+            if name in self.own:
+                found[row] = self.own[name]
         return found
 
     def keep(self, which: np.ndarray) -> None:
         """Drop all matches but those of a mask."""
         if not which.all():
-            self.matches = np.ascontiguousarray(self.matches[:, which])
-            self.labels = self.labels[which]
+            self._take(np.flatnonzero(which).astype(np.int32))
 
-    def grow(self, missing: Iterable[str]) -> None:
-        """Bind more variables, and test negations as soon as they can be."""
+    def _take(self, kept: np.ndarray) -> None:
+        """Replace the matches by those of these numbers."""
+        self.rows = kept if self.rows is None else self.rows[kept]
+        self.own = {name: its[kept] for name, its in self.own.items()}
+        if self.labels is not None:
+            self.labels = self.labels[kept]
+
+    def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
+        """Bind more variables, and test negations as soon as they can be.
+
+        Parameters
+        ----------
+        missing : iterable of str
+        order : sequence of str
+            In which they are bound; empty for those of fewest events first.
+        """
         self.check()
-        left = list(missing)
-        while left:
-            name = min(left, key=lambda each: len(self._candidates(each)))
-            left.remove(name)
+        for name in order or self.in_order(missing):
             self.extend(name)
             self.check()
+
+    def in_order(self, missing: Iterable[str]) -> list[str]:
+        """Variables, those of fewest events first."""
+        return sorted(missing, key=lambda each: len(self.candidates(each).positions))
+
+    def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
+        """How many matches there would be after :meth:`grow`."""
+        *others, last = order or self.in_order(missing)
+        self.grow(others, others)
+        if self.unchecked:
+            self.grow([last])
+            return len(self)
+        return int(extensions(*self._probe(last)))
 
     def extend(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> None:
         """Bind one more variable.
@@ -97,70 +196,67 @@ class Growth:
         """
         complete = len(self.names) + 1 == len(self.query.names)
         limit = np.iinfo(np.int64).max if complete else self.limit
-        parents, found = extended(self.matches, self._probe(name, gap), limit)
+        table, probe = self._probe(name, gap)
+        parents, found = extended(table, probe, limit)
         if len(parents) > limit:
+            bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
             raise PartialMatchLimitError(
-                f"more than {self.limit:,} partial matches over ({', '.join([*self.names, name])}) "
+                f"more than {self.limit:,} partial matches over ({bound}) "
                 "have to be stored; choose another source, or allow more with partial_match_limit"
             )
-        grown = np.empty((len(self.names) + 1, len(found)), np.int64)
-        # Variables stay in the order of the query.
-        place = sum(self.query.place[other] < self.query.place[name] for other in self.names)
-        np.take(self.matches[:place], parents, axis=1, out=grown[:place], mode="clip")
-        np.take(self.matches[place:], parents, axis=1, out=grown[place + 1 :], mode="clip")
-        grown[place] = found
-        self.matches = grown
-        self.labels = self.labels[parents]
-        self.names.insert(place, name)
+        self._take(parents)
+        self.own[name] = found
 
     def check(self) -> None:
         """Test the negations of which all that they depend on is bound."""
-        bound = {*self.names}
-        for check in [each for each in self.unchecked if each.is_exact_at(bound)]:
+        for check in [each for each in self.unchecked if each.is_exact_at(self.names)]:
             self.unchecked.remove(check)
             self.keep(~self.extensible(check.name))
 
     def extensible(self, name: str) -> np.ndarray:
         """Which matches have an event that fits one more variable, as bools."""
-        found: np.ndarray = extensible(self.matches, self._probe(name))
+        found: np.ndarray = extensible(*self._probe(name))
         return found
 
-    def _candidates(self, name: str) -> np.ndarray:
+    def candidates(self, name: str) -> Candidates:
+        """The events that a variable may be bound to."""
         query = self.query
-        found = self.events.fitting(query.variables[name], query.filters(name))
-        if self.since and name == query.last:
-            found = found[np.searchsorted(found, self.since) :]
+        found = self.events.candidates(query.variables[name], query.filters(name))
+        if name == self.sought.variable(query):
+            return found.between(self.sought.begin, self.sought.end)
         return found
 
-    def _probe(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> Probe:
-        before, names = self.query.before, self.names
-        candidates = self._candidates(name)
+    def _probe(
+        self, name: str, gap: tuple[str, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, Probe]:
+        """The positions that a new event is compared with, and how."""
+        names = tuple(each for each in self.query.names if each in self.names)
+        its = self.query.relations(name, names)
+        candidates = self.candidates(name)
+        if self.rows is None:
+            table, read = self.begun, [*self._places]
+        else:
+            needed = its.mentioned.union(() if gap is None else gap[:1])
+            read = [each for each in names if each in needed]
+            table = self.table(read)
 
         def rows(chosen: Iterable[str]) -> np.ndarray:
-            return np.array([names.index(each) for each in chosen], np.int64)
+            return np.array([read.index(each) for each in chosen], np.int64)
 
-        after, behind = self.query.neighbours(name, names)
-        clauses = [
-            clause
-            for clause in self.query.conditions
-            if name in clause.variables
-            and len(clause.variables) > 1
-            and {*clause.variables} <= {*names, name}
-        ]
-        compared, program, constants = _conditions(name, names, clauses, self.events)
-        return Probe(
+        compared, program, constants = _conditions(name, read, its.conditions, self.events)
+        return table, Probe(
             times=self.events.times,
-            candidates=candidates,
-            candidate_times=read_only(self.events.times[candidates]),
-            after=rows(after),
-            before=rows(behind),
-            # Times between two events of a match are within its window.
-            first=rows(() if behind else self.query.ends(names)[0]),
-            last=rows(() if after else self.query.ends(names)[1]),
+            candidates=candidates.positions,
+            candidate_times=candidates.times,
+            blocks=candidates.blocks,
+            after=rows(its.after),
+            before=rows(its.before),
+            first=rows(its.first),
+            last=rows(its.last),
             window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
-            gap_end=-1 if gap is None else names.index(gap[0]),
-            distinct=rows(x for x in names if {(x, name), (name, x)}.isdisjoint(before)),
+            gap_end=-1 if gap is None else read.index(gap[0]),
+            distinct=rows(its.distinct),
             compared=compared,
             program=program,
             constants=constants,

@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Any, NoReturn, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 
 from cepbench.arguments import choice, text
-from cepbench.errors import CepbenchError, EvaluationError, SnapshotError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    PartialMatchLimitError,
+    SnapshotError,
+    StreamError,
+    errors_naming,
+)
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.matches import BranchMatches, Found
 from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.returned import frame_of, returned_table
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import (
     chosen_for,
-    errors_naming,
     queries_of,
     total_metrics,
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.reuse import Edge, down, edge_of, up, warm_up
-from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
+from cepbench.evaluators.workload_runs.kept import ListedMatches
+from cepbench.evaluators.workload_runs.queries import query_of
+from cepbench.evaluators.workload_runs.reuse import (
+    Edge,
+    delta,
+    down,
+    edges_of,
+    projected,
+    up,
+    warm_up,
+)
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.given import pattern_from
-from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
-from cepbench.plans.reuse import Reuse
+from cepbench.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
@@ -45,10 +63,42 @@ from cepbench.workloads.model import Workload
 
 __all__ = ["Detector", "WorkloadDetector"]
 
-_HEADER, _QUERY, _KEPT, _RECENT = "workload", "query/", "kept/", "recent/"
+_HEADER, _QUERY, _RECENT = "workload", "query/", "recent/"
+_KEPT, _PENDING = "kept/", "pending/"
 
 #: Arguments in the header of a snapshot, under the same names.
 _ARGUMENTS = ("evaluator", "options", "output", "partial_match_limit")
+
+
+class _Moment(NamedTuple):
+    """What is known after a batch.
+
+    Attributes
+    ----------
+    events : Events
+        Those kept.
+    first : int
+        The position of the first one.
+    new : int
+        The place among them of the first one of the batch.
+    before : int or None
+        The last timestamp before the batch.
+    now : int or None
+        The last timestamp; None at the end of the stream.
+    """
+
+    events: Events
+    first: int
+    new: int
+    before: int | None
+    now: int | None
+
+    def due(self, window: int) -> Sought:
+        """The matches whose window has passed since the batch before."""
+        times = self.events.times
+        begin = 0 if self.before is None else np.searchsorted(times, self.before - window)
+        end = len(times) if self.now is None else np.searchsorted(times, self.now - window)
+        return Sought(int(begin), int(end), by_first=True)
 
 
 class WorkloadDetector(Detector):
@@ -72,13 +122,17 @@ class WorkloadDetector(Detector):
     Raises
     ------
     PatternError, PlanError, EvaluationError
-        If an argument is invalid, if a query would be reported later than by itself, or if one that is
-        reused, or computed from another one, waits for a negated event after all others.
+        If an argument is invalid, or if a query would be reported later than at the end of its window.
 
     Notes
     -----
-    Events are kept for the longest window of the queries that are computed from others, and so are the
-    matches of a source that an event yet to come can extend.
+    With a plan with ``delays`` the matches of some queries come later, at the end of their window or of
+    the stream: those of queries whose source goes on after them, and those of queries that are computed
+    from such ones.
+
+    Events are kept for the longest window of the queries that are computed from others, twice that if
+    matches wait. Matches of a source that an event yet to come can extend, and those that wait, are kept
+    for their window.
     """
 
     plan: WorkloadPlan  # type: ignore[assignment]
@@ -117,63 +171,78 @@ class WorkloadDetector(Detector):
         self._reported = list(plan.workload.patterns)
         self._ways = [plan.reuse(query) for query in plan.order]
         self._detectors: dict[str, Detector] = {}
+        #: The number of the state that a detector shares with others.
+        self._groups: dict[str, int] = {}
+        #: Those of detectors that are no more.
+        self._past = Metrics(partial_matches_created=0, comparisons=0)
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
-        self._queries = queries_of(plan.workload, self._ways)
-        self._edges = {way.query: self._edge(way) for way in self._ways if way.source is not None}
+        patterns = plan.computed.patterns
+        self._queries = queries_of(patterns, self._ways)
+        #: Whether the matches of each query are known at the end of their window only.
+        self._waits: dict[str, bool] = {}
         for way in self._ways:
-            if way.source is None:
-                self._open_alone(way.query)
-        used = [plan.workload.patterns[query] for query in self._queries]
+            self._waits[way.query] = waits_on_stream(way, self._waits, patterns)
+        self._edges = {way.query: self._edges_of(way) for way in self._ways if way.sources}
+        self._open_alone({way.query: 0 for way in self._ways if way.source is None})
+        used = [patterns[query] for query in self._queries]
         span = max((pattern.window.length for pattern in used), default=0)
+        if any(self._waits[query] for query in self._edges):
+            # A negation at the start looks back as far from the last event.
+            span *= 2
         attributes = dict.fromkeys(name for pattern in used for name in pattern.attributes)
         self._recent = RecentEvents(attributes, span, self._position) if used else None
         #: Matches of sources that a later event can extend, as positions in the stream.
         self._kept: dict[str, np.ndarray] = {}
-        for query, edge in self._edges.items():
-            source = self._source_of(query)
-            if edge.goes_on:
-                names = len(self._queries[source].names)
-                self._kept[source] = np.empty((names, 0), np.int64)
+        #: Matches, or projections, of queries that a later event can forbid, or contain.
+        self._pending: dict[str, np.ndarray] = {}
+        for way in self._ways:
+            prompt = [source for source in way.sources if not self._waits[source]]
+            if way.method == "down" and prompt and goes_on(patterns[way.query], way.embedding):
+                (source,) = prompt
+                self._kept[source] = self._nothing(source)
+            if self._waits[way.query] and (prompt if way.method == "down" else way.sources):
+                self._pending[way.query] = self._nothing(way.query)
         if used:
             warm_up()
 
-    def _open_alone(self, query: str) -> None:
-        """A detector of a query that is computed from scratch."""
-        pattern, plan = self.plan.workload.patterns[query], self.plan.plans.get(query)
-        with errors_naming(query):
-            evaluator, plan = chosen_for(pattern, plan, self._given)
-            self._detectors[query] = Detector(
-                pattern,
-                plan,
-                evaluator=evaluator,
-                options=self.options,
-                output="matches" if query in self._queries else self.output,
-                partial_match_limit=self.partial_match_limit,
-                position=self._position,
-            )
+    def _open_alone(self, groups: Mapping[str, int]) -> None:
+        """Open detectors of queries that are computed from scratch; those of a group may share state."""
+        sharing: dict[tuple[str, int], Evaluator] = {}
+        for query, group in groups.items():
+            pattern, plan = self.plan.computed.patterns[query], self.plan.plans.get(query)
+            with errors_naming(query):
+                evaluator, plan = chosen_for(pattern, plan, self._given)
+                entry = None if evaluator is None else evaluator_for(evaluator)
+                if entry is not None and entry.together is not None:
+                    shared = sharing.get((entry.name, group))
+                    shared = shared or replace(entry, open=entry.together())
+                    evaluator = sharing[entry.name, group] = shared
+                self._detectors[query] = Detector(
+                    # What is reused is shown here, whoever found it.
+                    replace(pattern, returns=()) if query in self._queries else pattern,
+                    plan,
+                    evaluator=evaluator,
+                    options=self.options,
+                    output="matches" if query in self._queries else self.output,
+                    partial_match_limit=self.partial_match_limit,
+                    position=self._position,
+                )
+            self._groups[query] = group
 
-    def _edge(self, way: Reuse) -> Edge:
-        assert way.source is not None
-        source, query = self._queries[way.source], self._queries[way.query]
-        pair = (source, query) if way.method == "down" else (query, source)
-        edge = edge_of(*pair, way.embedding)
-        if edge.waits:
-            raise EvaluationError(
-                f"query {way.query!r} from {way.source!r}: a match that waits for a negated event after "
-                "all others cannot be reused on a live stream; compute the query from scratch, with "
-                "the source None, or evaluate whole streams"
-            )
-        if way.method == "up" and edge.goes_on:
-            raise EvaluationError(
-                f"query {way.query!r} from {way.source!r}: matches would be reported late, since "
-                f"{way.source!r} goes on after them; on a live stream choose another source, or None"
-            )
-        return edge
+    def _edges_of(self, way: Reuse) -> list[Edge]:
+        """The edges of a way; negated events that come last are left for when matches are due."""
+        if way.method != "down" or self._waits[way.sources[0]]:
+            return edges_of(self._queries, way)
+        query = self._queries[way.query]
+        late = {check.name for check in query.checks if check.is_late}
+        prompt = query.pattern.without(v for v in query.pattern.negated if v.name in late)
+        return edges_of(
+            {**self._queries, way.query: query_of(prompt)} if late else self._queries, way
+        )
 
-    def _source_of(self, query: str) -> str:
-        source = self.plan.reuse(query).source
-        assert source is not None
-        return source
+    def _nothing(self, query: str) -> np.ndarray:
+        """No matches of a query."""
+        return np.empty((len(self._queries[query].names), 0), np.int64)
 
     def push(self, batch: EventStream) -> dict[str, Any]:
         """Process the next events and return the matches that they complete.
@@ -195,18 +264,25 @@ class WorkloadDetector(Detector):
         PartialMatchLimitError
             If the limit is exceeded. The detector cannot be used any more.
         """
+        return self._shown_of(self.take(batch))
+
+    def take(self, batch: EventStream) -> dict[str, Found]:  # type: ignore[override]
+        """As :meth:`push`, but return the matches of each query as arrays, and their number."""
         self._refuse_if_ended()
-        batch = self._checked(stream_from(batch, "the batch"))
+        return self._timed(self.checked(stream_from(batch, "the batch")), after="")
+
+    def _timed(self, batch: EventStream | None, *, after: str) -> dict[str, Found]:
+        """The matches that a batch completes, or with None the end of the stream."""
         began = time.perf_counter()
         self._ended = "has failed"
         found = self._found(batch)
-        self._ended = ""
+        self._ended = after
         self._seconds += time.perf_counter() - began
-        return found
+        return self._reported_of(found)
 
-    def _checked(self, batch: EventStream) -> EventStream:
+    def checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
-        workload = self.plan.workload
+        workload = self.plan.computed
         if batch.hierarchy is None:
             batch = batch.with_hierarchy(workload.hierarchy)
         for query, pattern in workload.patterns.items():
@@ -220,84 +296,140 @@ class WorkloadDetector(Detector):
             )
         return batch
 
-    def _found(self, batch: EventStream) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
+    def _found(self, batch: EventStream | None) -> dict[str, Found]:
+        """The new matches of all queries that are computed; with None, at the end of the stream."""
+        found: dict[str, Found] = {}
         matches: dict[str, np.ndarray] = {}
-        begin = self._position
-        if self._recent is not None and len(batch):
-            self._recent.push(batch)
-            kept = self._recent.stream.with_hierarchy(batch.hierarchy)
-            events, first = Events(kept, self._reader, self._queries.values()), self._recent.first
+        moment = self._moment(batch)
         for way in self._ways:
             query = way.query
             if way.source is None:
                 detector = self._detectors[query]
-                taken = detector.take(batch)
+                found[query] = detector.finish() if batch is None else detector.take(batch)
                 if query not in self._queries:
-                    shown[query] = detector._shown(taken)
-                    self._counts[query] += taken.number
                     continue
-                (part,) = detector.in_branches([taken])
+                (part,) = detector.in_branches([found[query]])
                 matches[query] = np.stack([*map(np.asarray, part.columns)])
-            elif not len(batch):
-                matches[query] = np.empty((len(self._queries[query].names), 0), np.int64)
+            elif moment is None:
+                matches[query] = self._nothing(query)
             else:
-                matches[query] = self._reused(way, matches, events, first, begin)
-            if query in self._reported:
-                shown[query] = self._shown_of(query, matches[query])
-                self._counts[query] += matches[query].shape[1]
-        if len(batch):
+                matches[query] = self._reused(way, matches, moment) + moment.first
+            found[query] = self._as_found(query, matches[query])
+        if batch is not None and len(batch):
             self._events += len(batch)
             self._position += len(batch)
             self._last = int(batch.timestamps[-1])
             self._keep(matches)
-        return {query: shown[query] for query in self._reported}
+        return found
 
-    def _reused(
-        self, way: Reuse, matches: Mapping[str, np.ndarray], events: Events, first: int, begin: int
-    ) -> np.ndarray:
-        """The new matches of a query from those of its source."""
-        edge, since = self._edges[way.query], begin - first
-        source = matches[self._source_of(way.query)]
-        if way.method == "up":
-            found, _ = up(edge, source - first, events, self.partial_match_limit, since)
-            return found + first
-        if edge.goes_on:
-            source = np.concatenate((self._kept[self._source_of(way.query)], source), axis=1)
-        return down(edge, source - first, events, self.partial_match_limit, since) + first
+    def _moment(self, batch: EventStream | None) -> _Moment | None:
+        """The events after a batch or, with None, at the end; None if there are no new ones."""
+        if self._recent is None or (self._last is None if batch is None else not len(batch)):
+            return None
+        if batch is not None:
+            self._recent.push(batch)
+        return _Moment(
+            events=Events(self._recent.stream, self._reader, self._queries.values()),
+            first=self._recent.first,
+            new=self._position - self._recent.first,
+            before=self._last,
+            now=None if batch is None else int(batch.timestamps[-1]),
+        )
+
+    def _as_found(self, query: str, matches: np.ndarray) -> Found:
+        return Found(
+            matches.shape[1], (BranchMatches(self._queries[query].names, [tuple(matches)]),)
+        )
+
+    def _reported_of(self, found: Mapping[str, Found]) -> dict[str, Found]:
+        """The matches of the queries that are reported, counted."""
+        for query in self._reported:
+            self._counts[query] += found[query].number
+        return {query: found[query] for query in self._reported}
+
+    def _reused(self, way: Reuse, matches: Mapping[str, np.ndarray], moment: _Moment) -> np.ndarray:
+        """The matches of a query that are now known, from those of its sources, in kept events."""
+        edges, limit, events = self._edges[way.query], self.partial_match_limit, moment.events
+        tables = {source: matches[source] for source in way.sources}
+        if way.method == "down" and way.sources[0] in self._kept:
+            (source,) = way.sources
+            tables[source] = np.concatenate((self._kept[source], tables[source]), axis=1)
+        sources = [
+            ListedMatches(self._queries[source].names, (table - moment.first).astype(np.int32))
+            for source, table in tables.items()
+        ]
+        # Of sources that wait, all events in the windows of the matches are known.
+        new = ALL if self._waits[way.sources[0]] else Sought(begin=moment.new)
+        if way.query not in self._pending:
+            if way.method == "down":
+                return np.stack(down(edges[0], sources[0], events, limit, new, way.order).columns())
+            return np.stack(up(edges, sources, events, limit, new, way.order)[0].columns())
+        query = self._queries[way.query]
+        due = moment.due(query.window)
+        if way.method == "down":
+            fresh = down(edges[0], sources[0], events, limit, new, way.order).table
+            growth = Growth(
+                query, events, query.names, self._released(way, fresh, due, moment), limit
+            )
+            growth.check()
+            return growth.table(query.names).astype(np.int64)
+        waited = self._released(way, projected(edges, sources), due, moment)
+        added = delta(edges, events, limit, due, way.order)
+        distinct = waited[:, distinct_columns(waited)]
+        return np.concatenate((distinct, added), axis=1).astype(np.int64)
+
+    def _released(self, way: Reuse, fresh: np.ndarray, due: Sought, moment: _Moment) -> np.ndarray:
+        """Those of the pending matches of a query, and of some new ones, that are due."""
+        pending = (self._pending[way.query] - moment.first).astype(np.int32)
+        pending = np.concatenate((pending, fresh), axis=1)
+        is_due = due.mask(pending)
+        left = pending[:, ~is_due].astype(np.int64) + moment.first
+        self._pending[way.query] = self._within_limit(way.query, left)
+        return np.ascontiguousarray(pending[:, is_due])
+
+    def _within_limit(self, query: str, matches: np.ndarray) -> np.ndarray:
+        if matches.shape[1] > self.partial_match_limit:
+            raise PartialMatchLimitError(
+                f"query {query!r}: more than {self.partial_match_limit:,} matches have to be stored until "
+                "their window has passed; choose another source, or allow more with "
+                "partial_match_limit"
+            )
+        return np.ascontiguousarray(matches)
 
     def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
-        for source, kept in self._kept.items():
+        for source in self._kept.keys() & matches.keys():
             assert self._recent is not None and self._last is not None
-            kept = np.concatenate((kept, matches[source]), axis=1)
+            kept = np.concatenate((self._kept[source], matches[source]), axis=1)
             oldest = self._recent.stream.timestamps[kept.min(axis=0) - self._recent.first]
             window = self._queries[source].window
-            self._kept[source] = np.ascontiguousarray(kept[:, oldest >= self._last - window])
+            self._kept[source] = self._within_limit(source, kept[:, oldest >= self._last - window])
 
     def flush(self) -> dict[str, Any]:
         """End the stream and return, for every query, the matches that waited for its end."""
-        self._refuse_if_ended()
-        began = time.perf_counter()
-        shown = {}
-        for query in self._reported:
-            if query in self._queries:
-                nothing = np.empty((len(self._queries[query].names), 0), np.int64)
-                shown[query] = self._shown_of(query, nothing)
-                continue
-            found = self._detectors[query].finish()
-            shown[query] = self._detectors[query]._shown(found)
-            self._counts[query] += found.number
-        self._ended = "was flushed"
-        self._seconds += time.perf_counter() - began
-        return shown
+        return self._shown_of(self.finish())
 
-    def _shown_of(self, query: str, matches: np.ndarray) -> Any:
-        """The matches of a query that takes part in reuse, as a detector of it shows them."""
+    def finish(self) -> dict[str, Found]:  # type: ignore[override]
+        """As :meth:`flush`, but return the matches as :meth:`take` does."""
+        self._refuse_if_ended()
+        return self._timed(None, after="was flushed")
+
+    def _shown_of(self, found: Mapping[str, Found]) -> dict[str, Any]:
+        """The matches of each query, as a detector of it shows them."""
+        return {
+            query: self._reused_shown(query, its)
+            if query in self._queries
+            else self._detectors[query]._shown(its)
+            for query, its in found.items()
+        }
+
+    def _reused_shown(self, query: str, found: Found) -> Any:
+        """Those of a query that takes part in reuse."""
         if self.output == "count":
-            return matches.shape[1]
+            return found.number
         pattern = self.plan.workload.patterns[query]
-        part = BranchMatches(self._queries[query].names, [tuple(matches)])
+        (part,) = found.matches
+        assert part is not None
         if pattern.returns:
             assert self._recent is not None
             table = arrow_table(pattern, (part,))
@@ -305,6 +437,71 @@ class WorkloadDetector(Detector):
             table = returned_table(table, pattern, kept.stream, first=kept.first)
             return table if self.output == "arrow" else frame_of(table)
         return arrow_table(pattern, (part,)) if self.output == "arrow" else part.frame()
+
+    def resume(self, old: WorkloadDetector, events: EventStream) -> None:
+        """Go on where a detector of the same queries with another plan is.
+
+        What both plans compute from scratch, and the matches that both keep, are taken over; the rest is
+        rebuilt from events, without being reported [liu2011]_, section 6.
+
+        Parameters
+        ----------
+        old : WorkloadDetector
+            It cannot be used any more.
+        events : EventStream
+            Those that may be in a match yet to come, from :attr:`position` on to the last one that
+            was pushed to ``old``.
+        """
+        moved = self._moved_from(old)
+        kept = {
+            query: its
+            for query, its in old._kept.items()
+            if query in self._kept and old._queries[query] is self._queries[query]
+        }
+        pending = {
+            query: its
+            for query, its in old._pending.items()
+            if query in self._pending and old._edges[query] == self._edges[query]
+        }
+        rebuilt = (
+            (self._detectors.keys() - moved.keys())
+            | (self._kept.keys() - kept.keys())
+            | (self._pending.keys() - pending.keys())
+        )
+        needed = _needed(rebuilt, self.plan)
+        all_ways = self._ways
+        self._ways = [way for way in all_ways if way.query in needed]
+        for query in moved.keys() - needed:
+            self._detectors[query].leave()
+        self._found(events)
+        self._ways = all_ways
+        self._kept |= kept
+        self._pending |= pending
+        dropped = [its for query, its in old._detectors.items() if query not in moved]
+        others = 1 + max(self._groups.values(), default=0)
+        self._groups |= {query: others + old._groups[query] for query in moved}
+        past = [old._past, *(its.metrics() for its in dropped)]
+        self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
+        for its in (*dropped, *(self._detectors[query] for query in moved.keys() & needed)):
+            its.leave()
+        self._detectors |= moved
+        for name in ("_position", "_events", "_last", "_seconds", "_counts", "_reported"):
+            setattr(self, name, getattr(old, name))
+
+    def _moved_from(self, old: WorkloadDetector) -> dict[str, Detector]:
+        """The detectors that another plan has too.
+
+        Those that share state are taken over together or not at all, as otherwise there would be one
+        state more with each change of the plan. Those whose matches depend on all earlier ones have to be.
+        """
+        moved = {
+            query: its
+            for query, its in old._detectors.items()
+            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
+        }
+        if all(query in moved or not its.shares for query, its in self._detectors.items()):
+            return moved
+        return {query: its for query, its in moved.items() if its.pattern.selects or not its.shares}
 
     def add(self, query: str, pattern: Any) -> None:
         """Compute one more query from here on, from scratch; the others keep their state.
@@ -334,7 +531,7 @@ class WorkloadDetector(Detector):
         before = self.plan
         self.plan = self._planned(patterns, before)
         try:
-            self._open_alone(query)
+            self._open_alone({query: 1 + max(self._groups.values(), default=0)})
         except CepbenchError:
             self.plan = before
             raise
@@ -357,35 +554,41 @@ class WorkloadDetector(Detector):
                 "has to report at least one query"
             )
         self._reported.remove(query)
-        sources = self.plan.sources
-        assert sources is not None
-        needed: set[str] = set()
-        for each in self._reported:
-            its: str | None = each
-            while its is not None:
-                needed.add(its)
-                its = sources[its]
+        needed = _needed(self._reported, self.plan)
         dropped = [way.query for way in self._ways if way.query not in needed]
         self._ways = [way for way in self._ways if way.query in needed]
         for each in dropped:
-            for state in (self._detectors, self._edges, self._kept):
+            if each in self._detectors:
+                self._detectors[each].leave()
+            for state in (self._detectors, self._groups, self._edges, self._kept, self._pending):
                 state.pop(each, None)
         patterns = self.plan.workload.patterns
         self.plan = self._planned({q: patterns[q] for q in patterns if q in needed}, self.plan)
 
     def _planned(self, patterns: Mapping[str, Any], before: WorkloadPlan) -> WorkloadPlan:
         """The plan for other queries, those that it had as before and new ones from scratch."""
+        needed = _needed(patterns, before)
+        virtual = {name: its for name, its in before.virtual.items() if name in needed}
         sources = before.sources or {}
+        computed = {*patterns, *virtual}
         return WorkloadPlan(
             Workload(patterns, hierarchy=before.workload.hierarchy),
-            sources={query: sources.get(query) for query in patterns},
-            embeddings={q: its for q, its in before.embeddings.items() if q in patterns},
-            plans={q: its for q, its in before.plans.items() if q in patterns},
+            sources={query: sources.get(query) for query in computed},
+            embeddings={q: its for q, its in before.embeddings.items() if q in computed},
+            plans={q: its for q, its in before.plans.items() if q in computed},
+            orders={q: its for q, its in before.orders.items() if q in computed},
+            virtual=virtual,
+            delays=before.delays,
         )
+
+    def evaluator_of(self, query: str) -> str:
+        """What computes a query: an evaluator, or the way of reuse."""
+        way = self.plan.reuse(query)
+        return way.method if way.sources else self._detectors[query].evaluator
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over queries."""
-        found = [self._detectors[query].metrics() for query in self._detectors]
+        found = [self._past, *(its.metrics() for its in self._detectors.values())]
         return total_metrics(
             found, events=self._events, seconds=self._seconds, matches=sum(self._counts.values())
         )
@@ -411,16 +614,12 @@ class WorkloadDetector(Detector):
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
         self._refuse_if_ended()
-        plan, workload = self.plan, self.plan.workload
         evaluator = self._given.name if isinstance(self._given, Evaluator) else self._given
         header = {
-            "queries": {query: str(pattern) for query, pattern in workload.patterns.items()},
-            "hierarchy": workload.hierarchy and workload.hierarchy.mapping,
-            "sources": dict(plan.sources or {}),
-            "embeddings": {query: list(its) for query, its in plan.embeddings.items()},
-            "plans": {query: plan_to_json(its) for query, its in plan.plans.items()},
+            "plan": self.plan.to_dict(),
             "reported": self._reported,
             "order": [way.query for way in self._ways],
+            "groups": self._groups,
             "texts": self._reader.texts,
             "evaluator": evaluator,
             "options": self.options,
@@ -431,6 +630,7 @@ class WorkloadDetector(Detector):
             "last": self._last,
             "matches": self._counts,
             "seconds": self._seconds,
+            "past": [self._past.partial_matches_created, self._past.comparisons],
         }
         # As bytes, because NumPy's texts take four bytes per character.
         arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
@@ -438,8 +638,9 @@ class WorkloadDetector(Detector):
             if way.source is None:
                 its = self._detectors[way.query].snapshot()
                 arrays |= {f"{_QUERY}{number}/{name}": array for name, array in its.items()}
-            if way.query in self._kept:
-                arrays[f"{_KEPT}{number}"] = self._kept[way.query].copy()
+            for prefix, state in ((_KEPT, self._kept), (_PENDING, self._pending)):
+                if way.query in state:
+                    arrays[f"{prefix}{number}"] = state[way.query].copy()
         if self._recent is not None:
             arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
         return {**arrays, "digest": digest_of(arrays)}
@@ -450,25 +651,25 @@ class WorkloadDetector(Detector):
         arrays = verified(dict(snapshot))
         try:
             header = json.loads(arrays[_HEADER].tobytes())
-            mapping = header["hierarchy"]
-            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-            workload = Workload(header["queries"], hierarchy=hierarchy)
-            plan = WorkloadPlan(
-                workload,
-                sources=header["sources"],
-                embeddings=header["embeddings"],
-                plans={query: plan_from_json(its) for query, its in header["plans"].items()},
-            )
+            if "adaptation" in header:
+                raise SnapshotError(
+                    "it is that of an adaptive detector; restore it by "
+                    "cep.AdaptiveDetector.restore or load"
+                )
+            plan = WorkloadPlan.from_dict(header["plan"])
             arguments = {name: header[name] for name in _ARGUMENTS}
-            detector = cls(workload, plan, **arguments, position=header["position"])
+            detector = cls(plan.workload, plan, **arguments, position=header["position"])
             ways = {way.query: way for way in detector._ways}
             detector._ways = [ways[query] for query in header["order"]]
+            groups = header["groups"]
+            detector._open_alone({q: groups[q] for q in header["order"] if q in groups})
             for number, way in enumerate(detector._ways):
                 if way.source is None:
-                    own = Detector.restore(arrays_under(f"{_QUERY}{number}/", arrays))
-                    detector._detectors[way.query] = own
-                if way.query in detector._kept:
-                    detector._kept[way.query] = np.array(arrays[f"{_KEPT}{number}"])
+                    own = arrays_under(f"{_QUERY}{number}/", arrays)
+                    detector._detectors[way.query].resume_from(own)
+                for prefix, state in ((_KEPT, detector._kept), (_PENDING, detector._pending)):
+                    if way.query in state:
+                        state[way.query] = np.array(arrays[f"{prefix}{number}"])
         except (KeyError, TypeError, ValueError, CepbenchError) as error:
             raise SnapshotError(f"the snapshot makes no detector: {error}") from error
         if detector._recent is not None:
@@ -478,7 +679,23 @@ class WorkloadDetector(Detector):
         detector._reported, detector._counts = header["reported"], header["matches"]
         detector._events, detector._last = header["events"], header["last"]
         detector._seconds = header["seconds"]
+        created, comparisons = header["past"]
+        detector._past = Metrics(partial_matches_created=created, comparisons=comparisons)
         return detector
+
+
+def _task_of(detector: Detector) -> tuple[Any, ...]:
+    """What detectors of queries may differ in."""
+    return detector.pattern, detector.plan, detector.evaluator, detector.output
+
+
+def _needed(queries: Iterable[str], plan: WorkloadPlan) -> set[str]:
+    """Some queries and all that they are computed from."""
+    found = {*queries}
+    for query in reversed(plan.order):
+        if query in found:
+            found.update(plan.reuse(query).sources)
+    return found
 
 
 Detector.of_workloads = WorkloadDetector

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from cepbench.patterns.model import Clause, Pattern
 from cepbench.patterns.negations import Check
+
+
+class Relations(NamedTuple):
+    """What a variable has to do with others that are bound.
+
+    Attributes
+    ----------
+    after, before : sequence of str
+        Those that come next before it, and next after it.
+    first, last : sequence of str
+        Those among which the earliest, and the latest, event of a match is, unless the variable is
+        between two of them.
+    distinct : sequence of str
+        Those in no order with it.
+    conditions : sequence of Clause
+        Between it and them.
+    """
+
+    after: Sequence[str]
+    before: Sequence[str]
+    first: Sequence[str]
+    last: Sequence[str]
+    distinct: Sequence[str]
+    conditions: Sequence[Clause]
+
+    @property
+    def mentioned(self) -> set[str]:
+        """All variables in these relations."""
+        found = {*self.after, *self.before, *self.first, *self.last, *self.distinct}
+        return found.union(*(clause.variables for clause in self.conditions))
 
 
 class Query:
@@ -27,8 +58,8 @@ class Query:
     variables : dict of str to Variable
     before : set of (str, str)
         The pattern's precedence.
-    last : str or None
-        The positive variable that follows all others.
+    first, last : str or None
+        The positive variable that precedes, and that follows, all others.
     checks : list of Check
         Those of its negated variables.
     """
@@ -39,15 +70,19 @@ class Query:
         self.place = {name: place for place, name in enumerate(self.names)}
         self.variables = {variable.name: variable for variable in self.pattern.variables}
         self.before = self.pattern.structure.precedence()
-        follows = (
-            name
-            for name in self.names
-            if all((other, name) in self.before for other in self.names if other != name)
-        )
-        self.last = next(follows, None)
+        self.first = self._end(lambda name, other: (name, other) in self.before)
+        self.last = self._end(lambda name, other: (other, name) in self.before)
         self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+        self._relations: dict[tuple[str, tuple[str, ...]], Relations] = {}
+
+    def _end(self, is_beyond: Callable[[str, str], bool]) -> str | None:
+        """The positive variable that is beyond all others."""
+        for name in self.names:
+            if all(is_beyond(name, other) for other in self.names if other != name):
+                return name
+        return None
 
     def neighbours(self, name: str, bound: Collection[str]) -> tuple[list[str], list[str]]:
         """Those of some variables that come next before, and next after, a variable."""
@@ -58,12 +93,28 @@ class Query:
             [y for y in before if not any((z, y) in self.before for z in before)],
         )
 
-    def ends(self, bound: Collection[str]) -> tuple[list[str], list[str]]:
-        """Those of some variables among which the earliest, and the latest, event of a match is."""
-        return (
-            [x for x in bound if not any((z, x) in self.before for z in bound)],
-            [x for x in bound if not any((x, z) in self.before for z in bound)],
-        )
+    def relations(self, name: str, bound: tuple[str, ...]) -> Relations:
+        """What a variable has to do with others that are bound."""
+        if (name, bound) not in self._relations:
+            after, before = self.neighbours(name, bound)
+            earliest = [x for x in bound if not any((z, x) in self.before for z in bound)]
+            latest = [x for x in bound if not any((x, z) in self.before for z in bound)]
+            self._relations[name, bound] = Relations(
+                after,
+                before,
+                # Times between two events of a match are within its window.
+                [] if before else earliest,
+                [] if after else latest,
+                [x for x in bound if {(x, name), (name, x)}.isdisjoint(self.before)],
+                [
+                    clause
+                    for clause in self.conditions
+                    if len(clause.variables) > 1
+                    and name in clause.variables
+                    and {*clause.variables} <= {*bound, name}
+                ],
+            )
+        return self._relations[name, bound]
 
     def filters(self, name: str) -> tuple[Clause, ...]:
         """The conditions on one variable alone."""

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cepbench.errors import EvaluationError, did_you_mean
 from cepbench.evaluators.result import Metrics, Result
+from cepbench.plans.reuse import Source
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Step:
     Attributes
     ----------
     query : str
-    source : str or None
-        The query whose matches were reused; None from scratch.
+    source : str, tuple of str or None
+        The query whose matches were reused, or several; None from scratch.
     results : int
         Its matches.
     reused : int
@@ -32,7 +33,7 @@ class Step:
     """
 
     query: str
-    source: str | None
+    source: Source
     results: int
     reused: int
     delta: int
@@ -52,7 +53,9 @@ class WorkloadMatches(Mapping[str, Result]):
     Attributes
     ----------
     metrics : Metrics
-        Of all queries: ``seconds`` and ``matches`` are sums; other metrics are sums over the queries
+        ``matches`` is the sum over the queries, ``seconds`` over virtual ones too; ``peak_bytes`` those
+        of the largest state of an evaluator, and of all matches that are kept for reuse or made by it,
+        of which positions are copied only when asked for. Other metrics are sums over the queries
         computed from scratch, as far as their evaluator measures them.
     """
 

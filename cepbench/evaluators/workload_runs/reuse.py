@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import combinations, starmap
 
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import Growth
+from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
-from cepbench.kernels.match_extension import distinct_columns
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
+from cepbench.plans.reuse import Reuse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -59,10 +61,6 @@ class Edge:
         Those on images that the general query has not.
     order : list of (str, str)
         Pairs of images of which the first precedes the second, but not in the general query.
-    goes_on : bool
-        Whether the last event of a match may be that of a missing item.
-    waits : bool
-        Whether a match is known only when its window has passed.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
@@ -81,12 +79,6 @@ class Edge:
             for x, y in sorted(specific.before)
             if {x, y} <= {*self.images} and (self.name_of[x], self.name_of[y]) not in general.before
         ]
-
-        self.goes_on = any(
-            not any((name, image) in specific.before for image in self.images)
-            for name in self.missing
-        )
-        self.waits = any(check.is_late for check in (*general.checks, *specific.checks))
 
     def _in_general(self, clause: Clause) -> frozenset[object]:
         renamed = clause.with_terms(
@@ -131,177 +123,274 @@ def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge
     return Edge(general, specific, embedding)
 
 
-def down(edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0) -> np.ndarray:
+def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
+    """The edge from each source of a query."""
+    found = []
+    for part in way.parts:
+        pair = [queries[name] for name in (*part.sources, part.query)]
+        general, specific = pair if part.method == "down" else pair[::-1]
+        found.append(edge_of(general, specific, part.embedding))
+    return found
+
+
+def down(
+    edge: Edge,
+    source: KeptMatches,
+    events: Events,
+    limit: int,
+    sought: Sought = ALL,
+    order: Sequence[str] = (),
+) -> KeptMatches:
     """The specific query's matches from those of the general one.
 
     Parameters
     ----------
     edge : Edge
-    matches : int64 array, shape (variables of the general query, matches)
-        Positions.
+    source : KeptMatches
+        Those of the general query.
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
-
-    Returns
-    -------
-    int64 array, shape (variables of the specific query, matches)
+    sought : Sought
+        Which matches.
+    order : sequence of str
+        In which the missing items are joined; empty for those of fewest events first.
     """
-    growth = Growth(edge.specific, events, edge.images, matches, limit, since)
+    names = edge.specific.names
+    growth = _tested(edge, source, events, limit, sought)
+    growth.grow(edge.missing, order)
+    if sought.restricts:
+        growth.keep(sought.mask(growth.table(names)))
+    rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
+    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+
+
+def number_down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, order: Sequence[str] = ()
+) -> int:
+    """The number of matches that :func:`down` finds."""
+    growth = _tested(edge, source, events, limit, ALL)
+    if edge.missing:
+        return growth.number(edge.missing, order)
+    growth.check()
+    return len(growth)
+
+
+def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought: Sought) -> Growth:
+    """The source's matches that have all that the specific query asks of the images."""
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
     for needed, test in edge.tests(events):
         growth.keep(test({name: growth.column(name) for name in needed}))
-    growth.grow(edge.missing)
-    return _since(growth.matches, since)
+    return growth
 
 
 def up(
-    edge: Edge, matches: np.ndarray, events: Events, limit: int, since: int = 0
-) -> tuple[np.ndarray, int]:
-    """The general query's matches from those of the specific one.
+    edges: Sequence[Edge],
+    sources: Sequence[KeptMatches],
+    events: Events,
+    limit: int,
+    sought: Sought = ALL,
+    order: Sequence[str] = (),
+) -> tuple[KeptMatches, int]:
+    """The general query's matches from those of one specific query or the union of several.
 
     Parameters
     ----------
-    edge : Edge
-    matches : int64 array, shape (variables of the specific query, matches)
-        Positions.
+    edges : sequence of Edge
+        All to the same general query.
+    sources : sequence of KeptMatches
+        Those of the specific query of each edge.
     events : Events
     limit : int
         Maximum number of partial matches.
-    since : int
-        Only matches whose last event is at this position or a later one.
+    sought : Sought
+        Which matches.
+    order : sequence of str
+        In which the general query's items are joined for the other matches; empty for those first that
+        decide whether a source contains a match.
 
     Returns
     -------
-    matches : int64 array, shape (variables of the general query, matches)
+    matches : KeptMatches
         First the projections.
     reused : int
         The number of projections.
     """
-    places = [edge.specific.names.index(image) for image in edge.images]
-    projected = np.ascontiguousarray(matches[places])
-    if edge.missing:
-        projected = np.ascontiguousarray(projected[:, distinct_columns(projected)])
-    added = _since(_Delta(edge, events, limit, since).matches(), since)
-    return np.ascontiguousarray(np.concatenate((projected, added), axis=1)), projected.shape[1]
+    reused = projected(edges, sources)
+    added = delta(edges, events, limit, sought, order)
+    together = np.ascontiguousarray(np.concatenate((reused, added), axis=1))
+    return ListedMatches(edges[0].general.names, together), reused.shape[1]
 
 
-def _since(matches: np.ndarray, position: int) -> np.ndarray:
-    """The matches whose last event is at a position or a later one."""
-    if position == 0:
-        return matches
-    return np.ascontiguousarray(matches[:, (matches >= position).any(axis=0)])
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
+    """The distinct projections to the general query, int32, shape (variables, matches); see :func:`up`."""
+    projections = [
+        its.table[[edge.specific.names.index(image) for image in edge.images]]
+        for edge, its in zip(edges, sources, strict=True)
+    ]
+    found = np.ascontiguousarray(np.concatenate(projections, axis=1))
+    if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
+        found = found[:, distinct_columns(found)]
+    return found
+
+
+def delta(
+    edges: Sequence[Edge],
+    events: Events,
+    limit: int,
+    sought: Sought = ALL,
+    order: Sequence[str] = (),
+) -> np.ndarray:
+    """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
+    found = _Delta(edges, events, limit, sought, order).matches()
+    return found[:, sought.mask(found)] if sought.restricts else found
+
+
+def _apart(one: Edge, other: Edge) -> bool:
+    """Whether no match of the general query is contained in matches of both specific ones."""
+    for mine, theirs in zip(one.images, other.images, strict=True):
+        first, second = one.specific.variables[mine], other.specific.variables[theirs]
+        if not any(edge.specific.pattern.overlap(first, second) for edge in (one, other)):
+            return True
+    return False
 
 
 class _Delta:
-    """The general query's matches that no match of the specific one contains."""
+    """The general query's matches that no match of any specific one contains."""
 
-    def __init__(self, edge: Edge, events: Events, limit: int, since: int) -> None:
-        self.edge, self.events, self.limit, self.since = edge, events, limit, since
-        self.tests = [*edge.tests(events)]
-        self.gap = None if self.tests else self._gap()
-        if self.gap is None and (edge.missing or edge.specific.checks):
-            self.tests.append((self._needed_to_complete(), self._are_completed))
+    def __init__(
+        self,
+        edges: Sequence[Edge],
+        events: Events,
+        limit: int,
+        sought: Sought,
+        order: Sequence[str] = (),
+    ) -> None:
+        self.edges, self.events, self.limit, self.sought = edges, events, limit, sought
+        self.general = edges[0].general
+        #: Of each edge, what a match has to pass to be contained in one of its specific query.
+        self.tests = [[*edge.tests(events)] for edge in edges]
+        for edge, tests in zip(edges, self.tests, strict=True):
+            if edge.missing or edge.specific.checks:
+                tests.append((_needed_to_complete(edge), partial(self._are_completed, edge)))
+        self.order = self._ordered(order)
+        self.gap = self._gap(*edges) if [*map(len, self.tests)] == [1] else None
+        if self.gap is not None:
+            self.tests = [[]]
 
     def matches(self) -> np.ndarray:
         """Positions, shape (variables of the general query, matches)."""
-        general = self.edge.general
-        if not self.tests and self.gap is None:
-            return np.empty((len(general.names), 0), np.int64)
-        first, *others = self._order()
-        start = self.events.fitting(general.variables[first], general.filters(first))
-        if first == general.last:
-            start = start[np.searchsorted(start, self.since) :]
-        growth = Growth(general, self.events, [first], start[None].copy(), self.limit, self.since)
-        growth.labels = np.zeros(len(start), bool)
+        general = self.general
+        if self.gap is None and not all(self.tests):
+            return np.empty((len(general.names), 0), np.int32)
+        first, *others = self.order
+        growth = Growth.of_one(general, self.events, first, self.limit, self.sought)
+        growth.labels = np.zeros((len(growth), len(self.edges)), bool)
         tests = self._tested(growth, self.tests)
         for name in others:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.matches
+        return growth.table(general.names)
 
-    def _order(self) -> list[str]:
-        """The general query's variables, those that decide first; on a live stream the last one.
+    def _ordered(self, given: Sequence[str]) -> list[str]:
+        """The general query's variables, the restricted one, then those that decide.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
-        name_of, general = self.edge.name_of, self.edge.general
-        decides = {name_of[image] for needed, _ in self.tests for image in needed}
-        decides.update(self.gap[:2] if self.gap is not None else ())
-        newest = general.last if self.since else None
+        general = self.general
+        decides = {
+            edge.name_of[image]
+            for edge, tests in zip(self.edges, self.tests, strict=True)
+            for needed, _ in tests
+            for image in needed
+        }
+        restricted = self.sought.variable(general)
+        if given:
+            return sorted(given, key=lambda name: name != restricted)
         behind = reversed(general.names)
-        return sorted(behind, key=lambda name: (name != newest, name not in decides))
+        return sorted(behind, key=lambda name: (name != restricted, name not in decides))
 
-    def _tested(self, growth: Growth, tests: Sequence[Requirement]) -> list[Requirement]:
+    def _tested(
+        self, growth: Growth, tests: Sequence[Sequence[Requirement]]
+    ) -> list[list[Requirement]]:
         """Test what can be; returns the remaining tests.
 
-        A match is labelled once a test fails; without remaining tests all others are contained in
-        matches of the specific query, and dropped.
+        A match is labelled for an edge once a test of it fails; without remaining tests of an edge all
+        others are contained in matches of its specific query, and dropped.
         """
-        left = []
-        for needed, test in tests:
-            names = {image: self.edge.name_of[image] for image in sorted(needed)}
-            if not {*names.values()} <= {*growth.names}:
-                left.append((needed, test))
-                continue
-            undecided = np.flatnonzero(~growth.labels)
-            at = {image: growth.column(name)[undecided] for image, name in names.items()}
-            growth.labels[undecided] = ~test(at)
-        if tests and not left:
-            growth.keep(growth.labels)
+        left: list[list[Requirement]] = []
+        assert growth.labels is not None
+        for number, its in enumerate(tests):
+            name_of = self.edges[number].name_of
+            left.append([])
+            for needed, test in its:
+                names = {image: name_of[image] for image in sorted(needed)}
+                if not {*names.values()} <= growth.names:
+                    left[-1].append((needed, test))
+                    continue
+                undecided = np.flatnonzero(~growth.labels[:, number])
+                at = {image: growth.column(name)[undecided] for image, name in names.items()}
+                growth.labels[undecided, number] = ~test(at)
+            if its and not left[-1]:
+                growth.keep(growth.labels[:, number])
         growth.check()
         return left
 
-    def _gap(self) -> tuple[str, str, np.ndarray] | None:
+    def _gap(self, edge: Edge) -> tuple[str, str, np.ndarray] | None:
         """The ends of the gap of the only missing item, and its events' timestamps.
 
-        None if there are more differences, or conditions between it and other events.
+        None if there are more differences, conditions between it and other events, or an order that
+        does not join the later end before the earlier one.
         """
-        specific = self.edge.specific
-        if len(self.edge.missing) != 1 or specific.checks:
+        specific = edge.specific
+        if len(edge.missing) != 1 or specific.checks:
             return None
-        (missing,) = self.edge.missing
-        bounds = specific.neighbours(missing, self.edge.images)
+        (missing,) = edge.missing
+        bounds = specific.neighbours(missing, edge.images)
         its = [clause for clause in specific.conditions if missing in clause.variables]
         if [*map(len, bounds)] != [1, 1] or any(len(clause.variables) > 1 for clause in its):
             return None
-        if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in self.edge.images):
+        if any({(x, missing), (missing, x)}.isdisjoint(specific.before) for x in edge.images):
             return None
         ((first,), (last,)) = bounds
-        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        names = self.edge.name_of
-        return names[first], names[last], read_only(self.events.times[events])
+        earlier, later = edge.name_of[first], edge.name_of[last]
+        if self.order.index(earlier) < self.order.index(later):
+            return None
+        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        return earlier, later, found.times
 
-    def _needed_to_complete(self) -> frozenset[str]:
-        """The images on which it depends whether the missing items and negations can be added."""
-        specific, images = self.edge.specific, frozenset(self.edge.images)
-        needed: set[str] = set()
-        for name in self.edge.missing:
-            after, before = specific.neighbours(name, self.edge.images)
-            ordered = {x for x in images if {(x, name), (name, x)} & specific.before}
-            if not after or not before or ordered != images:
-                return images
-            needed.update(after, before)
-            for clause in specific.conditions:
-                needed.update(clause.variables if name in clause.variables else ())
-        for check in specific.checks:
-            if any(check.within):
-                return images
-            needed.update(check.after, check.before, check.mentioned, check.distinct)
-        return frozenset(needed & images)
-
-    def _are_completed(self, at: Positions) -> np.ndarray:
+    def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
         matches = np.stack([*at.values()])
-        growth = Growth(self.edge.specific, self.events, [*at], matches, self.limit)
-        if len(self.edge.missing) == 1 and not self.edge.specific.checks:
-            return growth.extensible(*self.edge.missing)
-        growth.grow(self.edge.missing)
+        growth = Growth(edge.specific, self.events, [*at], matches, self.limit)
+        if len(edge.missing) == 1 and not edge.specific.checks:
+            return growth.extensible(*edge.missing)
+        growth.grow(edge.missing)
+        if growth.rows is None:
+            return np.ones(matches.shape[1], bool)
         found = np.zeros(matches.shape[1], bool)
-        found[growth.labels] = True
+        found[growth.rows] = True
         return found
+
+
+def _needed_to_complete(edge: Edge) -> frozenset[str]:
+    """The images on which it depends whether the missing items and negations can be added."""
+    specific, images = edge.specific, frozenset(edge.images)
+    needed: set[str] = set()
+    for name in edge.missing:
+        after, before = specific.neighbours(name, edge.images)
+        ordered = {x for x in images if {(x, name), (name, x)} & specific.before}
+        if not after or not before or ordered != images:
+            return images
+        needed.update(after, before)
+        for clause in specific.conditions:
+            needed.update(clause.variables if name in clause.variables else ())
+    for check in specific.checks:
+        if any(check.within):
+            return images
+        needed.update(check.after, check.before, check.mentioned, check.distinct)
+    return frozenset(needed & images)
 
 
 @cache
@@ -311,7 +400,11 @@ def warm_up() -> None:
     query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
-    growth = Growth(query, events, ["a"], np.zeros((1, 1), np.int64), 1)
+    begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
+    growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
+    growth.number("b")
     growth.extend("b")
-    distinct_columns(growth.matches)
+    distinct_columns(growth.table(query.names))
+    assert growth.rows is not None
+    KeptMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()

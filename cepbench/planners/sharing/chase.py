@@ -19,7 +19,7 @@ def chase(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
     place = {query: number for number, query in enumerate(scratch, 1)}
     cheaper = [its for its in problem.edges if its.cost < scratch[its.query]]
     ends = [(0, number) for number in place.values()]
-    ends += [(place[its.source], place[its.query]) for its in cheaper if its.source is not None]
+    ends += [(place[its.sources[0]], place[its.query]) for its in cheaper]
     weights = [*scratch.values(), *(its.cost for its in cheaper)]
     sources, targets = np.array(ends, dtype=np.int64).T.copy()
     chosen = least_arborescence(

@@ -14,7 +14,7 @@ from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, Planni
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
-from cepbench.plans.reuse import Reuse, in_order
+from cepbench.plans.reuse import Reuse, Source, in_order, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
@@ -47,7 +47,8 @@ def plan_workload(
         The plan generator for the queries that reuse none; without it they are joined in written order,
         or by an evaluator that needs no plan.
     delays : bool
-        Whether a query may reuse one that goes on after its last item, whose matches come late.
+        Whether a query may reuse one that goes on after its last item, whose matches come late. A query
+        that would come after the end of its window, since its source does, is computed from scratch.
     seed : int
         Seed of randomized planners and generators.
 
@@ -84,8 +85,11 @@ def plan_workload(
             query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
             for query, pattern in workload.patterns.items()
         }
-    problem = ReuseProblem.of(workload, known, cost, plans=plans, delays=delays)
+    matches = workload.without_aggregates()
+    problem = ReuseProblem.of(matches, known, cost, plans=plans, delays=delays)
     sources = planned_sources(entry, problem, rng)
+    if delays:
+        sources = _in_time(workload, problem, sources)
     chosen = [
         problem.edge(source, query) for query, source in sources.items() if source is not None
     ]
@@ -138,6 +142,22 @@ def planned_sources(
     except PlanError as error:
         raise PlanGeneratorError(f"{returned} a plan that cannot be run: {error}") from None
     return {query: found[query] for query in problem.scratch}
+
+
+def _in_time(workload: Workload, problem: ReuseProblem, sources: Sources) -> Sources:
+    """The sources of queries, those that would come after the end of their window from scratch."""
+    found: dict[str, Source] = {}
+    waits: dict[str, bool] = {}
+    for query in in_order(sources):
+        source = sources[query]
+        way = None if source is None else problem.edge(source, query)
+        try:
+            waits[query] = waits_on_stream(way or Reuse(query), waits, workload.patterns)
+            found[query] = source
+        except PlanError:
+            waits[query] = waits_on_stream(Reuse(query), waits, workload.patterns)
+            found[query] = None
+    return {query: found[query] for query in sources}
 
 
 def _plan_of_cuts(

@@ -1,0 +1,117 @@
+"""Matches that are kept as rows of other matches and the events that they add, copied when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from cepbench.evaluators.matches import BranchMatches, Column
+from cepbench.kernels.match_extension.columns import gathered
+
+
+class KeptMatches:
+    """The matches of a query.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The variables.
+    own : mapping of str to int32 array, shape (matches,)
+        Positions of the events of the variables that the source does not have.
+    source : KeptMatches
+        The matches that these extend.
+    rows : int32 array, shape (matches,)
+        The number of the match of the source that each extends.
+    renamed : mapping of str to str
+        Variable → variable of the source.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        own: Mapping[str, np.ndarray],
+        source: KeptMatches,
+        rows: np.ndarray,
+        renamed: Mapping[str, str],
+    ) -> None:
+        self.names = tuple(names)
+        self._own, self._source, self._rows = dict(own), source, rows
+        self._places = np.array(
+            [source.names.index(renamed[name]) if name in renamed else -1 for name in names],
+            np.int64,
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Positions, int32, shape (variables, matches)."""
+        return self._copied(np.int32)
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Positions of each variable, int64, shape (matches,)."""
+        return tuple(self._copied(np.int64))
+
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        found = np.empty((len(self.names), len(self)), dtype)
+        gathered(self._source.table, self._places, self._rows, found)
+        for name, positions in self._own.items():
+            found[self.names.index(name)] = positions
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, without those of the source."""
+        copied = self.table.nbytes if "table" in self.__dict__ else 0
+        return self._rows.nbytes + sum(its.nbytes for its in self._own.values()) + copied
+
+
+class ListedMatches(KeptMatches):
+    """Matches that are no rows of others.
+
+    Parameters
+    ----------
+    names : sequence of str
+    table : int32 array, shape (variables, matches)
+        Positions.
+    """
+
+    def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
+        self.names = tuple(names)
+        # A cached property is set by its name.
+        self.table = table
+
+    def __len__(self) -> int:
+        return int(self.table.shape[1])
+
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        return self.table.astype(dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the positions."""
+        return self.table.nbytes
+
+
+class CopiedWhenAsked(BranchMatches):
+    """Kept matches as columns.
+
+    Parameters
+    ----------
+    matches : KeptMatches
+    """
+
+    def __init__(self, matches: KeptMatches) -> None:
+        self.names = matches.names
+        self._matches = matches
+
+    def __len__(self) -> int:
+        return len(self._matches)
+
+    @cached_property
+    def chunks(self) -> list[tuple[Column, ...]]:  # type: ignore[override]
+        """The positions, copied once."""
+        return [self._matches.columns()]
