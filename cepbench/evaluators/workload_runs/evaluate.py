@@ -18,19 +18,18 @@ from cepbench.evaluators.result import Metrics, Result
 from cepbench.evaluators.task_runs import run_task, run_together
 from cepbench.evaluators.tasks import (
     OUTPUTS,
-    constructs_of,
     evaluator_without_plan,
     runs_some,
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import warm_up
+from cepbench.evaluators.workload_runs.sets import Sized, Way, as_matches, by_sizes, listed
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.plans.reuse import Reuse
+from cepbench.plans.reuse import Reuse, can_be_reused
 from cepbench.plans.tree import left_deep
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
@@ -103,7 +102,7 @@ class _Run:
         self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._kept: dict[str, KeptMatches] = {}
+        self._kept: dict[str, Sized] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
@@ -119,9 +118,8 @@ class _Run:
         metrics = found.metrics
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            columns = [*map(np.asarray, found.found[0].columns)]
-            table = np.stack(columns, dtype=np.int32, casting="same_kind")
-            self._kept[way.query] = ListedMatches(found.found[0].names, table)
+            query = self._queries[way.query]
+            self._kept[way.query] = listed(query, by_sizes(query, found.found[0], np.int32))
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
@@ -134,21 +132,22 @@ class _Run:
         check_fit(pattern, self.stream)
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
-        edges = edges_of(self._queries, way)
+        edges, query = Way(way, self._queries), self._queries[way.query]
         if way.method == "down":
-            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
-            reused = len(found)
+            found: Sized = edges.down(kept[0], self._events, self.limit)
+            reused = sum(map(len, found.values()))
         else:
-            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
+            found, reused = edges.up(kept, self._events, self.limit)
+        number = sum(map(len, found.values()))
         seconds = time.perf_counter() - began
         self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=len(found)),
+            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=number),
             node_table=None,
-            found=(CopiedWhenAsked(found),),
+            found=(as_matches(query, found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
@@ -160,16 +159,17 @@ def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[s
     Raises
     ------
     EvaluationError
-        If one has Kleene variables.
+        If one has min or max over a set.
     """
     found = {}
     for way in ways:
         for query in (*way.sources, way.query) if way.source is not None else ():
             pattern = patterns[query]
-            if "KL" in constructs_of(pattern):
+            if not can_be_reused(pattern):
                 raise EvaluationError(
-                    f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "
-                    "are computed from it, from scratch, with the source None"
+                    f"query {query!r} has min or max over a set, which matches that are reused are not "
+                    "tested for; compute it, and all that are computed from it, from scratch, with the "
+                    "source None"
                 )
             found[query] = query_of(pattern)
     return found

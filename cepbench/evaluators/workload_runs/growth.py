@@ -193,6 +193,9 @@ class Growth:
             )
         self._take(parents)
         self.own[name] = found
+        for side, sign in zip(self.query.siblings.get(name, ()), (1, -1), strict=False):
+            for other in self.names.intersection(side):
+                self.keep(sign * self.column(other) < sign * self.column(name))
 
     def check(self) -> None:
         """Test the negations of which all that they depend on is bound."""
