@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.evaluators.workload_runs.reuse import Edge, delta, down, edge_of, projected
+from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.arrays import constant_holds
 from cepbench.patterns.expressions import attributes_of
 from cepbench.patterns.model import (
@@ -168,14 +169,17 @@ def by_sizes(
     return found
 
 
-def listed(query: Query, tables: Mapping[Sizes, np.ndarray]) -> dict[Sizes, KeptMatches]:
-    """Matches of these positions, shape (variables, matches)."""
+def listed(
+    query: Query, tables: Mapping[Sizes, np.ndarray], first: int = 0
+) -> dict[Sizes, KeptMatches]:
+    """Matches of these positions, shape (variables, matches), counted from ``first`` on."""
     found: dict[Sizes, KeptMatches] = {}
     for sizes, table in tables.items():
         its = of_sizes(query, sizes)
         assert its is not None
-        found[sizes] = ListedMatches(its.query.names, table.astype(np.int32, copy=False))
-    return found
+        moved = table - first if first else table
+        found[sizes] = ListedMatches(its.query.names, moved.astype(np.int32, copy=False))
+    return found or nothing(query)
 
 
 def as_columns(query: Query, tables: Mapping[Sizes, np.ndarray]) -> BranchMatches:
@@ -270,7 +274,7 @@ class Way:
         for part in way.parts:
             pair = [queries[name] for name in (*part.sources, part.query)]
             general, specific = pair if part.method == "down" else pair[::-1]
-            self.edges.append(SetEdge(general, specific, part.embedding))  # type: ignore[arg-type]
+            self.edges.append(SetEdge(general, specific, part.embedding))
 
     def _order(self, sizes: Sizes) -> list[str]:
         its = of_sizes(self.query, sizes)
@@ -299,22 +303,24 @@ class Way:
         bounds = [_most(edge.specific, name, events) for name in edge.missing]
         closed = _is_closed(edge.specific, edge.missing, sought)
         for sizes, matches in source.items():
-            _each(bounds, lambda its, s=sizes, m=matches: extends(s, m, its), closed=closed)  # type: ignore[misc]
+            _each(bounds, partial(extends, sizes, matches), closed=closed)
         return {sizes: _together(its) for sizes, its in parts.items()} | self._nothing(parts)
 
     def projected(self, sources: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
         """See :func:`cepbench.evaluators.workload_runs.reuse.projected`."""
-        parts: dict[Sizes, list[tuple[Edge, KeptMatches]]] = {}
+        edges: dict[Sizes, list[Edge]] = {}
+        matches: dict[Sizes, list[KeptMatches]] = {}
         for edge, source in zip(self.edges, sources, strict=True):
-            for sizes, matches in source.items():
+            for sizes, its in source.items():
                 general = edge.general_sizes(sizes)
-                its = edge.of(general, sizes)
-                assert its is not None
-                parts.setdefault(general, []).append((its, matches))
-        found = {}
-        for sizes, its in parts.items():
-            edges, matches = zip(*its, strict=True)
-            found[sizes] = ListedMatches(edges[0].general.names, projected(edges, matches))
+                own = edge.of(general, sizes)
+                assert own is not None
+                edges.setdefault(general, []).append(own)
+                matches.setdefault(general, []).append(its)
+        found: dict[Sizes, KeptMatches] = {
+            sizes: ListedMatches(its[0].general.names, projected(its, matches[sizes]))
+            for sizes, its in edges.items()
+        }
         return found | self._nothing(found)
 
     def delta(
@@ -368,6 +374,26 @@ def united(parts: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
         for sizes, matches in part.items():
             found.setdefault(sizes, []).append(matches)
     return {sizes: _together(its) for sizes, its in found.items()}
+
+
+def distinct(matches: Sized) -> dict[Sizes, KeptMatches]:
+    """The first of all equal matches each."""
+    return {
+        sizes: ListedMatches(its.names, its.table[:, distinct_columns(its.table)])
+        for sizes, its in matches.items()
+    }
+
+
+def allowed(query: Query, matches: Sized, events: Events, limit: int) -> dict[Sizes, KeptMatches]:
+    """The matches that no negated event forbids."""
+    found: dict[Sizes, KeptMatches] = {}
+    for sizes, its in matches.items():
+        own = of_sizes(query, sizes)
+        assert own is not None
+        growth = Growth(own.query, events, its.names, its.table, limit)
+        growth.check()
+        found[sizes] = ListedMatches(its.names, growth.table(its.names))
+    return found
 
 
 def _together(parts: Sequence[KeptMatches]) -> KeptMatches:
