@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from command_line import parser_of, write
 
 import cepbench as cep
@@ -32,8 +33,6 @@ FAMILIES, REFINEMENTS = 10, 9
 WINDOW = 200
 
 PLANNERS = ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE", "STEINER", "FORESTS")
-#: Planners that may be slower than NAIVE.
-UNGUARDED = ("TOP-DOWN", "BOTTOM-UP")
 RANDOM = 5
 
 #: The workloads of E-Cube's figures, as queries of the data set company-trades.
@@ -293,7 +292,7 @@ def measure_memory(events: int, seed: int) -> Iterator[dict]:
         if plan.sources[name] is not None:
             yield {
                 "part": "memory", "workload": name, "events": events, "contestant": "listed",
-                "matches": its.metrics.matches, "bytes": its.metrics.details["bytes"],
+                "matches": its.metrics.matches, "bytes": its.metrics.peak_bytes,
             }  # fmt: skip
 
 
@@ -311,7 +310,6 @@ def summary(rows: pd.DataFrame) -> str:
     ):
         lines.append(f"{part}, {workload}: {its['matches'].iloc[0]:,} matches or pairs")
         medians = its.groupby("contestant", sort=False)["seconds"].median()
-        guarded = [name for name in medians.index if name in PLANNERS and name not in UNGUARDED]
         best = medians.idxmin()
         for name, median in medians.items():
             shown = f"  {name:<12}{1e3 * median:>10.2f} ms"
@@ -327,9 +325,10 @@ def summary(rows: pd.DataFrame) -> str:
                     )
             lines.append(shown)
     memory = rows[rows["part"] == "memory"]
-    kept = memory[memory["contestant"] == "detector"]
-    for workload, events, bytes in kept[["workload", "events", "bytes"]].itertuples(index=False):
-        lines.append(f"memory, {workload}: {events:,.0f} events, at most {bytes:,.0f} bytes")
+    for row in memory[memory["contestant"] == "detector"].itertuples():
+        lines.append(
+            f"memory, {row.workload}: {row.events:,} events, at most {row.bytes:,.0f} bytes"
+        )
     listed = memory[memory["contestant"] == "listed"]
     if len(listed):
         lines.append(

@@ -45,3 +45,8 @@ def counted_draws(seed: int, first: int, count: int, *names: int) -> np.ndarray:
     """
     key = np.random.SeedSequence(seed, spawn_key=names).generate_state(2, np.uint64)
     return np.asarray(np.random.Philox(key=key, counter=first).random_raw(4 * count)).reshape(-1, 4)
+
+
+def uniform(bits: np.ndarray) -> np.ndarray:
+    """Random bits, uint64, as numbers from 0 to below 1; float64 of the same shape."""
+    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)

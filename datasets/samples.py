@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from cepbench.streams.company_trades import CompanyTrades
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
@@ -42,6 +44,11 @@ def nasdaq_sample() -> pa.Table:
     """Two days of 75 identifiers: the beginning of ``nasdaq-style/quick`` and of the full stream."""
     style = NasdaqStyle(identifiers=75, days=2, seed=0)
     table = style.table(np.arange(style.identifiers), 0, style.days)
+    return _in_order(table)
+
+
+def _in_order(table: pa.Table) -> pa.Table:
+    """The rows by time, without their numbers, which a single file does not need."""
     ordered = table.sort_by([("ts", "ascending"), ("sequence", "ascending")])
     return ordered.drop_columns(["sequence"])
 
@@ -103,6 +110,8 @@ def lobster_sample(messages: int = 2_400) -> str:
 
 #: File below the catalogue → its content.
 SAMPLES: Mapping[str, Callable[[], pa.Table | str]] = {
+    "company-trades/sample.parquet": lambda: CompanyTrades(10_000).table(0, 10_000),
+    "evacuation/sample.parquet": lambda: _in_order(Evacuation(1_400).table(0, 1_400)),
     "nasdaq-style/sample.parquet": nasdaq_sample,
     "stock-rates/sample.parquet": lambda: StockRates(10_000).table(0, 10_000),
     "stock-ticker/sample.parquet": lambda: StockTicker(10_000).table(0, 10_000),

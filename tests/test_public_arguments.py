@@ -21,6 +21,8 @@ import pytest
 import cepbench as cep
 from cepbench.planners.budget import Budget
 from cepbench.statistics.measure import sample_statistics
+from cepbench.streams.company_trades import CompanyTrades
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
 from cepbench.streams.stock_ticker import StockTicker
@@ -346,6 +348,10 @@ CALLS: dict[str, Call] = {
         {"events": 9, "seed": 0, "rates": {"IBM": 1.0, "Sun": 1.0},
          "selectivities": {"IBM > Sun": 0.5}, "segments": []},
     ),
+    "CompanyTrades": Call(
+        CompanyTrades, {"events": 9, "seed": 0, "rates": {"DELL": 2.0}, "segments": []}
+    ),
+    "Evacuation": Call(Evacuation, {"persons": 9, "seed": 0}),
     "StockTicker": Call(StockTicker, {"events": 9, "seed": 0, "p": 0.7, "symbols": 2}),
     "TickerTrades": Call(TickerTrades, {"events": 9, "seed": 0, "types": 2, "per_window": 5.0}),
     "WebLog": Call(WebLog, {"days": 1, "seed": 0}),

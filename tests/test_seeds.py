@@ -22,6 +22,8 @@ from cepbench.planners.generate import plan
 from cepbench.statistics.joint import measure_joint
 from cepbench.statistics.measure import measure_statistics, sample_statistics
 from cepbench.statistics.model import Statistics
+from cepbench.streams.company_trades import CompanyTrades
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
@@ -109,6 +111,8 @@ DRAWS: dict[str, Callable[[int], Any]] = {
     ),
     "ten_symbols": lambda seed: numbers(ten_symbols(50, seed)),
     "NasdaqStyle": lambda seed: NasdaqStyle(3, 1, seed=seed).table(np.arange(3), 0, 1).to_pylist(),
+    "CompanyTrades": lambda seed: CompanyTrades(9, seed).table(0, 9).to_pylist(),
+    "Evacuation": lambda seed: Evacuation(9, seed).table(0, 9).to_pylist(),
     "StockRates": lambda seed: StockRates(9, seed).table(0, 9).to_pylist(),
     "StockTicker": lambda seed: StockTicker(9, seed).table(0, 9).to_pylist(),
     "TickerTrades": lambda seed: TickerTrades(9, seed).table(0, 9).to_pylist(),

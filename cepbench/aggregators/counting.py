@@ -16,6 +16,7 @@ from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.semirings import Total
 from cepbench.aggregators.sequences import CountedSequence, sequence_of
+from cepbench.aggregators.typed_parts import TypedParts
 from cepbench.aggregators.valuation import Changes, Valuation
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import SnapshotError, StreamError
@@ -23,6 +24,7 @@ from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.sase.automaton_engine import ROUND, events_of
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.sequence_counts import tables
+from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -99,11 +101,19 @@ class CountingRun:
         self._sequence = self._compiled(name, by_start=by_start)
         pattern = self._sequence.pattern
         plain = {v.name for v in pattern.positive if not v.is_set}
-        self._valuation = Valuation(task, pattern.equivalences, plain)
+        group_by = task.pattern.group_by
+        types = tuple(its for key in group_by if isinstance(its := key.attribute, EventType))
+        self._typed: TypedParts | None = None
+        if types:
+            begins = self._sequence.layout.items.begins.tolist()
+            flags = dict(zip(pattern.positive_names, begins, strict=True))
+            self._typed = TypedParts(task.pattern, flags, name)
+        self._valuation = Valuation(task, (*pattern.equivalences, *types), plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
         self._windows: list[CountingWindow | GraphWindow] = []
-        #: The numbers of partitions by their values of ``[attribute]``, and their groups.
+        #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
+        #: typed parts of these if there are such; and their groups.
         self._parts: dict[Key, int] = {}
         self._groups = np.zeros(0, np.int64)
         #: The events at the last timestamp.
@@ -139,6 +149,8 @@ class CountingRun:
         """The totals of partitions after the events of a batch; more may follow at ``until``."""
         read = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
         weights = [self._weights(total, batch, read.rows) for total in self._valuation.totals]
+        if self._typed is not None:
+            read, weights = self._typed.divided(batch, read, weights)
         rows, parts = self._parts_of(batch, read.rows)
         items = self._sequence.layout.items
         are_sampled = (read.flags[rows] & self._sequence.last_flags) != 0
@@ -160,7 +172,7 @@ class CountingRun:
             self._count(held, np.zeros(len(held.rows), bool), int(read.times[0]))
         totals = self._count(events, are_sampled, until)
         chosen = np.flatnonzero(are_sampled)
-        return Changes(rows[chosen], events.parts[chosen], totals)
+        return Changes(rows[chosen] // self._per_event, events.parts[chosen], totals)
 
     def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
         """Process some events; returns totals after some of them, in their order."""
@@ -208,16 +220,43 @@ class CountingRun:
     def _parts_of(self, batch: EventStream, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The events that miss no value by which partitions are made, and their partitions."""
         attributes = self._sequence.pattern.equivalences
-        numbers, keys = numbered(batch, attributes, rows)
+        numbers, keys = numbered(batch, attributes, rows // self._per_event)
+        if attributes:
+            rows, numbers = rows[numbers >= 0], numbers[numbers >= 0]
+        if self._typed is not None:
+            wanted, numbers = np.unique(
+                numbers * self._per_event + rows % self._per_event, return_inverse=True
+            )
+            places = (divmod(code, self._per_event) for code in wanted.tolist())
+            keys = [(*keys[number], part) for number, part in places]
         own = [self._parts.setdefault(key, len(self._parts)) for key in keys]
         new = [*self._parts][len(self._groups) :]
         if new:
-            known = [[*attributes].index(key.attribute) for key in self._task.pattern.group_by]
-            self._add([tuple(key[place] for place in known) for key in new])
-        if attributes:
-            rows, numbers = rows[numbers >= 0], numbers[numbers >= 0]
+            if self._typed is not None:
+                # Groups that are first seen with the same event come in the order of their keys.
+                apart = dict.fromkeys(key[:-1] for key in new)
+                parts = range(self._per_event)
+                self._valuation.groups([self._group((*key, k)) for key in apart for k in parts])
+            self._add([self._group(key) for key in new])
+        if attributes or self._typed is not None:
             numbers = np.array(own, np.int64)[numbers]
         return rows, numbers
+
+    @property
+    def _per_event(self) -> int:
+        """How many rows stand for an event."""
+        return 1 if self._typed is None else len(self._typed.keys)
+
+    def _group(self, key: Key) -> Key:
+        """The group that a partition is in."""
+        attributes = [*self._sequence.pattern.equivalences]
+        types = iter(() if self._typed is None else self._typed.keys[key[-1]])
+        return tuple(
+            next(types)
+            if isinstance(each.attribute, EventType)
+            else key[attributes.index(each.attribute)]
+            for each in self._task.pattern.group_by
+        )
 
     def _add(self, groups: list[Key]) -> None:
         """Add partitions that are in these groups."""
@@ -228,7 +267,7 @@ class CountingRun:
 
     def _drop(self, earliest: int) -> None:
         """Drop partitions without events from some time on, once they are many."""
-        if not self._sequence.pattern.equivalences:
+        if not self._sequence.pattern.equivalences and self._typed is None:
             return
         active = self._windows[0].are_active(earliest)
         active[self._held.parts] = active[self._starts[1]] = True

@@ -16,7 +16,7 @@ from cepbench.aggregators.tables import check_names
 from cepbench.arguments import choice
 from cepbench.errors import EvaluationError, PatternError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import EventType, Pattern
 
 
 def task_of(
@@ -58,6 +58,7 @@ def opened(task: AggregationTask, method: str | None) -> tuple[AggregationMethod
         chosen = AGGREGATORS.find(method)
         if task.evaluator is not None and not chosen.lists_matches:
             raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
+        _check_concepts(chosen, task.pattern)
         return chosen, chosen.open(task)
     for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         if entry.lists_matches:  # which runs all patterns
@@ -66,3 +67,21 @@ def opened(task: AggregationTask, method: str | None) -> tuple[AggregationMethod
             with suppress(UnsupportedPatternError):
                 return entry, entry.open(task)
     raise AssertionError(task)  # pragma: no cover
+
+
+def _check_concepts(method: AggregationMethod, pattern: Pattern) -> None:
+    """Check that a method takes the concepts of a pattern.
+
+    Raises
+    ------
+    UnsupportedPatternError
+    """
+    if method.concepts:
+        return
+    types = [key for key in pattern.group_by if isinstance(key.attribute, EventType)]
+    if pattern.concepts or types:
+        what = f"GROUP BY {types[0]}" if types else f"items of a concept ({pattern.concepts[0]})"
+        raise UnsupportedPatternError(
+            f"the method {method.name} does not declare that it takes {what}; use the method two-step, "
+            "or register it with concepts=True once it does"
+        )

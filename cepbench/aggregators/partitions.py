@@ -7,20 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from cepbench.aggregators.protocol import Key
-from cepbench.aggregators.triggers import values_of
+from cepbench.aggregators.triggers import key_column, values_of
+from cepbench.patterns.model import EventType
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 
 
 def numbered(
-    batch: EventStream, attributes: Sequence[str], rows: np.ndarray | Sequence[np.ndarray]
+    batch: EventStream,
+    attributes: Sequence[str | EventType],
+    rows: np.ndarray | Sequence[np.ndarray],
 ) -> tuple[np.ndarray, list[Key]]:
     """Number events, or combinations of events, by their values of attributes.
 
     Parameters
     ----------
     batch : EventStream
-    attributes : sequence of str
+    attributes : sequence of str or EventType
     rows : ndarray of int64, or a sequence of such
         Of the batch; a sequence has an array for each attribute.
 
@@ -37,8 +40,8 @@ def numbered(
     number = len(by_attribute[0])
     numbers, size = np.zeros(number, np.int64), 1
     present = np.ones(number, bool)
-    for name, its in zip(attributes, by_attribute, strict=True):
-        column = batch.column(name)
+    read = [key_column(batch, attribute) for attribute in attributes]
+    for column, its in zip(read, by_attribute, strict=True):
         if isinstance(column, CodedStrings):
             own, more = column.codes[its].astype(np.int64), len(column.values)
             present &= own >= 0
@@ -53,8 +56,7 @@ def numbered(
     found = np.full(number, -1)
     found[present] = numbers
     columns = [
-        values_of(batch.column(name), its[examples])
-        for name, its in zip(attributes, by_attribute, strict=True)
+        values_of(column, its[examples]) for column, its in zip(read, by_attribute, strict=True)
     ]
     return found, list(zip(*columns, strict=True))
 

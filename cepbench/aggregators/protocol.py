@@ -148,6 +148,8 @@ class AggregationMethod:
         Whether it takes an evaluator.
     expires : bool
         Whether events may leave the window while it runs.
+    concepts : bool
+        Whether it takes patterns whose items bind events of types below theirs, and groups by types.
     source : str
         Its source in the literature.
     implementation : type, optional
@@ -158,6 +160,7 @@ class AggregationMethod:
     open: Callable[[AggregationTask], AggregationRun]
     lists_matches: bool = False
     expires: bool = True
+    concepts: bool = True
     source: str = ""
     implementation: type[Any] | None = None
 

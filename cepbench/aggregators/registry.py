@@ -13,7 +13,7 @@ from cepbench.aggregators.protocol import AggregationMethod
 from cepbench.aggregators.two_step import TWO_STEP
 from cepbench.aggregators.user_defined import UserRun
 from cepbench.aggregators.window_product import WINDOW_PRODUCT
-from cepbench.arguments import shown
+from cepbench.arguments import flag, shown
 from cepbench.errors import EvaluationError
 from cepbench.registry import Registry
 
@@ -25,7 +25,7 @@ AGGREGATORS: Registry[AggregationMethod] = Registry(
 )
 
 
-def aggregator(name: str, *, source: str = "") -> Callable[[_C], _C]:
+def aggregator(name: str, *, concepts: bool = False, source: str = "") -> Callable[[_C], _C]:
     """Register the decorated class as an aggregation method, and return it unchanged.
 
     The class takes an :class:`~cepbench.aggregators.protocol.AggregationTask`, and raises
@@ -42,6 +42,9 @@ def aggregator(name: str, *, source: str = "") -> Callable[[_C], _C]:
     ----------
     name : str
         Compared without regard to case, ``-`` and ``_``.
+    concepts : bool
+        Whether it takes patterns with items of a concept, whose events are of the types below it, and
+        with ``GROUP BY type(a)``; others are refused to it.
     source : str
         Its source in the literature.
 
@@ -62,6 +65,7 @@ def aggregator(name: str, *, source: str = "") -> Callable[[_C], _C]:
     ...         return self._inner.take(batch)
     """
     AGGREGATORS.check_name(name, '@aggregator("my-count")')
+    concepts = flag(concepts, f"{name}: concepts", EvaluationError)
 
     def register(made: _C) -> _C:
         if not isinstance(made, type) or not hasattr(made, "push"):
@@ -70,7 +74,9 @@ def aggregator(name: str, *, source: str = "") -> Callable[[_C], _C]:
                 "see cepbench.aggregators.protocol.AggregationRun"
             )
         opened = partial(UserRun, name, made)
-        AGGREGATORS.add(AggregationMethod(name, opened, source=source, implementation=made))
+        AGGREGATORS.add(
+            AggregationMethod(name, opened, concepts=concepts, source=source, implementation=made)
+        )
         return made
 
     return register

@@ -19,7 +19,7 @@ from cepbench.evaluators.sase.counting import CountLayout, count_layout
 from cepbench.evaluators.sase.layout import MOST_FLAGS
 from cepbench.evaluators.tasks import constructs_of
 from cepbench.kernels.sequence_counts import tables
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import EventType, Kind, Pattern
 from cepbench.streams.numeric import NumericReader
 
 
@@ -117,12 +117,15 @@ def check_items(task: AggregationTask, name: str) -> Pattern:
     if pattern.groups:
         raise refuse(f"the group {pattern.groups[0]}")
     for key in task.pattern.group_by:
-        if key.attribute not in pattern.equivalences:
+        if isinstance(key.attribute, EventType):
+            if any(v.name == key.variable and v.type is None for v in pattern.positive):
+                raise refuse(f"GROUP BY {key}, of an item of any type")
+        elif key.attribute not in pattern.equivalences:
             raise refuse(
                 f"GROUP BY {key}, which only labels matches, unless all of their events share it by "
                 f"GROUP BY {key.attribute} or [{key.attribute}]"
             )
-    grouped = {key.attribute for key in task.pattern.group_by}
+    grouped = {str(key.attribute) for key in task.pattern.group_by}
     if len(pattern.positive) == 1 and not grouped.issuperset(pattern.equivalences):
         raise refuse(f"[{', '.join(pattern.equivalences)}] with a single item")
     return pattern

@@ -92,7 +92,7 @@ class SharedQuery(CountingRun):
         number = self._parts.get(key)
         if number is None:
             of = dict(zip(attributes, key, strict=True))
-            group = tuple(of[each.attribute] for each in self._task.pattern.group_by)
+            group = tuple(of[str(each.attribute)] for each in self._task.pattern.group_by)
             number = self._parts[key] = len(self._parts)
             self._groups = np.append(self._groups, self._valuation.groups([group]))
         return number

@@ -91,7 +91,7 @@ class SliceTask:
         """An attribute by whose values events can be aggregated apart."""
         if self.emit != "trigger" or self.pattern.strategy.name not in _BLIND:
             return None
-        return next((k.attribute for k in self.pattern.group_by if k.variable is None), None)
+        return next((str(k.attribute) for k in self.pattern.group_by if k.variable is None), None)
 
     def values(
         self, events: EventStream, start: int, keys: tuple[int, int] = (0, 1)

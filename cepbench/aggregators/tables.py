@@ -48,7 +48,8 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
     StreamError
     """
     for key in pattern.group_by:
-        _checked(f"GROUP BY {key}", key.attribute, stream)
+        if isinstance(key.attribute, str):
+            _checked(f"GROUP BY {key}", key.attribute, stream)
     for aggregate in pattern.aggregates:
         if aggregate.attribute is None:
             continue

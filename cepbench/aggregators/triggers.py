@@ -8,7 +8,7 @@ import numpy as np
 
 from cepbench.aggregators.protocol import Key
 from cepbench.patterns.arrays import clause_holds
-from cepbench.patterns.model import Clause, Kind, Pattern, Variable
+from cepbench.patterns.model import Clause, EventType, Kind, Pattern, Variable
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -82,7 +82,7 @@ class Triggers:
         for last in self._lasts:
             rows = self._rows(last, batch)
             columns = [
-                values_of(batch.column(key.attribute), rows)
+                values_of(key_column(batch, key.attribute), rows)
                 if place in last.known
                 else [...] * len(rows)
                 for place, key in enumerate(self._group_by)
@@ -107,6 +107,13 @@ class Triggers:
             lambda attribute: self._reader.read(batch, attribute.name, rows),
             self._reader.code,
         )
+
+
+def key_column(batch: EventStream, attribute: str | EventType) -> AttributeColumn:
+    """The values of a key of GROUP BY, by event."""
+    if isinstance(attribute, EventType):
+        return batch.types_at(attribute.level)
+    return batch.column(attribute)
 
 
 def values_of(column: AttributeColumn, rows: np.ndarray) -> list[Any]:

@@ -82,7 +82,8 @@ class TwoStepRun:
         self._ends = {frozenset(b.positive_names): _ends_of(b) for b in pattern.branches()}
         self._group_by = pattern.group_by
         keys = tuple(key.attribute for key in pattern.group_by)
-        attributes = {*keys, *(each.attribute for each in pattern.aggregates if each.attribute)}
+        attributes = {its for its in keys if isinstance(its, str)}
+        attributes |= {each.attribute for each in pattern.aggregates if each.attribute}
         self._recent = RecentEvents(attributes, pattern.window.length, 0)
         branches = pattern.structure.alternatives()
         plain = {

@@ -22,6 +22,7 @@ from cepbench.aggregators.semirings import (
 )
 from cepbench.aggregators.triggers import Triggers
 from cepbench.kernels.sequence_counts.merging import merge
+from cepbench.patterns.model import EventType
 from cepbench.streams.event_stream import EventStream
 
 _NEVER = np.iinfo(np.int64).max
@@ -58,8 +59,9 @@ class Valuation:
     Parameters
     ----------
     task : AggregationTask
-    attributes : tuple of str
-        Those whose values all events of a match share, by which partitions are made.
+    attributes : tuple of str or EventType
+        Those by which partitions are made: whose values all events of a match share, and the types of
+        some items' events.
     plain : set of str
         The variables of which each match has one event.
     counts_values : bool
@@ -81,7 +83,7 @@ class Valuation:
     def __init__(
         self,
         task: AggregationTask,
-        attributes: tuple[str, ...],
+        attributes: tuple[str | EventType, ...],
         plain: set[str],
         *,
         counts_values: bool = False,

@@ -51,7 +51,7 @@ def library_of(source: Dataset | EventStream) -> Mapping[str, tuple[str, str]]:
         shows = entry.shows + (f" ({entry.source})" if entry.source else "")
         pattern = entry.pattern
         # The explorer is about plans, which AGG has none of.
-        text = str(pattern.without_aggregate()) if pattern.aggregates else entry.text.strip()
+        text = str(pattern.without_aggregate()) if pattern.aggregates else entry.plain_text
         found[name] = (text, shows)
     return found
 

@@ -77,7 +77,8 @@ def make(
         int | None,
         typer.Option(
             min=1,
-            help="Events of a new stock-rates, stock-ticker, ten-symbols or ticker-trades data set.",
+            help="Events of a new company-trades, stock-rates, stock-ticker, ten-symbols or "
+            "ticker-trades data set.",
         ),
     ] = None,
     changes: Annotated[

@@ -49,6 +49,8 @@ PATTERNS = {
     "disjunction": "OR(SEQ(A a, B b), SEQ(C c, D d)) AGG COUNT",
     "consuming": "SEQ(A a, B b) STRATEGY consuming AGG COUNT",
     "no match": "SEQ(A a, B b) WHERE a.x > 100 AGG COUNT, SUM(b.x)",
+    "concept": "SEQ(X a, NOT(B n), C c) AGG COUNT, SUM(a.x)",
+    "types": "SEQ(X a, B b) GROUP BY type(a), k AGG COUNT, MAX(b.x)",
 }
 
 _WINDOW = 30
@@ -135,9 +137,10 @@ def check_aggregator(
 def aggregate_check_stream(seed: int = 0) -> EventStream:
     """The stream of :func:`~cepbench.conformance.evaluator_checks.check_stream` without every seventh
     value of ``x``."""
-    events = check_stream(seed).to_pandas()
+    stream = check_stream(seed)
+    events = stream.to_pandas()
     events.loc[::7, "x"] = np.nan
-    return EventStream.from_pandas(events, type="type", time="time")
+    return EventStream.from_pandas(events, type="type", time="time", hierarchy=stream.hierarchy)
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,8 @@ def _checks(stream: EventStream) -> dict[str, _Check]:
 def _runs(
     chosen: AggregationMethod, name: str, stream: EventStream, seed: int
 ) -> list[dict[str, object]]:
-    pattern = parse(f"PATTERN {PATTERNS[name]} WITHIN {_WINDOW} units")
+    text = f"PATTERN {PATTERNS[name]} WITHIN {_WINDOW} units"
+    pattern = parse(text).with_hierarchy(stream.hierarchy)
     rows = []
     for check, its in _checks(stream).items():
         if not chosen.is_builtin and not hasattr(chosen.implementation, its.needs):

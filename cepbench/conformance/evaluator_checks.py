@@ -23,6 +23,7 @@ from cepbench.evaluators.protocol import Evaluator, Option
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Result
 from cepbench.evaluators.tasks import constructs_of
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan as make_plan
@@ -46,7 +47,12 @@ PATTERNS = {
     "consuming": "SEQ(A a, B b, C c) STRATEGY consuming",
     "strict contiguity": "SEQ(A a, B b) STRATEGY strict_contiguity",
     "no match": "SEQ(A a, B b) WHERE a.x > 100 AND b.x < a.x",
+    "concept": "SEQ(X a, NOT(B n), C c) WHERE a.x < c.x",
+    "overlapping types": "AND(X a, B b)",
 }
+
+#: The stream's, which only patterns with X read.
+_HIERARCHY = ConceptHierarchy({"X": ["A", "B"]})
 
 #: Kind of plan -> generators whose plans are run: as written, the cheapest, and a random one.
 GENERATORS = {"order": ("TRIVIAL", "DP-LD"), "tree": ("DP-B", "QUICKPICK")}
@@ -142,7 +148,10 @@ def check_evaluator(
 
 
 def check_stream(seed: int = 0) -> EventStream:
-    """Events of types A to D with attributes ``x`` and ``k``, some with equal timestamps."""
+    """Events of types A to D with attributes ``x`` and ``k``, some with equal timestamps.
+
+    A and B are below the concept X.
+    """
     rng = np.random.default_rng([seed, _EVENTS])
     return EventStream.from_pandas(
         pd.DataFrame(
@@ -155,11 +164,12 @@ def check_stream(seed: int = 0) -> EventStream:
         ),
         type="type",
         time="ts",
+        hierarchy=_HIERARCHY,
     )
 
 
 def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[dict[str, object]]:
-    pattern = parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units")
+    pattern = parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units").with_hierarchy(stream.hierarchy)
     statistics = measure_statistics(pattern, stream, seed=seed)
     # The reference: the trivial plan in another evaluator.
     other = "lazy-nfa" if chosen.name != "lazy-nfa" else "tree"

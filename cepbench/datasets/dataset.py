@@ -18,9 +18,11 @@ from cepbench.datasets.library import PatternLibrary, read_library
 from cepbench.datasets.source_files import read_source
 from cepbench.errors import DatasetError, did_you_mean
 from cepbench.markup import Html
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration, type_column
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.parquet_files import hierarchy_of_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +85,7 @@ class Dataset:
         Parameters
         ----------
         types : iterable of str, or Pattern, optional
-            Only events of these types, or of a pattern's types; by default all. A contiguity
+            Only events of these types or concepts, or of those of a pattern; by default all. A contiguity
             strategy then applies to the selected events.
         attributes : iterable of str, optional
             Columns to read; by default all.
@@ -119,6 +121,11 @@ class Dataset:
                 raise DatasetError("days and end exclude each other; give one of them")
             end = self._end_after(days)
         return self._read(wanted, attributes, start, end, positions)[:first]
+
+    @cached_property
+    def hierarchy(self) -> ConceptHierarchy | None:
+        """The concepts above its types; its streams have it, too."""
+        return None if self._is_source else hierarchy_of_parquet(self.path)
 
     @cached_property
     def patterns(self) -> PatternLibrary:
@@ -204,6 +211,7 @@ class Dataset:
             "variant": self.variant.about if self.variant else "",
             "events": f"{self.events:,}",
             "types": f"{len(counts)}: {shown}" + (f" and {more} more" if more > 0 else ""),
+            "concepts": ", ".join(self.hierarchy.mapping) if self.hierarchy else "",
             "time": " to ".join(self._span()),
             "attributes": ", ".join(c.name for c in self._columns() if c.name not in named),
             "source": self.entry.source if self.entry else "",
@@ -232,7 +240,7 @@ class Dataset:
             return None
         wanted = [types] if isinstance(types, str) else texts(types, "types", DatasetError)
         for name in wanted:
-            if name not in self.counts.index:
+            if name not in self.counts.index and name not in (self.hierarchy or ()):
                 hint = did_you_mean(name, self.counts.index) or "; dataset.counts lists the types"
                 raise DatasetError(f"{self.name} has no events of type {shown(name)}{hint}")
         return wanted

@@ -42,17 +42,26 @@ class PatternEntry:
         What it demonstrates.
     source : str
         Paper and section, and differences from it; empty for one that is not from a paper.
+    dialect, within : str or None
+        As :func:`cepbench.parse` takes them.
     """
 
     name: str
     text: str
     shows: str
     source: str = ""
+    dialect: str | None = None
+    within: str | None = None
 
     @property
     def pattern(self) -> Pattern:
         """The parsed pattern."""
-        return parse(self.text)
+        return parse(self.text, dialect=self.dialect, within=self.within)
+
+    @property
+    def plain_text(self) -> str:
+        """The text, in the language without a dialect."""
+        return self.text if self.dialect is None else str(self.pattern)
 
 
 class PatternLibrary(Mapping[str, Pattern]):
@@ -124,10 +133,11 @@ def read_library(folder: Path, name: str) -> PatternLibrary:
         return PatternLibrary(name)
     entries = []
     for pattern, content in read_toml(file).items():
-        check_keys(file, f"{pattern}.", content, ("text", "shows", "source"), ("text", "shows"))
+        known = ("text", "shows", "source", "dialect", "within")
+        check_keys(file, f"{pattern}.", content, known, ("text", "shows"))
         entry = PatternEntry(pattern, **{**content, "text": content["text"].strip()})
         try:
-            parse(entry.text)
+            _ = entry.pattern
         except PatternError as error:
             raise DatasetError(f"{file}: [{pattern}] is not a valid pattern: {error}") from error
         entries.append(entry)

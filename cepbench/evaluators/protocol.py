@@ -51,8 +51,13 @@ from cepbench.streams.event_stream import EventStream
 #: Selection strategies by which a match is known from its events and those between them.
 JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
 
-#: Constructs of patterns: the operators, and nesting of SEQ and AND.
-CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting")
+#: Constructs of patterns: the operators, nesting of SEQ and AND, and items of a concept, which bind
+#: events of the types below it.
+CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept")
+
+#: Those that a user-defined evaluator supports if it declares none: all that do not depend on the
+#: stream's concept hierarchy.
+WITHOUT_CONCEPTS = CONSTRUCTS[:-1]
 
 
 @dataclass(frozen=True)

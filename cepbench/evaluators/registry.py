@@ -13,7 +13,13 @@ from cepbench.evaluators.instances.lazy_nfa import LAZY_NFA_INSTANCES
 from cepbench.evaluators.instances.tree import TREE_INSTANCES
 from cepbench.evaluators.joins.lazy_nfa import LAZY_NFA
 from cepbench.evaluators.joins.tree import TREE
-from cepbench.evaluators.protocol import CONSTRUCTS, JOIN_STRATEGIES, Evaluator, Option
+from cepbench.evaluators.protocol import (
+    CONSTRUCTS,
+    JOIN_STRATEGIES,
+    WITHOUT_CONCEPTS,
+    Evaluator,
+    Option,
+)
 from cepbench.evaluators.sase.sase import SASE
 from cepbench.evaluators.sase.sase_backtrack import SASE_BACKTRACK
 from cepbench.evaluators.sase.sase_basic import SASE_BASIC
@@ -50,7 +56,7 @@ def plan_evaluator(
     *,
     kinds: Collection[str] = ("order", "tree"),
     without_plan: bool = False,
-    constructs: Collection[str] = CONSTRUCTS,
+    constructs: Collection[str] = WITHOUT_CONCEPTS,
     strategies: Collection[str] = JOIN_STRATEGIES,
     outputs: Collection[str] = ("matches", "count"),
     options: Mapping[str, Option] | None = None,
@@ -83,7 +89,8 @@ def plan_evaluator(
     without_plan : bool
         Whether it also runs without a plan; with ``kinds=()`` only without one.
     constructs, strategies, outputs, options, latency, node_times, source
-        See :class:`~cepbench.evaluators.protocol.Evaluator`.
+        See :class:`~cepbench.evaluators.protocol.Evaluator`; without ``constructs`` all but
+        ``concept``, items whose events are of types below theirs.
 
     Raises
     ------

@@ -188,7 +188,15 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
             evaluator.check_plan(part)
     for pattern in task.patterns:
         for construct in constructs_of(pattern):
-            _need(evaluator, construct, lambda e, it=construct: it in e.constructs)
+            what, advice = construct, ""
+            if construct == "concept":
+                what = f"items of a concept ({', '.join(pattern.concepts)})"
+                if not evaluator.is_builtin:
+                    advice = (
+                        "; if it binds the events of all types below one, as stream.rows_of(type) gives "
+                        'them, declare "concept" among its constructs'
+                    )
+            _need(evaluator, what, lambda e, it=construct: it in e.constructs, advice)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
     output = task.output
@@ -242,14 +250,15 @@ def refuse(
     )
 
 
-def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool]) -> None:
+def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool], advice: str = "") -> None:
     if not can(evaluator):
-        refuse(evaluator, f"run {construct}", can, error=UnsupportedPatternError)
+        refuse(evaluator, f"run {construct}", can, advice, error=UnsupportedPatternError)
 
 
 def constructs_of(pattern: Pattern) -> set[str]:
     """The constructs of a pattern, of :data:`cepbench.evaluators.protocol.CONSTRUCTS`."""
-    return set(_constructs(pattern.structure, nested=False))
+    found = set(_constructs(pattern.structure, nested=False))
+    return found | {"concept"} if pattern.concepts else found
 
 
 def _constructs(structure: Structure, *, nested: bool) -> Iterator[str]:

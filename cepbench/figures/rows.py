@@ -96,6 +96,8 @@ _QUANTITIES = {
     "peak_objects": Quantity("Peak objects", "objects", "lower"),
     "plan_seconds": Quantity("Planning time", "seconds", "lower", "s"),
     "search_seconds": Quantity("Planning time", "seconds", "lower", "s"),
+    "load": Quantity("Load", "seconds per second of the stream", "lower", ""),
+    "results_per_ms": Quantity("Results", "results per millisecond", "higher", ""),
     "inverse_cost": Quantity("1 / estimated cost", "1 / cost", "higher"),
     "latency_mean": Quantity("Mean latency", "seconds", "lower", "s"),
     "gain": Quantity("Gain in throughput", "times the throughput", "higher", ""),

@@ -164,6 +164,12 @@ _KNOWN = {
     "A-SEQ, 2000 MS": ("#88CCEE", 7),
     "WINDOW-PRODUCT, 1000 MS": ("#117733", 3),
     "WINDOW-PRODUCT, 2000 MS": ("#DDAA33", 4),
+    # The planners of [liu2011].
+    "NAIVE": ("#777777", 5),
+    "TOP-DOWN": ("#44AA99", 3),
+    "BOTTOM-UP": ("#EE8866", 2),
+    "CHASE": ("#332288", 1),
+    "EACH ALONE": ("#CC3311", 6),
 }
 
 

@@ -20,22 +20,43 @@ FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
 
 @dataclass(frozen=True, slots=True)
+class EventType:
+    """The type of an event as a key of GROUP BY, ``type(a)`` and ``type(a, level)``.
+
+    Attributes
+    ----------
+    level : int, optional
+        Of the concept that the event is of; its own type if that is above this level, and without
+        a level.
+    """
+
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Grouping:
     """One key of the GROUP BY clause.
 
     Attributes
     ----------
-    attribute : str
+    attribute : str or EventType
     variable : str, optional
         Whose event's value labels a match. Without it all events of a match have to share the
         value, as by ``[attribute]``, negated ones included.
     """
 
-    attribute: str
+    attribute: str | EventType
     variable: str | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.attribute, EventType) and self.variable is None:
+            raise PatternSyntaxError("GROUP BY of a type without an item; write GROUP BY type(a)")
+
     def __str__(self) -> str:
-        return _dotted(self.variable, self.attribute)
+        if isinstance(self.attribute, str):
+            return _dotted(self.variable, self.attribute)
+        level = "" if self.attribute.level is None else f", {self.attribute.level}"
+        return f"type({_dotted(self.variable)}{level})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +171,13 @@ def check_aggregation(
 def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure]) -> None:
     """Check that a key has one value for each match."""
     if variable.is_set:
+        shared = ""
+        if isinstance(key.attribute, str):
+            name = quoted_unless_plain(key.attribute)
+            shared = f"{name}, which all events of a match then share, or by "
         raise PatternOperatorError(
             f"GROUP BY {key}, but {variable.name} has a set of events with a value each; group by "
-            f"{quoted_unless_plain(key.attribute)}, which all events of a match then share, or by "
-            "another variable",
+            f"{shared}another variable",
             culprit=key,
         )
     without = next((b for b in branches if variable not in b.variables()), None)

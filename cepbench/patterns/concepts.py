@@ -178,6 +178,14 @@ class ConceptHierarchy:
             above = self._parents[above]
         return tuple(found)
 
+    def at_level(self, name: str, level: int | None) -> str:
+        """The name above another one at a level, or this itself: without a level, if it stands above
+        the level, and if the hierarchy does not have it."""
+        if level is None or name not in self:
+            return name
+        path = [*self.ancestors(name)[::-1], name]
+        return path[min(level, len(path) - 1)]
+
     def leaves(self, name: str) -> tuple[str, ...]:
         """The names without names below them, of a name and those below it."""
         return tuple(each for each in self.below(name) if not self._children[each])

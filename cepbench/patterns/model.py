@@ -15,7 +15,12 @@ from functools import cached_property
 
 from cepbench.arguments import choice, number
 from cepbench.errors import PatternError, PatternSyntaxError
-from cepbench.patterns.aggregation import Grouping, MatchAggregate, check_aggregation
+from cepbench.patterns.aggregation import (
+    EventType,
+    Grouping,
+    MatchAggregate,
+    check_aggregation,
+)
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
@@ -55,6 +60,7 @@ __all__ = [
     "Comparison",
     "Conjunct",
     "Constant",
+    "EventType",
     "Expression",
     "Grouping",
     "Kind",
@@ -296,7 +302,7 @@ class Pattern:
 
     def without_aggregate(self) -> Pattern:
         """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``."""
-        shared = (key.attribute for key in self.group_by if key.variable is None)
+        shared = (str(key.attribute) for key in self.group_by if key.variable is None)
         equivalences = (*self.equivalences, *shared)
         return replace(self, equivalences=equivalences, group_by=(), aggregates=())
 
@@ -333,8 +339,7 @@ class Pattern:
     def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Pattern:
         """The pattern under a concept hierarchy: an item binds events of its type or below it.
 
-        Where a stream is given, its hierarchy is used without this. It is the same pattern if no
-        name is below the type of an item.
+        Where a stream is given, its hierarchy is used without this.
 
         Raises
         ------
@@ -342,9 +347,22 @@ class Pattern:
             If it is not a hierarchy.
         """
         hierarchy = hierarchy_from(hierarchy)
-        if hierarchy and hierarchy.concepts.isdisjoint(v.type for v in self.variables):
-            hierarchy = None
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
+
+    @cached_property
+    def concepts(self) -> tuple[str, ...]:
+        """The types of items that have names below them in the hierarchy."""
+        known = frozenset[str]() if self.hierarchy is None else self.hierarchy.concepts
+        return tuple(dict.fromkeys(v.type for v in self.variables if v.type in known))
+
+    @property
+    def reads_hierarchy(self) -> bool:
+        """Whether its matches or groups may be others without the hierarchy."""
+        keys = (key.attribute for key in self.group_by)
+        return self.hierarchy is not None and (
+            bool(self.concepts)
+            or any(isinstance(its, EventType) and its.level is not None for its in keys)
+        )
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
@@ -352,7 +370,7 @@ class Pattern:
         read = [a for clause in self.conditions for a in clause.attributes()]
         read += [a for column in self.returns for a in column.attributes()]
         shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
-        shared += [key.attribute for key in self.group_by]
+        shared += [key.attribute for key in self.group_by if isinstance(key.attribute, str)]
         shared += [each.attribute for each in self.aggregates if each.attribute is not None]
         names = (*self.equivalences, *(attribute.name for attribute in read), *shared)
         return tuple(dict.fromkeys(names))

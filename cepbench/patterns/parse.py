@@ -35,6 +35,7 @@ from cepbench.patterns.model import (
     OUTPUTS,
     STRATEGIES,
     Clause,
+    EventType,
     Grouping,
     Kind,
     MatchAggregate,
@@ -432,22 +433,45 @@ class _Reader:
     def _group_by(self, tree: Node, reader: ConditionReader) -> tuple[Grouping, ...]:
         for part in nodes_of(tree):
             names = names_in(part)
-            if part.data == "hyphenated":
-                variable, attribute = [], "-".join(names)
-            elif self._dialect == "e-cube" and not names[1:] and name_of(names[0]) in self._types:
-                self._source.fail(
-                    UnsupportedPatternError,
-                    f"not supported yet: GROUPBY the event type {names[0]}; group by an attribute",
-                    part,
-                )
+            if part.data == "typed":
+                keys = [self._of_type(part, reader)]
+            elif part.data == "hyphenated":
+                keys = [Grouping("-".join(names))]
+            elif names[1:]:
+                variable, attribute = reader.resolved(names)
+                keys = [Grouping(attribute, variable)]
             else:
-                *variable, attribute = reader.resolved(names) if names[1:] else map(name_of, names)
-            self._values.setdefault(Grouping(attribute, *variable), part)
+                keys = self._of_items(name_of(names[0])) or [Grouping(name_of(names[0]))]
+            for key in keys:
+                self._values.setdefault(key, part)
         return tuple(key for key in self._values if isinstance(key, Grouping))
 
-    @property
-    def _types(self) -> set[str | None]:
-        return {variable.type for variable in self._structures.variables.values()}
+    def _of_type(self, tree: Node, reader: ConditionReader) -> Grouping:
+        """``type(a)`` or ``type(a, level)``."""
+        function, item = names_in(tree)
+        if function.lower() != "type":
+            self._source.fail(
+                PatternNameError,
+                f"GROUP BY {function}(…); group by an attribute, or by the type of an item's events, "
+                f"type({item})",
+                function,
+            )
+        levels = [token for token in tokens_of(tree) if token.type == "NUMBER"]
+        if not all(level.isdecimal() for level in levels):
+            self._source.fail(
+                PatternSyntaxError,
+                f"the level of a type is 0, 1, 2, … below the root, not {levels[0]}",
+                levels[0],
+            )
+        return Grouping(EventType(*map(int, levels)), *reader.resolved([item]))
+
+    def _of_items(self, name: str) -> list[Grouping]:
+        """The types of all items of an event type that E-Cube's GROUPBY names."""
+        if self._dialect != "e-cube":
+            return []
+        its = [v for v in self._structures.variables.values() if v.type == name]
+        positive = [variable for variable in its if variable.kind is not Kind.NEGATED]
+        return [Grouping(EventType(), variable.name) for variable in positive or its]
 
     def _aggregates(self, tree: Node, reader: ConditionReader) -> tuple[MatchAggregate, ...]:
         found = []

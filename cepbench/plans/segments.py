@@ -221,9 +221,9 @@ def _obstacle(pattern: Pattern) -> str | None:
         ):
             return f"the condition {clause}"
     grouped = {key.attribute for key in pattern.group_by}
-    apart = grouped.difference(matches.equivalences)
+    apart = [str(key) for key in pattern.group_by if key.attribute not in matches.equivalences]
     if apart:
-        return f"GROUP BY {min(apart)} of one item"
+        return f"GROUP BY {min(apart)}, of one item"
     if len(matches.positive) == 1 and not grouped.issuperset(matches.equivalences):
         return f"[{', '.join(matches.equivalences)}] of a single item"
     return None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cepbench.patterns.concepts import ConceptHierarchy
+
 
 @dataclass(frozen=True, slots=True)
 class CodedStrings:
@@ -42,3 +44,4 @@ class StreamColumns(NamedTuple):
     attributes: Mapping[str, AttributeColumn]
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None
+    hierarchy: ConceptHierarchy | None = None

@@ -186,6 +186,18 @@ class EventStream:
         counts = np.bincount(self.type_codes, minlength=len(self.type_names))
         return dict(zip(self.type_names, counts.tolist(), strict=True))
 
+    def types_at(self, level: int | None = None) -> CodedStrings:
+        """The type of each event, or the concept that it is of at a level.
+
+        See :meth:`cepbench.patterns.concepts.ConceptHierarchy.at_level`.
+        """
+        names, hierarchy = self.type_names, self.hierarchy
+        if hierarchy is not None:
+            names = tuple(hierarchy.at_level(name, level) for name in names)
+        known = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        codes = np.array([known[name] for name in names], np.int32)
+        return CodedStrings(codes[self.type_codes], tuple(known))
+
     def column(self, name: str) -> AttributeColumn:
         """The attribute ``name``.
 
@@ -245,7 +257,7 @@ class EventStream:
             attributes = texts(attributes, "attributes", StreamError)
         table = table_from_frame(frame, type, time, attributes)
         columns = columns_of_table(table, type=type, time=time, attributes=attributes, sort=sort)
-        return cls(*columns, hierarchy=hierarchy_from(hierarchy))
+        return cls(*columns._replace(hierarchy=hierarchy_from(hierarchy)))
 
     @classmethod
     def from_arrow(

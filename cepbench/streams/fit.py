@@ -83,7 +83,7 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
     """
     for pattern in patterns:
         its, batch = under_one_hierarchy(pattern, batch)
-        if its is not pattern:
+        if pattern.hierarchy is None and its.reads_hierarchy:
             raise StreamError(
                 "the batch has a concept hierarchy, and the pattern none; start with "
                 "pattern.with_hierarchy(batch.hierarchy)"

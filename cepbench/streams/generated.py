@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from cepbench.arguments import choice
 from cepbench.errors import DatasetError, did_you_mean
+from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import Declaration, type_column
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.parquet_files import write_table
 from cepbench.streams.stock_rates import StockRates
@@ -66,7 +68,16 @@ class GeneratedStream(Protocol):
 #: Kind of data set -> the stream that it is generated from.
 GENERATED: Mapping[str, type[GeneratedStream]] = {
     stream.kind: stream
-    for stream in (NasdaqStyle, StockRates, StockTicker, TenSymbols, TickerTrades, WebLog)
+    for stream in (
+        CompanyTrades,
+        Evacuation,
+        NasdaqStyle,
+        StockRates,
+        StockTicker,
+        TenSymbols,
+        TickerTrades,
+        WebLog,
+    )
 }
 
 

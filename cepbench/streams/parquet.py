@@ -18,9 +18,11 @@ import pyarrow.dataset as ds
 
 from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration, type_column
+from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -50,7 +52,8 @@ def columns_of_parquet(
     attributes : iterable of str, optional
         Columns to read as attributes; by default all others.
     types : iterable of str, optional
-        Only events of these types; by default all.
+        Only events of these types, or below these concepts of a hierarchy in the files; by default
+        all.
     start, end : datetime or int, optional
         Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
         integer time column.
@@ -66,6 +69,7 @@ def columns_of_parquet(
     StreamColumns
         ``type_names`` are the requested types, also those without an event in the range.
         ``positions`` are those among all events; None for a selection without ``positions=True``.
+        ``hierarchy`` is that of the files.
 
     Raises
     ------
@@ -84,13 +88,16 @@ def columns_of_parquet(
     declaration = read_declaration(path)
     if type is None:
         type = type_column(declaration.kind if declaration else "")
-    wanted = None if types is None else texts(types, "types", StreamError)
-    keep = wanted
-    if declaration is not None:
-        wanted = list(declaration.counts) if keep is None else keep
-        _refuse_unknown(wanted, declaration.counts, path)
+    keep = None if types is None else texts(types, "types", StreamError)
     try:
         dataset = _open(path, type)
+        hierarchy = hierarchy_of_schema(dataset.schema)
+        if keep is not None and hierarchy is not None:
+            keep = _with_those_below(keep, hierarchy)
+        wanted = keep
+        if declaration is not None:
+            wanted = list(declaration.counts) if keep is None else keep
+            _refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
         hidden = {type, time, SEQUENCE, MONTH} if ordered else {type, time}
         names = [name for name in dataset.schema.names if name not in hidden]
@@ -116,7 +123,14 @@ def columns_of_parquet(
                 dataset, wanted_rows, type=type, time=time, keys=keys, by_month=ordered
             )
         stream = stream._replace(positions=places)
+    stream = stream._replace(hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)
+
+
+def _with_those_below(types: list[str], hierarchy: ConceptHierarchy) -> list[str]:
+    """Types, and those below the concepts among them, each once."""
+    below = [hierarchy.below(name) if name in hierarchy else (name,) for name in types]
+    return list(dict.fromkeys(name for names in below for name in names))
 
 
 def _open(path: str | Path, type: str) -> ds.Dataset:
@@ -222,9 +236,11 @@ def _with_type_names(stream: StreamColumns, names: list[str]) -> StreamColumns:
     return stream._replace(type_codes=codes[stream.type_codes], type_names=tuple(names))
 
 
-def _refuse_unknown(types: list[str], known: Iterable[str], path: Any) -> None:
+def _refuse_unknown(
+    types: list[str], known: Iterable[str], hierarchy: ConceptHierarchy | None, path: Any
+) -> None:
     names = list(known)
-    missing = sorted(set(types).difference(names))
+    missing = sorted(set(types).difference(names, hierarchy.names if hierarchy else ()))
     if missing:
         hint = did_you_mean(missing[0], names) or f"; it has {', '.join(names[:8])} …"
         raise DatasetError(f"the data set {path} has no events of type {missing[0]!r}{hint}")

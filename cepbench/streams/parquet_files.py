@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from cepbench.files import whole_file
+from cepbench.patterns.concepts import ConceptHierarchy
 
 #: Small enough that a symbol's events of a month lie in one or two groups.
 ROW_GROUP = 32_768
+
+#: Key of a schema's metadata: the concepts above the types of its events, as JSON.
+_HIERARCHY = b"cepbench.hierarchy"
 
 
 def write_table(table: pa.Table, file: Path) -> None:
@@ -29,3 +35,19 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
         "use_dictionary": [name for name in schema.names if name not in growing],
         "column_encoding": dict.fromkeys(growing, "DELTA_BINARY_PACKED"),
     }
+
+
+def under_hierarchy(table: pa.Table, hierarchy: ConceptHierarchy) -> pa.Table:
+    """A table whose schema, and any Parquet file of it, states the concepts above its types."""
+    return table.replace_schema_metadata({_HIERARCHY: json.dumps(hierarchy.mapping)})
+
+
+def hierarchy_of_schema(schema: pa.Schema) -> ConceptHierarchy | None:
+    """The hierarchy that :func:`under_hierarchy` stated; None without one."""
+    stated = (schema.metadata or {}).get(_HIERARCHY)
+    return None if stated is None else ConceptHierarchy(json.loads(stated))
+
+
+def hierarchy_of_parquet(path: Path) -> ConceptHierarchy | None:
+    """The hierarchy that the Parquet files below a path state; None without one."""
+    return hierarchy_of_schema(ds.dataset(path, format="parquet").schema)

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from cepbench.arguments import elements, number, shown, whole
 from cepbench.errors import DatasetError, did_you_mean
-from cepbench.seeds import counted_draws
+from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.ticks import Ticks
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
@@ -94,7 +94,7 @@ class StockRates(Ticks):
         checked: dict[str, Any] = {
             "events": whole(self.events, "events", DatasetError, least=1),
             "seed": whole(self.seed, "seed", DatasetError, least=0),
-            "rates": _rates(self.rates),
+            "rates": relative_rates(self.rates),
             "selectivities": _selectivities(self.selectivities),
             "segments": [
                 _segment(one)
@@ -135,7 +135,7 @@ class StockRates(Ticks):
         ``price`` (dollars), ``volume`` (shares).
         """
         draws = counted_draws(self.seed, first, last - first)
-        share = (draws[:, 0] >> np.uint64(11)) * 2.0**-53
+        share = uniform(draws[:, 0])
         # Coarser than a float, so that no price is rounded up to the end of its range.
         place = (draws[:, 1] >> np.uint64(32)) * 2.0**-32
         codes = np.empty(last - first, np.int32)
@@ -171,7 +171,7 @@ class StockRates(Ticks):
                 for text, value in self.selectivities.items()
                 if set(_pair(text)) not in replaced
             }
-            _check_names(rates, self.rates, "rates of a segment")
+            check_names(rates, self.rates, "rates of a segment")
             shifts = _shifts({**kept, **own}, self.types)
             total = np.cumsum([rates[name] for name in self.types])
             if total[-1] == 0.0:
@@ -180,7 +180,14 @@ class StockRates(Ticks):
         return found
 
 
-def _rates(given: Any) -> dict[str, float]:
+def relative_rates(given: Any) -> dict[str, float]:
+    """Rates by name, each at least 0.
+
+    Raises
+    ------
+    DatasetError
+        If they are not a table of such numbers.
+    """
     return {
         name: number(rate, f"the rate of {name}", DatasetError, least=0.0)
         for name, rate in _table(given, "rates", "{IBM = 1, Sun = 50}").items()
@@ -200,8 +207,8 @@ def _selectivities(given: Any) -> dict[str, float]:
 
 def _segment(given: Any) -> dict[str, dict[str, float]]:
     table = _table(given, "each of segments", "{rates = {IBM = 0.01}}")
-    _check_names(table, _OF_SEGMENTS, "a segment")
-    read = {"rates": _rates, "selectivities": _selectivities}
+    check_names(table, _OF_SEGMENTS, "a segment")
+    read = {"rates": relative_rates, "selectivities": _selectivities}
     return {key: read[key](value) for key, value in table.items()}
 
 
@@ -211,7 +218,14 @@ def _table(given: Any, name: str, example: str) -> dict[str, Any]:
     return dict(given)
 
 
-def _check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
+def check_names(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Check names of a parameter against those that there are.
+
+    Raises
+    ------
+    DatasetError
+        If one is unknown; the nearest is suggested.
+    """
     names = list(known)
     for name in given:
         if name not in names:
@@ -241,7 +255,7 @@ def _shifts(selectivities: Mapping[str, float], names: Sequence[str]) -> np.ndar
     component = {name: {name: 0.0} for name in names}
     for text, selectivity in sorted(selectivities.items()):
         higher, lower = _pair(text)
-        _check_names((higher, lower), names, f"selectivities: {text!r}")
+        check_names((higher, lower), names, f"selectivities: {text!r}")
         one, other = component[higher], component[lower]
         if one is other:
             raise DatasetError(

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from cepbench.arguments import number, whole
 from cepbench.errors import DatasetError
-from cepbench.seeds import counted_draws
+from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.ticks import FILE_EVENTS, Ticks
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
@@ -135,6 +135,6 @@ class StockTicker(Ticks):
         """Of each tick: symbol from 0, step from its price to the symbol's next, volume; int64."""
         draws = counted_draws(self.seed, first, last - first, _OF_TICKS)
         codes = (draws[:, 0] % np.uint64(self.symbols)).astype(np.int64)
-        share = (draws[:, 1] >> np.uint64(11)) * 2.0**-53
+        share = uniform(draws[:, 1])
         steps = np.where(share < self.p, 1, np.where(share < (1 + self.p) / 2, -1, 0))
         return codes, steps, 1 + (draws[:, 2] % np.uint64(MOST)).astype(np.int64)

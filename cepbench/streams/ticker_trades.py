@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from cepbench.arguments import number, whole
 from cepbench.errors import DatasetError
-from cepbench.seeds import counted_draws
+from cepbench.seeds import counted_draws, uniform
 from cepbench.streams.ticks import FILE_EVENTS, Ticks
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
@@ -135,5 +135,5 @@ class TickerTrades(Ticks):
     def _gaps(self, draws: np.ndarray) -> np.ndarray:
         """Nanoseconds between each trade and the one before; int64, so that sums are exact."""
         mean = WINDOW * 1e6 / (self.types * self.per_window)
-        share = (draws[:, 0] >> np.uint64(11)) * 2.0**-53
+        share = uniform(draws[:, 0])
         return (-mean * np.log1p(-share)).astype(np.int64)

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from cepbench.arguments import whole
 from cepbench.errors import DatasetError
-from cepbench.seeds import counted_draws
+from cepbench.seeds import counted_draws, uniform
 
 #: To be incremented with every change of the arithmetic below, which outdates stored data.
 ARITHMETIC = 1
@@ -107,7 +107,7 @@ class WebLog:
         weights = np.array([_WEEK[(FIRST_DAY.weekday() + day) % 7] for day in range(DAYS)])
         cumulative = np.concatenate([[0], np.cumsum(weights)]) / weights.sum()
         records = np.array([number for number, _, _ in PAGES.values()])
-        start = _uniform(counted_draws(self.seed, 0, len(PAGES), _OF_COUNTS)[:, 0])
+        start = uniform(counted_draws(self.seed, 0, len(PAGES), _OF_COUNTS)[:, 0])
         return np.diff(np.floor(cumulative[:, None] * records + start).astype(np.int64), axis=0)
 
     def files(self) -> dict[str, tuple[int]]:
@@ -123,7 +123,7 @@ class WebLog:
         kinds = np.repeat(np.arange(len(PAGES), dtype=np.int32), self.counts[day])
         draws = counted_draws(self.seed, 0, len(kinds), _OF_RECORDS, day)
         hours = np.concatenate([[0], np.cumsum(_HOURS)]) / sum(_HOURS)
-        moments = np.interp(_uniform(draws[:, 0]), hours, np.arange(25) * 3600.0)
+        moments = np.interp(uniform(draws[:, 0]), hours, np.arange(25) * 3600.0)
         order = np.argsort(moments, kind="stable")
         kinds, draws, moments = kinds[order], draws[order], moments[order]
         midnight = np.datetime64(FIRST_DAY, "ms") + np.timedelta64(day, "D")
@@ -147,11 +147,6 @@ class WebLog:
         )
 
 
-def _uniform(bits: np.ndarray) -> np.ndarray:
-    """Random bits as numbers from 0 to below 1."""
-    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
-
-
 @cache
 def _zipf_shares(size: int) -> np.ndarray:
     shares = np.cumsum(1.0 / np.arange(1, size + 1))
@@ -160,7 +155,7 @@ def _zipf_shares(size: int) -> np.ndarray:
 
 def _zipf(bits: np.ndarray, size: int) -> np.ndarray:
     """Ranks from 0, of frequencies 1, 1/2, 1/3, …"""
-    return np.searchsorted(_zipf_shares(size), _uniform(bits), side="right")
+    return np.searchsorted(_zipf_shares(size), uniform(bits), side="right")
 
 
 def _address(visitor: int) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from cepbench.errors import ReportError, did_you_mean
-from cepbench.studies import agrawal2008, kolchinsky2018, mei2009, qi2014
+from cepbench.studies import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014
 from cepbench.studies.study import Study
 from cepbench.sweeps.sweep_file import SWEEP_FOLDERS
 
 #: In the order of the site.
-_PACKAGES = (kolchinsky2018, mei2009, agrawal2008, qi2014)
+_PACKAGES = (kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011)
 
 _STUDIES: dict[str, Study] = {}
 

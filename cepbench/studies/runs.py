@@ -89,6 +89,11 @@ _WORDS = {
     "output_complexity": "events in all matches",
     "microseconds_per_slide": "time per slide (µs)",
     "updates_per_slide": "updates of counters per slide",
+    "results_per_ms": "results per millisecond",
+    "plan_seconds": "planning time (s)",
+    "plan_cost": "calibrated cost",
+    "e_cube": "cost by the paper's model",
+    "reusing": "queries with a source",
 }
 
 
@@ -123,6 +128,55 @@ def table_of(
 def number(value: Any) -> str:
     """A number of a table: whole from a hundred on, else with three digits."""
     return "–" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFrame:
+    """How many times the metric of one series another one has: ratios of medians over runs.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it.
+    metric : str
+    over, under : str
+        Two series.
+
+    Returns
+    -------
+    DataFrame
+        Regimes in rows, settings in columns, where both were measured.
+    """
+    keys = ["regime", "pattern_set"]
+    own, other = (
+        runs[runs["generator"] == name].groupby(keys, sort=False)[metric].median()
+        for name in (over, under)
+    )
+    found = (own / other).dropna().unstack()
+    settings = [name for name in runs["pattern_set"].unique() if name in found]
+    return found.reindex(
+        index=[name for name in runs["regime"].unique() if name in found.index], columns=settings
+    ).rename_axis(index=None, columns=None)
+
+
+def span(ratios: pd.DataFrame) -> str:
+    """The least and the greatest of a table of :func:`factors`, with their setting and regime."""
+    ordered = pd.Series(ratios.stack()).sort_values()
+    ends = dict.fromkeys((0, len(ordered) - 1))
+    return " to ".join(
+        f"{number(ordered.iloc[at])} ({ordered.index[at][1]}, {ordered.index[at][0]})"
+        for at in ends
+    )
+
+
+def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs with series apart by regime, for tables of all of them.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`figure_runs` returns it.
+    """
+    return runs.assign(generator=runs["generator"] + ", " + runs["regime"])
 
 
 def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 A cell is one run of one plan: pattern × stream × window × plan generator × evaluator × its options ×
 selection strategy × weight of latency × output × repetition; or one run of an aggregation method:
-pattern or workload × stream × window × method × sharing × repetition. Refusals, runs at the limit of
+pattern or workload × stream × window × method × sharing × repetition; or one run of a workload by a
+planner: workload × stream × window × planner × evaluator × its options × output × repetition. Refusals, runs at the limit of
 partial matches and failures are rows too, with their ``status``.
 """
 
@@ -37,7 +38,8 @@ ERROR = "error"
 LATENCY = ("latency_mean", "latency_median", "latency_p95", "latency_p99")
 
 #: Metrics of aggregation methods alone, as :class:`cepbench.aggregators.protocol.AggregateMetrics` names
-#: them, the number of rows of values, and a digest of these, which is equal for all methods.
+#: them, the number of rows of values, and a digest of these, which is equal for all methods. A run of a
+#: planner has a digest of the number of matches of each query.
 OF_METHODS = {
     "seconds_per_slide": pa.float64(),
     "updates": pa.int64(),

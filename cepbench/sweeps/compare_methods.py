@@ -10,6 +10,7 @@ from typing import Any
 from cepbench.aggregators.aggregate import AggregateResult, aggregate
 from cepbench.aggregators.agreement import difference
 from cepbench.aggregators.registry import AGGREGATORS
+from cepbench.aggregators.tables import check_values
 from cepbench.arguments import texts
 from cepbench.errors import (
     ExperimentError,
@@ -19,6 +20,7 @@ from cepbench.errors import (
 )
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, check_types
 from cepbench.sweeps.cells import ERROR, LIMIT, OK, REFUSED
 
 #: Columns of the comparison, in order.
@@ -40,7 +42,15 @@ def compare_methods(
     """A row for each aggregation method, see :func:`cepbench.compare`.
 
     The first run of each method, which may compile, is not measured; the others are interleaved.
+
+    Raises
+    ------
+    StreamError
+        If the stream does not fit the pattern, whatever the method.
     """
+    check_fit(pattern.without_aggregate(), stream)
+    check_types(pattern, stream)
+    check_values(pattern, stream)
     names = list(AGGREGATORS) if methods is None else texts(methods, "methods", ExperimentError)
     names = [AGGREGATORS.find(name).name for name in names]
     total, done = len(names) * (1 + repetitions), 0

@@ -61,14 +61,15 @@ _LATER: Mapping[str, Any] = {
     "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
     "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
     "outputs": ["count"], "policies": {}, "batch_size": 0, "methods": [], "sharing": [NO_SHARING],
-    "user_workloads": {},
+    "user_workloads": {}, "planners": [],
 }  # fmt: skip
-#: Fields about plans and their matches, which methods have none of.
-_OF_PLANS = (
+#: Fields about plans of single patterns, which neither methods nor planners of workloads have.
+_OF_PATTERNS = (
     "pattern_sets", "regimes", "strategies", "cost", "alphas", "latency", "share_equal_plans",
-    "generators", "plans", "policies", "batch_size", "evaluators", "orders_in_trees", "options",
-    "outputs",
+    "generators", "plans", "policies", "orders_in_trees",
 )  # fmt: skip
+#: Fields about matches, which methods have none of.
+_OF_MATCHES = ("batch_size", "evaluators", "options", "outputs", "planners")
 #: Fields that a regime may set.
 OF_REGIMES = (
     "pattern_sets", "sizes", "patterns", "max_partial_matches", "max_kleene_events", "least_rate",
@@ -229,6 +230,16 @@ def _sharing(value: Any, name: str) -> str:
     return choice(value, name, [NO_SHARING, CONSTRUCTION, *planners], ExperimentError)
 
 
+def _planner(value: Any, name: str) -> str:
+    # Workers know no user-defined ones.
+    planners = [
+        name
+        for name, each in WORKLOAD_PLANNERS.items()
+        if each.shares == "matches" and each.is_builtin
+    ]
+    return choice(value, name, planners, ExperimentError)
+
+
 def _strategy(value: Any, name: str) -> str:
     """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
     written = text(value, name, ExperimentError)
@@ -340,7 +351,8 @@ class SweepConfig:
 
     Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
     weight of latency × output × repetition; with ``methods``, pattern or workload × stream × window ×
-    method × sharing × repetition.
+    method × sharing × repetition; with ``planners``, workload × stream × window × planner ×
+    evaluator × its options × output × repetition.
 
     Attributes
     ----------
@@ -427,7 +439,11 @@ class SweepConfig:
         How methods share work between the queries of a workload, see
         :class:`cepbench.sweeps.grid.Grid`.
     user_workloads : tuple of (str, str)
-        Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG; also as a mapping.
+        Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
+        ``methods``; also as a mapping.
+    planners : tuple of str
+        Built-in planners of workloads that reuse matches, names in ``cep.WORKLOAD_PLANNERS``, which
+        run instead of plan generators.
     least_rate : float, tuple of (str, float) or None
         Minimum expected events per window of the identifiers that are drawn; or one for each
         pattern set, also as a mapping.
@@ -493,6 +509,7 @@ class SweepConfig:
         _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
     )
     user_workloads: tuple[tuple[str, str], ...] = _field(_workloads, ())
+    planners: tuple[str, ...] = _field(_list_of(_planner, '["CHASE"]'), ())
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -501,9 +518,11 @@ class SweepConfig:
             object.__setattr__(self, each.name, value)
         self._check_methods()
         if getattr(self, "pattern_sets", None) is None:
-            sets = () if self.user_patterns or self.methods else tuple(PATTERN_SETS)
+            written = self.user_patterns or self.methods or self.planners
+            sets = () if written else tuple(PATTERN_SETS)
             object.__setattr__(self, "pattern_sets", sets)
-        if (self.plans or self.policies or self.methods) and self.generators is None:
+        others = self.plans or self.policies or self.methods or self.planners
+        if others and self.generators is None:
             object.__setattr__(self, "generators", ())
         for name in dict(self.plans).keys() & dict(self.policies).keys():
             raise ExperimentError(f"policy {name!r}: a plan has this name", ("policies", name))
@@ -513,26 +532,35 @@ class SweepConfig:
         if not (self.pattern_sets and self.sizes) and not written:
             raise ExperimentError(
                 "the sweep has no patterns: name "
-                + ("user_patterns" if self.methods else "pattern_sets and sizes, or user_patterns")
+                + (
+                    "user_workloads"
+                    if self.planners
+                    else "user_patterns"
+                    if self.methods
+                    else "pattern_sets and sizes, or user_patterns"
+                )
             )
         for name in dict(self.regimes):
             with at_key("regimes"), at_key(name):
                 self.in_regime(name)
 
     def _check_methods(self) -> None:
-        """Check that the sweep is of plans, or else of methods and patterns with AGG."""
-        if not self.methods:
-            for name in ("sharing", "user_workloads"):
-                if getattr(self, name) != _default(self, name):
-                    raise ExperimentError(
-                        f"{name} is about aggregation methods; name them in methods", (name,)
-                    )
-        for name in _OF_PLANS if self.methods else ():
-            given = getattr(self, name)
-            if given != _default(self, name) and given != ():
-                raise ExperimentError(
-                    f"{name} is about plans, and methods run none; a sweep has either", (name,)
-                )
+        """Check that the sweep is of plans, of methods and patterns with AGG, or of planners."""
+        if not self.methods and self.sharing != (NO_SHARING,):
+            raise ExperimentError(
+                "sharing is about aggregation methods; name them in methods", ("sharing",)
+            )
+        if self.user_workloads and not (self.methods or self.planners):
+            raise ExperimentError(
+                "user_workloads run by planners, or by aggregation methods; name them in planners or "
+                "in methods",
+                ("user_workloads",),
+            )
+        if self.methods:
+            self._check_absent((*_OF_PATTERNS, *_OF_MATCHES), "plans, and methods run none")
+        elif self.planners:
+            wrong = "single patterns, and planners are of workloads"
+            self._check_absent((*_OF_PATTERNS, "user_patterns"), wrong)
         if self.user_patterns and self.sharing != (NO_SHARING,):
             raise ExperimentError(
                 "sharing is between the queries of user_workloads; leave it out, or user_patterns",
@@ -548,6 +576,12 @@ class SweepConfig:
                 if not self.methods:
                     problem = "AGG, which plans do not run; leave it out, or name methods"
                 raise ExperimentError(f"{keys[1]!r} of {keys[0]} has {problem}", keys)
+
+    def _check_absent(self, names: Sequence[str], wrong: str) -> None:
+        for name in names:
+            given = getattr(self, name)
+            if given != _default(self, name) and given != ():
+                raise ExperimentError(f"{name} is about {wrong}; a sweep has either", (name,))
 
     @property
     def workloads(self) -> dict[str, Self]:

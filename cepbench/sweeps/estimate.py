@@ -26,7 +26,7 @@ from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import OK, Cell
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, evaluated
+from cepbench.sweeps.measure import WARM_UP_EVENTS, Plans, engine_of, evaluated
 from cepbench.sweeps.workload import PatternSpec
 from cepbench.workloads.model import Workload
 
@@ -85,13 +85,11 @@ def expected_log_work(spec: PatternSpec, cardinalities: Mapping[str, float]) -> 
     Sets of events under KL count by their expected number, e^m for m events of a Poisson process.
     """
     total = -math.inf
-    of_type = dict[str | None, float](cardinalities.items())
-    of_type[None] = sum(cardinalities.values())
+    every = sum(cardinalities.values())
     for branch in (branch for pattern in spec.patterns for branch in pattern.branches()):
-        logs = [
-            of_type[v.type] if v.kind is Kind.KLEENE else math.log(of_type[v.type])
-            for v in branch.positive
-        ]
+        # An item of any type, or of a concept, counts as if it bound every event.
+        expected = [(v.kind, cardinalities.get(v.type or "", every)) for v in branch.positive]
+        logs = [m if kind is Kind.KLEENE else math.log(m) for kind, m in expected]
         orders = math.lgamma(len(logs) + 1) if branch.operator is Operator.SEQ else 0.0
         total = float(np.logaddexp(total, sum(logs) - orders))
     return total
@@ -168,7 +166,7 @@ def time_pattern(
         plan = plans.of(cell).plan
         if plans.of(cell).status != OK:
             continue
-        run = plan.text if plan and not grid.methods else cell.generator
+        run = plan.text if plan and not (grid.methods or grid.planners) else cell.generator
         same = (cell.evaluator, cell.options, cell.strategy, cell.window, cell.output, run)
         is_first = same not in runs
         if is_first:
@@ -176,8 +174,7 @@ def time_pattern(
             limited += ended
         if is_first or not grid.share_equal_plans:
             running += grid.repetitions * (2 if grid.latency else 1) * runs[same]
-        engine = cell.generator if grid.methods else (cell.evaluator, plan and plan.kind)
-        kernels = (engine, cell.options, cell.strategy, cell.output)
+        kernels = (engine_of(cell, plan, grid), cell.options, cell.strategy, cell.output)
         warm_up.setdefault(kernels, runs[same] * warmed)
     return Timing(spec.pattern_id, reading, planning, running + sum(warm_up.values()), limited)
 

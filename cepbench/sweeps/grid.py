@@ -78,6 +78,9 @@ class Grid:
     sharing : sequence of str
         How they share work between the queries of a workload: ``none``; ``CONSTRUCTION``, for
         methods that list matches; names of workload planners, for ``a-seq``.
+    planners : sequence of str
+        Planners of workloads that reuse matches, which run instead of plan generators, each in every
+        evaluator, by default the tree.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -100,6 +103,7 @@ class Grid:
     batch_size: int = 0
     methods: Sequence[str] = ()
     sharing: Sequence[str] = (NO_SHARING,)
+    planners: Sequence[str] = ()
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.
@@ -196,6 +200,9 @@ class Grid:
         if self.methods:
             return [(name, NO_PLAN) for name in self.aggregations()]
         chosen = None if self.evaluators is None else [*map(evaluator_for, self.evaluators)]
+        if self.planners:
+            engines = [entry.name for entry in chosen or [default_evaluator("tree")]]
+            return [*itertools.product(self.planners, engines)]
         kinds = {name: generator.kind for name, generator in self.plan_generators().items()}
         kinds |= self.policy_kinds()
         made = [*kinds.values()]

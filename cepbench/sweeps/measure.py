@@ -1,4 +1,4 @@
-"""Measuring all plan generators, or aggregation methods, on one pattern: interleaved, a row a run."""
+"""Measuring plan generators on a pattern, or methods or planners on a workload: interleaved, a row a run."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ from cepbench.sweeps.cells import (
 )
 from cepbench.sweeps.grid import Grid
 from cepbench.sweeps.profiler import expected_last
+from cepbench.sweeps.queries import reused
 from cepbench.sweeps.workload import PatternSpec
 from cepbench.workloads.model import Workload
 
@@ -258,6 +259,7 @@ class Plans:
             for window in grid.windows:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
+        self._hierarchy = stream.hierarchy
         self._found: dict[tuple[str, str, float, str], Planned] = {}
         adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
@@ -268,6 +270,9 @@ class Plans:
                 sharing = methods[cell.generator][1] if methods else ""
                 if cell.generator == NO_PLAN or sharing in (NO_SHARING, CONSTRUCTION):
                     found = _UNPLANNED
+                elif grid.planners:
+                    make = partial(_reusing_plan, self.query(cell), stream, cell.generator, grid)
+                    found = _planned(NO_PLAN, make)
                 elif sharing:
                     found = _planned(
                         NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
@@ -291,7 +296,10 @@ class Plans:
 
     def query(self, cell: Cell) -> Pattern | Workload:
         """The pattern or workload that a cell runs, with its strategy and window."""
-        return self.specs[cell.strategy, cell.window].query
+        query = self.specs[cell.strategy, cell.window].query
+        if isinstance(query, Workload):  # planners read the concepts of the queries
+            return Workload(query.patterns, hierarchy=self._hierarchy)
+        return query
 
     @staticmethod
     def _purpose(cell: Cell) -> tuple[str, str, float, str]:
@@ -321,6 +329,22 @@ def _shared_plan(
     statistics = measure_statistics(workload, stream, seed=seed)
     began = time.perf_counter()
     found = plan_workload(workload, statistics, planner, seed=seed)
+    return found, time.perf_counter() - began
+
+
+def _reusing_plan(
+    workload: Pattern | Workload, stream: EventStream, planner: str, grid: Grid
+) -> tuple[WorkloadPlan, float]:
+    """A plan of what the queries of a workload reuse, and the seconds of planning with refinements."""
+    assert isinstance(workload, Workload)
+    statistics = measure_statistics(workload, stream, seed=grid.seed)
+    # At the end of a stream that is run as a whole no match is late.
+    how: dict[str, Any] = {"delays": not grid.batch_size, "seed": grid.seed}
+    # On a copy, without known refinements: compiled code is loaded.
+    copy = Workload(workload.patterns, hierarchy=workload.hierarchy)
+    plan_workload(copy, statistics, planner, **how)
+    began = time.perf_counter()
+    found = plan_workload(workload, statistics, planner, **how)
     return found, time.perf_counter() - began
 
 
@@ -360,12 +384,18 @@ def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Gri
         plan, status = plans.of(cell).plan, plans.of(cell).status
         # An evaluator may hold separate kernels for both kinds of plan, and for its options.
         if status == OK:
-            engine = cell.generator if grid.methods else (cell.evaluator, plan and plan.kind)
-            kernels = (engine, cell.strategy, cell.options, cell.output)
+            kernels = (engine_of(cell, plan, grid), cell.strategy, cell.options, cell.output)
             if kernels not in seen:
                 seen.add(kernels)
                 beginning = stream[:WARM_UP_EVENTS]
                 _run(plans.query(cell), beginning, plan, cell, grid)
+
+
+def engine_of(cell: Cell, plan: Any, grid: Grid) -> tuple[str, str | None]:
+    """What the compiled code of a run depends on, beside its options, strategy and output."""
+    if grid.methods or grid.planners:
+        return cell.evaluator, cell.generator
+    return cell.evaluator, plan and plan.kind
 
 
 def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
@@ -390,8 +420,11 @@ def evaluated(
         method, sharing = grid.aggregations()[cell.generator]
         shared = CONSTRUCTION if sharing == CONSTRUCTION else plan
         return aggregated(query, stream, method, grid.partial_match_limit, shared)
-    assert isinstance(query, Pattern)
     how = run_arguments(cell, grid)
+    if grid.planners:
+        assert isinstance(query, Workload)
+        return reused(query, stream, plan, grid.batch_size, **how)
+    assert isinstance(query, Pattern)
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE

@@ -63,7 +63,7 @@ def restrictions(
             "what it took until then is a bound."
         )
     run = "once" if config.repetitions == 1 else f"{config.repetitions} times"
-    of = "method" if config.methods else "plan"
+    of = "method" if config.methods else "planner" if config.planners else "plan"
     for name, written in (("pattern", config.user_patterns), ("workload", config.user_workloads)):
         if written:
             number = f"1 {name}" if len(written) == 1 else f"{len(written)} {name}s"

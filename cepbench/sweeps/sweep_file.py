@@ -167,6 +167,7 @@ class Sweep:
             ("plans", ", ".join(dict(config.plans))),
             ("policies", ", ".join(dict(config.policies))),
             *(("options", f"{name}: {', '.join(several)}") for name, several in config.options),
+            ("planners", ", ".join(config.planners)),
             *(of_methods if config.methods else of_plans),
             ("repetitions", str(config.repetitions)),
         ]
@@ -463,7 +464,7 @@ def _library_patterns(names: Sequence[Any], data: Any) -> dict[str, str]:
         )
     library = read_library(known[named], named)
     try:
-        return {str(name): library.entry(str(name)).text for name in names}
+        return {str(name): library.entry(str(name)).plain_text for name in names}
     except DatasetError as error:
         raise ExperimentError(error) from error
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepbench.aggregators import counting, greta, shared, two_step
+from cepbench.costs.reuse import ReuseProblem
 from cepbench.evaluators.hierarchical_stacks import hierarchical_stacks
 from cepbench.evaluators.instances import engine as instances
 from cepbench.evaluators.joins import engine as joins
@@ -13,10 +16,12 @@ from cepbench.evaluators.sase.engine import SaseEngine
 from cepbench.evaluators.sase.sase_backtrack import BacktrackEngine
 from cepbench.evaluators.sase.sase_basic import BasicEngine
 from cepbench.evaluators.stack_nfa import stack_nfa
+from cepbench.evaluators.workload_runs import reuse
 from cepbench.evaluators.zstream import zstream
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planners.sharing.chase import chase
 from cepbench.statistics.model import Statistics
 from cepbench.sweeps.measure import load_kernels
 
@@ -26,7 +31,7 @@ def compile_kernels() -> None:
 
     ``make env`` does so, and a sweep before it starts its workers.
     """
-    for engine in (joins, instances, zstream, stack_nfa, hierarchical_stacks):
+    for engine in (joins, instances, zstream, stack_nfa, hierarchical_stacks, reuse):
         engine.warm_up()
     for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
         automata.warm_up(of_automata)
@@ -35,6 +40,7 @@ def compile_kernels() -> None:
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)
+    chase(ReuseProblem({"q": 1.0}, ()), np.random.default_rng(0))
     # Numbers that lie too far apart for floats are added up by a kernel of their own.
     many_sets = parse("PATTERN AND(A a, KL(B b), KL(C c)) WITHIN 1 units")
     plan(many_sets, Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3}), "DP-B")

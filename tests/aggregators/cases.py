@@ -13,6 +13,7 @@ from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.errors import UnsatisfiablePatternError, UnsupportedPatternError
 from cepbench.patterns.aggregation import FUNCTIONS
 from cepbench.patterns.model import (
+    EventType,
     Grouping,
     Kind,
     MatchAggregate,
@@ -32,6 +33,7 @@ from tests.evaluators.constructs import (
     construct_cases,
 )
 from tests.evaluators.strategies import OPERATORS, Case
+from tests.evaluators.test_concepts import HIERARCHIES
 
 _ALL = FAMILIES | GROUP_FAMILIES | NEXT
 
@@ -45,9 +47,16 @@ SEQUENCES = {
 
 
 @st.composite
-def aggregate_cases(draw: st.DrawFn, families: dict[str, Family] = _ALL) -> Case:
-    """Patterns with GROUP BY and AGG; ``y`` is an integer, ``s`` a text."""
-    case = draw(construct_cases(families[draw(st.sampled_from([*families]))]))
+def aggregate_cases(
+    draw: st.DrawFn, families: dict[str, Family] = _ALL, *, typed: bool = False
+) -> Case:
+    """Patterns with GROUP BY and AGG; ``y`` is an integer, ``s`` a text.
+
+    Those that are ``typed`` are under a hierarchy or none, and may group by types of events.
+    """
+    hierarchy = draw(st.sampled_from([*HIERARCHIES, None])) if typed else None
+    family = families[draw(st.sampled_from([*families]))]
+    case = draw(construct_cases(family, hierarchy=hierarchy))
     pattern = case.pattern
     if families is _ALL and draw(st.integers(0, 5)) == 0:
         pattern = replace(pattern, output="non_overlap")
@@ -69,9 +78,11 @@ def aggregate_cases(draw: st.DrawFn, families: dict[str, Family] = _ALL) -> Case
     asked = replace(
         pattern, aggregates=tuple(draw(st.lists(values, min_size=1, max_size=3, unique=True)))
     )
-    keys = st.builds(
-        Grouping, st.sampled_from("xys"), st.none() | st.sampled_from(_with_one_event(pattern))
-    )
+    single = _with_one_event(pattern)
+    keys = st.builds(Grouping, st.sampled_from("xys"), st.none() | st.sampled_from(single))
+    if typed and single[1:]:
+        types = st.builds(EventType, st.none() | st.integers(0, 2))
+        keys |= st.builds(Grouping, types, st.sampled_from(single[1:]))
     group_by = tuple(draw(st.lists(keys, max_size=2)))
     return Case(replace(asked, group_by=group_by), affordable(pattern, case.events))
 

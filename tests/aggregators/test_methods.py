@@ -19,7 +19,11 @@ from tests.naive.aggregates import naive_rows, naive_values
 
 pytestmark = pytest.mark.kernel
 
-CASES = aggregate_cases(SEQUENCES) | aggregate_cases()
+CASES = (
+    aggregate_cases(SEQUENCES)
+    | aggregate_cases(SEQUENCES, typed=True)
+    | aggregate_cases(typed=True)
+)
 
 
 def options_of(data: st.DataObject, case: Case) -> dict[str, str | None]:

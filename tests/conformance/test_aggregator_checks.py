@@ -64,7 +64,8 @@ def test_the_built_in_methods_pass(name: str) -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_what_is_expected_is_naive(name: str) -> None:
     stream = aggregate_check_stream(0)[: 25 if "KL" in PATTERNS[name] else 50]
-    pattern = cep.parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units")
+    text = f"PATTERN {PATTERNS[name]} WITHIN 30 units"
+    pattern = cep.parse(text).with_hierarchy(stream.hierarchy)
     found = cep.aggregate(pattern, stream, "two-step", evaluator="lazy-nfa").rows
     frame = stream.to_pandas()
     expected = sorted(naive_rows(pattern, frame))
@@ -88,6 +89,24 @@ def test_a_method_of_ones_own_is_everywhere() -> None:
     report = cep.check_aggregator("mine", patterns=["labels", "trend"])
     assert report.passed and (report.table["status"] == "ok").all()
     assert {"times", "snapshots"} <= set(report.table["check"])
+
+
+def test_a_method_has_to_declare_that_it_takes_concepts() -> None:
+    """Those that compare an event's own type with an item's would give wrong values."""
+    for concepts in (False, True):
+        cep.aggregator("mine", concepts=concepts)(Borrowed)
+        report = cep.check_aggregator("mine", patterns=["concept", "types"])
+        assert report.passed == concepts
+        assert set(report.table["status"]) == {"ok" if concepts else "refused"}
+    cep.aggregator("mine")(Borrowed)
+    for query, what in {
+        "SEQ(X a) AGG COUNT": r"items of a concept \(X\)",
+        "SEQ(A a) GROUP BY type(a) AGG COUNT": r"GROUP BY type\(a\)",
+    }.items():
+        with pytest.raises(UnsupportedPatternError, match=f"mine does not declare .*{what}"):
+            cep.aggregate(f"PATTERN {query} WITHIN 3 units", aggregate_check_stream(), "mine")
+    with pytest.raises(EvaluationError, match="mine: concepts"):
+        cep.aggregator("mine", concepts="yes")
 
 
 def test_push_suffices() -> None:

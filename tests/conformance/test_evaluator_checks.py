@@ -34,6 +34,9 @@ def registered(function, **options):
     return "mine"
 
 
+#: Patterns with items of a concept.
+CONCEPTS = {"concept", "overlapping types"}
+
 PATTERN = cep.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 30 units")
 ORDER = cep.OrderPlan(["c", "a", "b"])
 
@@ -47,7 +50,8 @@ def test_the_projects_own_evaluators_pass(name: str) -> None:
         key: pattern.strategy.name in entry.strategies
         and constructs_of(pattern) <= {*entry.constructs}
         for key, text in PATTERNS.items()
-        for pattern in [cep.parse(f"PATTERN {text} WITHIN 30 units")]
+        for parsed in [cep.parse(f"PATTERN {text} WITHIN 30 units")]
+        for pattern in [parsed.with_hierarchy(check_stream().hierarchy)]
     }
     is_option = report.table["pattern"] == "options"
     assert is_option.any() == bool(entry.options)
@@ -61,11 +65,12 @@ def test_the_projects_own_evaluators_pass(name: str) -> None:
     assert (some.drop("no match") > 0).all() and some["no match"] == 0
 
 
-@pytest.mark.parametrize("name", ["sequence", "kleene", "negation"])
+@pytest.mark.parametrize("name", ["sequence", "kleene", "negation", "concept"])
 def test_what_is_expected_is_what_trying_all_combinations_finds(name: str) -> None:
     """The check's stream is not too easy: a naive matcher finds the same in it."""
     stream = check_stream(0)[:18]
-    pattern = cep.parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units")
+    text = f"PATTERN {PATTERNS[name]} WITHIN 30 units"
+    pattern = cep.parse(text).with_hierarchy(stream.hierarchy)
     found = cep.evaluate(pattern, stream, cep.OrderPlan(list(pattern.positive_names))).matches
     assert len(found) > 0
     assert set(map(tuple, found.to_numpy())) == naive_matches(pattern, stream.to_pandas())
@@ -110,6 +115,31 @@ def test_sets_and_branches_are_taken_as_they_are_given(name: str) -> None:
     )
 
 
+def test_concepts_have_to_be_declared() -> None:
+    """An evaluator that compares an event's own type with an item's would lose matches."""
+
+    def of_own_types(pattern, stream, plan):
+        return borrowed(pattern.with_hierarchy(None), stream.with_hierarchy(None), plan)
+
+    stream = check_stream()
+    with pytest.raises(
+        UnsupportedPatternError, match=r"mine cannot run items of a concept \(X\); .*tree.*declare"
+    ):
+        cep.evaluate(
+            "PATTERN SEQ(X b, C c) WITHIN 5 units",
+            stream,
+            cep.OrderPlan(["b", "c"]),
+            evaluator=registered(of_own_types),
+        )
+    for function in (of_own_types, borrowed):
+        registry.EVALUATORS.remove("mine")
+        name = registered(function, constructs=CONSTRUCTS)
+        report = check_evaluator(name, patterns=[*CONCEPTS, "sequence"])
+        assert report.passed == (function is borrowed)
+        wrong = report.table.loc[report.table["status"] != "ok", "pattern"]
+        assert set(wrong) == (set() if report.passed else CONCEPTS)
+
+
 def test_what_the_check_finds() -> None:
     def lossy(pattern, stream, plan):
         return borrowed(pattern, stream, plan).iloc[1:]
@@ -131,8 +161,8 @@ def test_what_the_check_finds() -> None:
         return borrowed(pattern, stream, plan)
 
     for function, failing, message in (
-        (lossy, {*PATTERNS} - {"no match"}, "1 matches are not found, such as a = "),
-        (doubling, {*PATTERNS} - {"no match"}, "1 are none, or found twice, such as "),
+        (lossy, {*PATTERNS} - {"no match", *CONCEPTS}, "1 matches are not found, such as a = "),
+        (doubling, {*PATTERNS} - {"no match", *CONCEPTS}, "1 are none, or found twice, such as "),
         (wrong_on_kleene, {"kleene"}, "(positions in check_stream)"),
     ):
         registry.EVALUATORS.remove("mine")
@@ -140,6 +170,8 @@ def test_what_the_check_finds() -> None:
         wrong = report.table[report.table["status"] == "error"]
         assert not report.passed
         assert set(wrong["pattern"]) == failing
+        refused = report.table.set_index("pattern").loc[[*CONCEPTS]]
+        assert set(refused["status"]) == {"refused"}
         assert message in wrong["reason"].iloc[0]
         assert wrong["reason"].iloc[0] in report.describe()
         assert message in "".join(ET.fromstring(report._repr_html_()).itertext())

@@ -103,7 +103,7 @@ def test_make_keeps_what_is_there(catalogue: Path) -> None:
         (["ingest", "lobster", "x.csv", "--name", "x"], 1, "there is no file x.csv"),
         (["ingest", "lobster", "x.csv", "--name", "sample"], 2, "choose another"),
         (["ingest", "minute-bars", "x", "--name", "x", "--date", "2026-01-05"], 2, "for lobster"),
-        (["describe", "sampel"], 1, "did you mean 'lobster/sample' or 'minute-bars/sample' or"),
+        (["describe", "sampel"], 1, "did you mean 'company-trades/sample' or 'evacuation/sample' or"),
         (["describe", "qqqqqqqq/quick"], 1, "did you mean 'nasdaq-style/quick' or 'stock-rates/quick'"),
         (["make", "web-log/mine"], 2, "needs --days"),
         (["make", "web-log/mine", "--days", "30"], 1, "days must be at most 29"),

@@ -63,3 +63,15 @@ def test_what_a_library_says_is_text_in_its_table(library: PatternLibrary) -> No
 
 def test_a_folder_without_a_file_has_no_patterns(tmp_path: Path) -> None:
     assert dict(read_library(tmp_path, "own/sample")) == {}
+
+
+def test_a_text_may_be_in_a_dialect(tmp_path: Path) -> None:
+    entry = '[q]\ntext = "SEQ(A,-B,C)"\ndialect = "e-cube"\nwithin = "3 s"\nshows = "s"\n'
+    (tmp_path / "patterns.toml").write_text(entry, encoding="utf-8")
+    found = read_library(tmp_path, "own").entry("q")
+    assert found.text == "SEQ(A,-B,C)"
+    assert found.plain_text == str(found.pattern)
+    assert found.plain_text == "PATTERN SEQ(A A, NOT(B B), C C) WITHIN 3 seconds"
+    (tmp_path / "patterns.toml").write_text(entry.replace("within", "#"), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"\[q\] is not a valid pattern: .*no window"):
+        read_library(tmp_path, "own")

@@ -50,6 +50,7 @@ def test_the_list_names_every_variant_and_how_to_get_it(catalogue: Path) -> None
         "ten-symbols/quick", "minute-bars/sample", "lobster/sample", "stock-rates/sample",
         "stock-rates/quick", "stock-rates/full", "stock-rates/segments", "web-log/sample",
         "web-log/quick", "web-log/full", "stock-ticker/sample", "stock-ticker/quick",
+        "company-trades/sample", "company-trades/full", "evacuation/sample", "evacuation/full",
         "stock-ticker/full", "ticker-trades/sample", "ticker-trades/full", "ticker-trades/forty",
     }  # fmt: skip
     at_hand = listed["at hand"]
@@ -203,7 +204,10 @@ def test_what_only_spark_makes_says_how(catalogue: Path) -> None:
             r"no data set or path 'nasdaqstyle/quick'; .*did you mean 'nasdaq-st",
         ),
         ("nasdaq-style/quik", r"'nasdaq-style' has no variant 'quik'; .*did you mean 'quick'\?"),
-        ("xyz", r"no data set or path 'xyz'; there are lobster, minute-bars, nasdaq-style"),
+        (
+            "xyz",
+            r"no data set or path 'xyz'; there are company-trades, evacuation, lobster, minute-bars",
+        ),
         ("./xyz", r"there is no data set or Parquet file xyz; check the path"),
     ],
 )

@@ -146,5 +146,11 @@ def test_types_that_neither_events_nor_the_hierarchy_have() -> None:
     plan = cep.TreePlan(("a", "b"))
     assert len(cep.evaluate(query.format("Computer"), stream, plan).matches) == 0
     assert len(cep.evaluate(query.format("Finance"), stream, plan).matches) == 1
+    # Those that only the pattern's hierarchy has are known, too, though nothing is below them.
+    leaf = cep.parse(query.format("DELL")).with_hierarchy(COMPANIES)
+    assert leaf.hierarchy == COMPANIES and not leaf.concepts
+    assert len(cep.evaluate(leaf, stream.with_hierarchy(None), plan).matches) == 0
+    with pytest.raises(StreamError, match="another concept hierarchy than the pattern"):
+        cep.evaluate(leaf, stream.with_hierarchy(ConceptHierarchy({"Firm": ["DELL"]})), plan)
     with pytest.raises(StreamError, match=r"no event of type 'Finans'.*did you mean 'Finance'"):
         cep.evaluate(query.format("Finans"), stream, plan)

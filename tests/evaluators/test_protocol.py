@@ -343,6 +343,14 @@ def test_constructs_of_patterns() -> None:
         {"SEQ", "OR", "AND", "nesting"},
         {"SEQ", "GROUP"},
     ]
+    concepts = cep.ConceptHierarchy({"A": ["B"]})
+    found |= {
+        name: constructs_of(
+            cep.parse(f"PATTERN SEQ({name} a, C c) WITHIN 3 units").with_hierarchy(concepts)
+        )
+        for name in "AB"
+    }
+    assert (found["A"], found["B"]) == ({"SEQ", "concept"}, {"SEQ"})
     assert set.union(*found.values()) == set(CONSTRUCTS)
 
 

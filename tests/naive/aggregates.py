@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from cepbench.patterns.model import Kind, MatchAggregate, Pattern
+from cepbench.patterns.model import Grouping, Kind, MatchAggregate, Pattern
 from tests.naive.automaton import automaton_matches
-from tests.naive.concepts import TYPES, rows_with_types
+from tests.naive.concepts import TYPES, path_of_type, rows_with_types
 from tests.naive.matcher import naive_matches
 from tests.naive.values import Event, clause_true, in_window, missing
 
@@ -110,11 +110,23 @@ def _matches(pattern: Pattern, events: pd.DataFrame) -> Iterator[Match]:
                 bound[variable.name] = list(value) if isinstance(value, tuple) else [value]
         positions = [position for its in bound.values() for position in its]
         key = tuple(
-            rows[positions[0] if each.variable is None else bound[each.variable][0]][each.attribute]
+            value_of_key(
+                each,
+                rows[positions[0] if each.variable is None else bound[each.variable][0]],
+                pattern,
+            )
             for each in pattern.group_by
         )
         if not any(map(missing, key)):
             yield Match(bound, positions, key)
+
+
+def value_of_key(key: Grouping, row: Event, pattern: Pattern) -> Any:
+    """The value of a key of GROUP BY at an event."""
+    if isinstance(key.attribute, str):
+        return row[key.attribute]
+    path = path_of_type(row["type"], pattern.hierarchy)
+    return path[-1] if key.attribute.level is None else path[: key.attribute.level + 1][-1]
 
 
 def _groups_of_trigger(pattern: Pattern, row: Event, seen: dict[Key, None]) -> list[Key]:
@@ -130,7 +142,7 @@ def _groups_of_trigger(pattern: Pattern, row: Event, seen: dict[Key, None]) -> l
         ):
             continue
         own = [
-            row[each.attribute] if each.variable in (None, last.name) else ...
+            value_of_key(each, row, pattern) if each.variable in (None, last.name) else ...
             for each in pattern.group_by
         ]
         if any(value is not ... and missing(value) for value in own):

@@ -28,3 +28,12 @@ def types_of_event(own: str, hierarchy: ConceptHierarchy | None) -> set[str | No
         found.update(here)
         here = [name for name, below in above.items() if set(below).intersection(here)]
     return found
+
+
+def path_of_type(own: str, hierarchy: ConceptHierarchy | None) -> list[str]:
+    """The concepts above an event's own type, from the root on, and this type."""
+    above = {} if hierarchy is None else hierarchy.mapping
+    path = [own]
+    while parents := [name for name, below in above.items() if path[0] in below]:
+        path = parents + path
+    return path

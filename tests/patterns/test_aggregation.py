@@ -11,7 +11,7 @@ from cepbench.errors import (
     PatternSyntaxError,
     UnsupportedPatternError,
 )
-from cepbench.patterns.model import Grouping, MatchAggregate, Pattern
+from cepbench.patterns.model import EventType, Grouping, MatchAggregate, Pattern
 from cepbench.patterns.parse import parse
 
 TEXT = (
@@ -33,6 +33,18 @@ def test_the_clauses() -> None:
     )
     assert str(pattern) == TEXT
     assert pattern.attributes == ("price", "venue", "book", "volume")
+
+
+def test_types_of_events() -> None:
+    pattern = parse(FRAME.format("GROUP BY type(a), TYPE(d, 2), x AGG COUNT"))
+    types = Grouping(EventType(), "a"), Grouping(EventType(2), "d")
+    assert pattern.group_by == (*types, Grouping("x"))
+    assert " GROUP BY type(a), type(d, 2), x AGG " in str(pattern)
+    assert parse(str(pattern)) == pattern
+    assert pattern.attributes == ("x",)
+    assert pattern.without_aggregate() == parse(FRAME.format("WHERE [x]"))
+    with pytest.raises(PatternSyntaxError, match=r"write GROUP BY type\(a\)"):
+        Grouping(EventType())
 
 
 def test_the_matches_that_count() -> None:
@@ -71,6 +83,10 @@ def test_repetitions() -> None:
         ("GROUP BY z.x AGG COUNT", PatternNameError, "z.x", "GROUP BY of an unknown variable 'z'"),
         ("GROUP BY n.x AGG COUNT", PatternOperatorError, "n.x", "GROUP BY of the negated variable 'n'"),
         ("GROUP BY c.x AGG COUNT", PatternOperatorError, "c.x", "c has a set of events"),
+        ("GROUP BY type(c) AGG COUNT", PatternOperatorError, "type(c)", "c has a set of events with a value each; group by another variable"),
+        ("GROUP BY type(z) AGG COUNT", PatternNameError, "type(z)", "GROUP BY of an unknown variable 'z'"),
+        ("GROUP BY kind(a) AGG COUNT", PatternNameError, "kind", "or by the type of an item's events, type(a)"),
+        ("GROUP BY type(a, 1.5) AGG COUNT", PatternSyntaxError, "1.5", "the level of a type is 0, 1, 2"),
         ("GROUP BY AGG COUNT", PatternSyntaxError, "GROUP", "write GROUP BY symbol AGG COUNT"),
         ("GROUPBY x AGG COUNT", PatternSyntaxError, "GROUPBY", "write GROUP BY symbol AGG COUNT"),
         ("AGG COUNT GROUP BY x", PatternSyntaxError, "GROUP BY", "GROUP BY comes before AGG"),

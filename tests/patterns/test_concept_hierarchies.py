@@ -118,8 +118,10 @@ def test_patterns_under_a_hierarchy() -> None:
     assert all(branch.hierarchy == NASDAQ for branch in under.branches())
     both = parse("PATTERN OR(Company a, AND(Finance b, AMAT c)) WITHIN 5 units")
     assert [b.hierarchy for b in both.with_hierarchy(NASDAQ).branches()] == [NASDAQ] * 2
-    # Types with nothing below them mean the same without the hierarchy.
+    # Types with nothing below them mean the same without the hierarchy, which is kept all the same:
+    # it knows types without events, and must not be another one than the stream's.
     leaves = parse("PATTERN SEQ(INTC a, AMAT b, X c) WITHIN 5 units")
-    assert leaves.with_hierarchy(NASDAQ) is leaves
+    assert leaves.with_hierarchy(NASDAQ).hierarchy == NASDAQ
+    assert not leaves.with_hierarchy(NASDAQ).reads_hierarchy and under.reads_hierarchy
     with pytest.raises(HierarchyError, match="must be a ConceptHierarchy, not a dict"):
         pattern.with_hierarchy({"A": ["B"]})  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 import pytest
 
 import cepbench as cep
-from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+from cepbench.errors import PatternError, PatternOperatorError, PatternSyntaxError
 from cepbench.patterns.parse import parse
 
 #: Figure 1 of [liu2011], as our text has it.
@@ -87,6 +87,9 @@ def test_section_7_refined() -> None:
         ("SEQ(A, B) WHERE A.x - B.x > 3", "SEQ(A A, B B) WHERE A.x - B.x > 3"),
         ("SEQ(A, B) GROUPBY x-y, A.z", 'SEQ(A A, B B) GROUP BY "x-y", A.z AGG COUNT'),
         ("SEQ(A, B) GROUP BY z AGG SUM(A.x)", "SEQ(A A, B B) GROUP BY z AGG SUM(A.x)"),
+        ("SEQ(A, B) GROUPBY A, x-y", 'SEQ(A A, B B) GROUP BY type(A), "x-y" AGG COUNT'),
+        ("SEQ(A, B, A) GROUPBY A", "SEQ(A A, B B, A A2) GROUP BY type(A), type(A2) AGG COUNT"),
+        ("SEQ(A, B) GROUPBY type(A, 1)", "SEQ(A A, B B) GROUP BY type(A, 1) AGG COUNT"),
         ("SEQ(groupby, B)", "SEQ(groupby groupby, B B)"),
     ],
 )
@@ -108,7 +111,7 @@ def test_what_is_given() -> None:
     ("text", "kind", "words"),
     [
         ("SEQ(A, B)", PatternSyntaxError, "the query has no window; add WITHIN 10 seconds"),
-        ("SEQ(A, B) GROUPBY A WITHIN 3 s", UnsupportedPatternError, "GROUPBY the event type A"),
+        ("SEQ(A, -B, C) GROUPBY B WITHIN 3 s", PatternOperatorError, "the negated variable 'B'"),
         ("SEQ(A, B) WITHIN 3 s GROUPBY x", PatternSyntaxError, "unexpected 'GROUPBY'"),
     ],
 )

@@ -157,7 +157,7 @@ ALONE = {
     "STRATEGY consuming": "SEQ(A a, B b) STRATEGY consuming",
     "OUTPUT non_overlap": "SEQ(A a, B b) OUTPUT non_overlap",
     "the group GROUP(B b, +)": "SEQ(A a, GROUP(B b, +), C c)",
-    "GROUP BY k of one item": "SEQ(A a, B b) GROUP BY a.k",
+    "GROUP BY a.k, of one item": "SEQ(A a, B b) GROUP BY a.k",
     "[k] of a single item": "SEQ(A a) WHERE [k]",
     "NOT(N n) at an end": "SEQ(NOT(N n), A a, B b)",
     "the condition a.x < b.x": "SEQ(A a, B b) WHERE a.x < b.x",

@@ -16,7 +16,9 @@ from cepbench.commands import data
 from cepbench.commands.app import app
 from cepbench.datasets.making import make_stream
 from cepbench.spark.generate import generate_stream
+from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import read_declaration
+from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.streams.stock_rates import StockRates
@@ -38,6 +40,8 @@ def digests(path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "stream",
     [
+        CompanyTrades(900_000, 9, segments=[{"DELL": 0.1}, {}]),
+        Evacuation(90_000, 9),
         NasdaqStyle(identifiers=25, days=22, seed=9),
         StockRates(900_000, 9, segments=[{"rates": {"IBM": 9.0}}, {}]),
         StockTicker(900_000, 9),

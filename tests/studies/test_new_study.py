@@ -106,12 +106,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     registry = (PACKAGE / "studies" / "registry.py").read_text(encoding="utf-8")
     for old, new in (
         (
-            "import agrawal2008, kolchinsky2018, mei2009, qi2014\n",
-            "import agrawal2008, kolchinsky2018, mei2009, qi2014, swami1988\n",
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014\n",
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014, swami1988\n",
         ),
         (
-            "(kolchinsky2018, mei2009, agrawal2008, qi2014)",
-            "(kolchinsky2018, mei2009, agrawal2008, qi2014, swami1988)",
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011)",
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011, swami1988)",
         ),
     ):
         assert old in registry
@@ -142,7 +142,7 @@ def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Pat
     front = text["index.html"]
     assert (
         "Kolchinsky & Schuster 2018 Mei & Madden 2009 Agrawal et al. 2008 Qi et al. 2014 "
-        "Swami & Gupta 1988" in front
+        "Liu et al. 2011 Swami & Gupta 1988" in front
     )
     assert 'not run: make report STUDIES="kolchinsky2018"' in front
     assert "A is faster than B. 1.50 times the throughput ✓ holds" in front

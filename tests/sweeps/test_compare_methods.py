@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.errors import ExperimentError
+from cepbench.errors import ExperimentError, StreamError
 from cepbench.sweeps.compare_methods import METHOD_COLUMNS
 from tests.evaluators.strategies import stream_of
 
@@ -78,3 +78,15 @@ def test_arguments() -> None:
         cep.compare(PATTERN.format(""), STREAM, generators=["GREEDY"])
     with pytest.raises(ExperimentError, match="methods are for a pattern with AGG"):
         cep.compare("PATTERN SEQ(A a, B b) WITHIN 6 units", STREAM, methods=["a-seq"])
+
+
+def test_a_stream_that_does_not_fit_is_no_row_of_each_method() -> None:
+    for query, words in {
+        "SEQ(A a, Z b) AGG COUNT": "no event of type 'Z'",
+        "SEQ(A a, B b) AGG SUM(b.y)": r"AGG SUM\(b.y\): the stream has no attribute",
+        "SEQ(A a, B b) WHERE a.y > 1 AGG COUNT": "the stream has no attribute 'y'",
+        "SEQ(A a, B b) AGG COUNT WITHIN 5 seconds": "needs a datetime column",
+    }.items():
+        text = f"PATTERN {query}" if "WITHIN" in query else f"PATTERN {query} WITHIN 6 units"
+        with pytest.raises(StreamError, match=words):
+            cep.compare(text, STREAM, repetitions=1, seconds=0)

@@ -109,7 +109,7 @@ def test_sharing_goes_with_methods_that_can() -> None:
         ({"pattern_sets": ["sequence"]}, "pattern_sets is about plans"),
         ({"latency": True}, "latency is about plans"),
         ({"methods": []}, "'two' of user_patterns has AGG, which plans do not run"),
-        ({"methods": [], "user_patterns": {}, "user_workloads": {"w": QUERIES}}, "name them in m"),
+        ({"methods": [], "user_patterns": {}, "user_workloads": {"w": QUERIES}}, "them in planners"),
         ({"methods": [], "user_patterns": {}, "sharing": ["PRETREE"]}, "sharing is about aggregat"),
         ({"sharing": ["PRETREE"]}, "between the queries of user_workloads"),
         ({"sharing": ["PRETREES"]}, "sharing is one of none, .* did you mean 'PRETREE'"),

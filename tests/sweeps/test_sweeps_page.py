@@ -40,7 +40,7 @@ def test_the_example_of_the_page_has_every_key_and_can_be_run(printed: Path) -> 
     content = tomllib.loads(printed.read_text(encoding="utf-8"))
     profiles = content.pop("profile")
     named = profiles["rates"], profiles["regimes"], profiles["regimes"]["regimes"]["dense"]
-    of_other_sections = {"plans", "policies", "methods", "sharing", "user_workloads"}
+    of_other_sections = {"plans", "policies", "methods", "sharing", "user_workloads", "planners"}
     assert set(content).union(*named) == set(KEYS) - of_other_sections
     plan_evaluator("my-engine", options={"block": Option(1, partial(whole, least=1))})(cep.evaluate)
     for profile in profiles:
@@ -93,6 +93,18 @@ def test_the_examples_with_methods(tmp_path: Path) -> None:
         "a-seq", "two-step", "two-step CONSTRUCTION", "a-seq PRETREE", "a-seq CHOP-CONNECT",
         "a-seq SHARON",
     }  # fmt: skip
+
+
+def test_the_example_with_planners(tmp_path: Path) -> None:
+    path = tmp_path / "planners.toml"
+    path.write_text(BLOCKS[5], encoding="utf-8")
+    sweep = read_sweep(path)
+    assert dict(sweep.config("x").user_workloads).keys() == {"pattern"}
+    assert {cell[:2] for cell in sweep.cells()} == {
+        (planner, evaluator)
+        for planner in ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE")
+        for evaluator in ("hierarchical-stacks", "tree")
+    }
 
 
 def test_the_page_names_the_parameters_of_every_kind_of_stream() -> None:

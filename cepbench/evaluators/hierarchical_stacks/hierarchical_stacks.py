@@ -107,7 +107,7 @@ HIERARCHICAL_STACKS = Evaluator(
     "hierarchical-stacks",
     open_hierarchical_stacks,
     without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
+    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     snapshots=True,
     together=lambda: HierarchicalStacks().open,

@@ -24,7 +24,7 @@ TREE = Evaluator(
     "tree",
     open_tree,
     kinds=("tree", "order"),
-    constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting"),
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept"),
     strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
     latency=True,
     node_times=True,

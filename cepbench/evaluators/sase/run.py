@@ -135,7 +135,7 @@ def evaluator_of_automata(
         runs,
         kinds=("automaton",),
         without_plan=True,
-        constructs=("SEQ", "OR", "NOT", "KL", "nesting"),
+        constructs=("SEQ", "OR", "NOT", "KL", "nesting", "concept"),
         strategies=("any", "next", "strict_contiguity", "partition_contiguity"),
         node_times=True,
         outputs=("matches", "count", "compressed"),

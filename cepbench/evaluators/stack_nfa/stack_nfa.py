@@ -52,7 +52,7 @@ STACK_NFA = Evaluator(
     "stack-nfa",
     open_stack_nfa,
     without_plan=True,
-    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting"),
+    constructs=("SEQ", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     snapshots=True,
     source="[wu2006]_",

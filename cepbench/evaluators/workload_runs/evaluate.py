@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,14 @@ from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
 from cepbench.evaluators.workload_runs.reuse import warm_up
-from cepbench.evaluators.workload_runs.sets import Sized, Way, as_matches, by_sizes, listed
+from cepbench.evaluators.workload_runs.sets import (
+    Sized,
+    Way,
+    as_matches,
+    by_sizes,
+    listed,
+    number_of,
+)
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse, can_be_reused
@@ -83,6 +91,7 @@ def evaluate_workload(
         events=len(stream),
         seconds=sum(its.metrics.seconds for its in run.results.values()),
         matches=sum(its.metrics.matches for its in results.values()),
+        peak_bytes=run.peak_bytes(),
     )
     return WorkloadMatches(results, run.taken, metrics)
 
@@ -133,24 +142,43 @@ class _Run:
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
         edges, query = Way(way, self._queries), self._queries[way.query]
-        if way.method == "down":
-            found: Sized = edges.down(kept[0], self._events, self.limit)
-            reused = sum(map(len, found.values()))
-        else:
+        found: Sized | None = None
+        if way.method != "down":
             found, reused = edges.up(kept, self._events, self.limit)
-        number = sum(map(len, found.values()))
-        seconds = time.perf_counter() - began
-        self._kept[way.query] = found
+            number = number_of(found)
+        elif self.output == "count" and way.query not in self.sources:
+            number = reused = edges.number_down(kept[0], self._events, self.limit)
+        else:
+            found = edges.down(kept[0], self._events, self.limit)
+            number = reused = number_of(found)
+        metrics = Metrics(
+            seconds=time.perf_counter() - began,
+            events=len(self.stream),
+            matches=number,
+            peak_bytes=0 if found is None else sum(its.nbytes for its in found.values()),
+        )
+        if found is not None and way.query in self.sources:
+            self._kept[way.query] = found
         result = Result(
             pattern=pattern,
             plan=None,
             evaluator=way.method,
-            metrics=Metrics(seconds=seconds, events=len(self.stream), matches=number),
+            metrics=metrics,
             node_table=None,
-            found=(as_matches(query, found),),
+            found=None if found is None else (as_matches(query, found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
+
+    def peak_bytes(self) -> float:
+        """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
+        reused = {step.query for step in self.taken if step.source is not None}
+        state = [
+            its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
+        ]
+        made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
+        kept = sum(its.nbytes for sized in self._kept.values() for its in sized.values())
+        return float(np.max(state) + sum(made) + kept)
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
@@ -256,7 +284,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
 
 
 def total_metrics(
-    metrics: Iterable[Metrics], *, events: int, seconds: float, matches: int
+    metrics: Iterable[Metrics],
+    *,
+    events: int,
+    seconds: float,
+    matches: int,
+    peak_bytes: float = math.nan,
 ) -> Metrics:
     """The metrics of a workload; those not given are sums over its queries."""
     listed = [*metrics]
@@ -265,6 +298,7 @@ def total_metrics(
         events=events,
         matches=matches,
         partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
 

@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from cepbench.evaluators.plan_runs.engine import read_only, rows_of_types
 from cepbench.evaluators.workload_runs.queries import Query
+from cepbench.kernels.match_extension.extend import BLOCK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Attribute, Clause, Expression, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+
+
+class Candidates:
+    """Events to which a variable may be bound.
+
+    Parameters
+    ----------
+    positions : int64 array, shape (candidates,)
+        Ascending.
+    times : int64 array, shape (events,)
+        Of all events.
+    """
+
+    def __init__(self, positions: np.ndarray, times: np.ndarray) -> None:
+        self.positions = read_only(positions)
+        self._times = times
+
+    def between(self, begin: int, end: int) -> Candidates:
+        """Those at positions from ``begin`` to ``end`` - 1."""
+        first, last = np.searchsorted(self.positions, [begin, end])
+        return Candidates(self.positions[first:last], self._times)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Their timestamps, int64, shape (candidates,)."""
+        return read_only(self._times[self.positions])
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """The number of them before each block of positions, int32, shape (blocks + 1,)."""
+        blocks = (len(self._times) >> BLOCK) + 1
+        found = np.zeros(blocks + 1, np.int32)
+        np.cumsum(np.bincount(self.positions >> BLOCK, minlength=blocks), out=found[1:])
+        return read_only(found)
 
 
 class Events:
@@ -39,22 +75,20 @@ class Events:
         self.times = read_only(np.ascontiguousarray(stream.timestamps))
         variables = (its for query in queries for its in query.pattern.variables)
         self._of_type = rows_of_types(stream, {variable.type for variable in variables})
-        self._fitting: dict[tuple[str | None, tuple[Clause, ...]], np.ndarray] = {}
+        self._candidates: dict[tuple[str | None, tuple[Clause, ...]], Candidates] = {}
         self._rows: dict[Expression, int] = {}
         self._used = 0
         self._values = np.empty((2, len(stream)))
 
-    def fitting(self, variable: Variable, filters: Sequence[Clause]) -> np.ndarray:
-        """Ascending positions of the events of a variable's type that satisfy conditions on it alone."""
+    def candidates(self, variable: Variable, filters: Sequence[Clause]) -> Candidates:
+        """The events of a variable's type that satisfy conditions on it alone."""
         key = (variable.type, tuple(map(_of_any_variable, filters)))
-        if key not in self._fitting:
-            found = (
-                self.stream.rows_of(variable.type) if not filters else self.fitting(variable, ())
-            )
+        if key not in self._candidates:
+            found = self._of_type[variable.type]
             for clause in filters:
                 found = found[self.holds(clause, {variable.name: found})]
-            self._fitting[key] = read_only(found)
-        return self._fitting[key]
+            self._candidates[key] = Candidates(found, self.times)
+        return self._candidates[key]
 
     def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
         """Which of some events are of a type, as bools."""

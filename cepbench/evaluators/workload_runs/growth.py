@@ -17,12 +17,12 @@ from cepbench.evaluators.plan_runs.programs import (
     separated_sides,
     variables_of,
 )
-from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.events import Candidates, Events
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.match_extension.columns import gathered
-from cepbench.kernels.match_extension.extend import Probe, extended, extensible
+from cepbench.kernels.match_extension.extend import Probe, extended, extensible, extensions
 from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
@@ -115,7 +115,7 @@ class Growth:
     def of_one(cls, query: Query, events: Events, name: str, limit: int, sought: Sought) -> Self:
         """The events of one variable."""
         growth = cls(query, events, [name], np.empty((1, 0), np.int32), limit, sought)
-        growth.begun = growth._candidates(name)[None].astype(np.int32)
+        growth.begun = growth.candidates(name).positions[None].astype(np.int32)
         return growth
 
     def __len__(self) -> int:
@@ -167,9 +167,22 @@ class Growth:
             In which they are bound; empty for those of fewest events first.
         """
         self.check()
-        for name in order or sorted(missing, key=lambda each: len(self._candidates(each))):
+        for name in order or self.in_order(missing):
             self.extend(name)
             self.check()
+
+    def in_order(self, missing: Iterable[str]) -> list[str]:
+        """Variables, those of fewest events first."""
+        return sorted(missing, key=lambda each: len(self.candidates(each).positions))
+
+    def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
+        """How many matches there would be after :meth:`grow`."""
+        *others, last = order or self.in_order(missing)
+        self.grow(others, others)
+        if self.unchecked:
+            self.grow([last])
+            return len(self)
+        return int(extensions(*self._probe(last)))
 
     def extend(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> None:
         """Bind one more variable.
@@ -208,57 +221,45 @@ class Growth:
         found: np.ndarray = extensible(*self._probe(name))
         return found
 
-    def _candidates(self, name: str) -> np.ndarray:
+    def candidates(self, name: str) -> Candidates:
+        """The events that a variable may be bound to."""
         query = self.query
-        found = self.events.fitting(query.variables[name], query.filters(name))
+        found = self.events.candidates(query.variables[name], query.filters(name))
         if name == self.sought.variable(query):
-            begin, end = np.searchsorted(found, [self.sought.begin, self.sought.end])
-            found = found[begin:end]
+            return found.between(self.sought.begin, self.sought.end)
         return found
 
     def _probe(
         self, name: str, gap: tuple[str, np.ndarray] | None = None
     ) -> tuple[np.ndarray, Probe]:
         """The positions that a new event is compared with, and how."""
-        query, before = self.query, self.query.before
-        names = [each for each in query.names if each in self.names]
-        candidates = self._candidates(name)
-        after, behind = query.neighbours(name, names)
-        clauses = [
-            clause
-            for clause in query.conditions
-            if name in clause.variables
-            and len(clause.variables) > 1
-            and {*clause.variables} <= {*names, name}
-        ]
-        # Times between two events of a match are within its window.
-        first = [] if behind else query.ends(names)[0]
-        last = [] if after else query.ends(names)[1]
-        distinct = [x for x in names if {(x, name), (name, x)}.isdisjoint(before)]
+        names = tuple(each for each in self.query.names if each in self.names)
+        its = self.query.relations(name, names)
+        candidates = self.candidates(name)
         if self.rows is None:
             table, read = self.begun, [*self._places]
         else:
-            needed = {*after, *behind, *first, *last, *distinct, *(() if gap is None else gap[:1])}
-            needed.update(x for clause in clauses for x in clause.variables)
+            needed = its.mentioned.union(() if gap is None else gap[:1])
             read = [each for each in names if each in needed]
             table = self.table(read)
 
         def rows(chosen: Iterable[str]) -> np.ndarray:
             return np.array([read.index(each) for each in chosen], np.int64)
 
-        compared, program, constants = _conditions(name, read, clauses, self.events)
+        compared, program, constants = _conditions(name, read, its.conditions, self.events)
         return table, Probe(
             times=self.events.times,
-            candidates=candidates,
-            candidate_times=read_only(self.events.times[candidates]),
-            after=rows(after),
-            before=rows(behind),
-            first=rows(first),
-            last=rows(last),
-            window=query.window,
+            candidates=candidates.positions,
+            candidate_times=candidates.times,
+            blocks=candidates.blocks,
+            after=rows(its.after),
+            before=rows(its.before),
+            first=rows(its.first),
+            last=rows(its.last),
+            window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
             gap_end=-1 if gap is None else read.index(gap[0]),
-            distinct=rows(distinct),
+            distinct=rows(its.distinct),
             compared=compared,
             program=program,
             constants=constants,

@@ -4,9 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from cepbench.patterns.model import Clause, Pattern
 from cepbench.patterns.negations import Check
+
+
+class Relations(NamedTuple):
+    """What a variable has to do with others that are bound.
+
+    Attributes
+    ----------
+    after, before : sequence of str
+        Those that come next before it, and next after it.
+    first, last : sequence of str
+        Those among which the earliest, and the latest, event of a match is, unless the variable is
+        between two of them.
+    distinct : sequence of str
+        Those in no order with it.
+    conditions : sequence of Clause
+        Between it and them.
+    """
+
+    after: Sequence[str]
+    before: Sequence[str]
+    first: Sequence[str]
+    last: Sequence[str]
+    distinct: Sequence[str]
+    conditions: Sequence[Clause]
+
+    @property
+    def mentioned(self) -> set[str]:
+        """All variables in these relations."""
+        found = {*self.after, *self.before, *self.first, *self.last, *self.distinct}
+        return found.union(*(clause.variables for clause in self.conditions))
 
 
 class Query:
@@ -55,6 +86,7 @@ class Query:
             for its in ascending
             for place, name in enumerate(its)
         }
+        self._relations: dict[tuple[str, tuple[str, ...]], Relations] = {}
 
     def _end(self, is_beyond: Callable[[str, str], bool]) -> str | None:
         """The positive variable that is beyond all others."""
@@ -72,12 +104,28 @@ class Query:
             [y for y in before if not any((z, y) in self.before for z in before)],
         )
 
-    def ends(self, bound: Collection[str]) -> tuple[list[str], list[str]]:
-        """Those of some variables among which the earliest, and the latest, event of a match is."""
-        return (
-            [x for x in bound if not any((z, x) in self.before for z in bound)],
-            [x for x in bound if not any((x, z) in self.before for z in bound)],
-        )
+    def relations(self, name: str, bound: tuple[str, ...]) -> Relations:
+        """What a variable has to do with others that are bound."""
+        if (name, bound) not in self._relations:
+            after, before = self.neighbours(name, bound)
+            earliest = [x for x in bound if not any((z, x) in self.before for z in bound)]
+            latest = [x for x in bound if not any((x, z) in self.before for z in bound)]
+            self._relations[name, bound] = Relations(
+                after,
+                before,
+                # Times between two events of a match are within its window.
+                [] if before else earliest,
+                [] if after else latest,
+                [x for x in bound if {(x, name), (name, x)}.isdisjoint(self.before)],
+                [
+                    clause
+                    for clause in self.conditions
+                    if len(clause.variables) > 1
+                    and name in clause.variables
+                    and {*clause.variables} <= {*bound, name}
+                ],
+            )
+        return self._relations[name, bound]
 
     def filters(self, name: str) -> tuple[Clause, ...]:
         """The conditions on one variable alone."""

@@ -53,8 +53,10 @@ class WorkloadMatches(Mapping[str, Result]):
     Attributes
     ----------
     metrics : Metrics
-        ``matches`` is the sum over the queries, ``seconds`` over virtual ones too; other metrics are
-        sums over the queries computed from scratch, as far as their evaluator measures them.
+        ``matches`` is the sum over the queries, ``seconds`` over virtual ones too; ``peak_bytes`` those
+        of the largest state of an evaluator, and of all matches that are kept for reuse or made by it,
+        of which positions are copied only when asked for. Other metrics are sums over the queries
+        computed from scratch, as far as their evaluator measures them.
     """
 
     def __init__(

@@ -21,7 +21,6 @@ from itertools import combinations, starmap
 import numpy as np
 import pandas as pd
 
-from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
@@ -29,7 +28,6 @@ from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
-from cepbench.plans.reuse import Reuse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -124,16 +122,6 @@ def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge
     return Edge(general, specific, embedding)
 
 
-def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
-    """The edge from each source of a query."""
-    found = []
-    for part in way.parts:
-        pair = [queries[name] for name in (*part.sources, part.query)]
-        general, specific = pair if part.method == "down" else pair[::-1]
-        found.append(edge_of(general, specific, part.embedding))
-    return found
-
-
 def down(
     edge: Edge,
     source: KeptMatches,
@@ -158,9 +146,7 @@ def down(
         In which the missing items are joined; empty for those of fewest events first.
     """
     names = edge.specific.names
-    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
-    for needed, test in edge.tests(events):
-        growth.keep(test({name: growth.column(name) for name in needed}))
+    growth = _tested(edge, source, events, limit, sought)
     growth.grow(edge.missing, order)
     if sought.restricts:
         growth.keep(sought.mask(growth.table(names)))
@@ -168,15 +154,27 @@ def down(
     return KeptMatches(names, growth.own, source, rows, edge.name_of)
 
 
-def up(
-    edges: Sequence[Edge],
-    sources: Sequence[KeptMatches],
-    events: Events,
-    limit: int,
-    sought: Sought = ALL,
-    order: Sequence[str] = (),
-) -> tuple[KeptMatches, int]:
-    """The general query's matches from those of one specific query or the union of several.
+def number_down(
+    edge: Edge, source: KeptMatches, events: Events, limit: int, order: Sequence[str] = ()
+) -> int:
+    """The number of matches that :func:`down` finds."""
+    growth = _tested(edge, source, events, limit, ALL)
+    if edge.missing:
+        return growth.number(edge.missing, order)
+    growth.check()
+    return len(growth)
+
+
+def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought: Sought) -> Growth:
+    """The source's matches that have all that the specific query asks of the images."""
+    growth = Growth(edge.specific, events, edge.images, source.table, limit, sought)
+    for needed, test in edge.tests(events):
+        growth.keep(test({name: growth.column(name) for name in needed}))
+    return growth
+
+
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
+    """The distinct projections of matches of more specific queries.
 
     Parameters
     ----------
@@ -184,30 +182,12 @@ def up(
         All to the same general query.
     sources : sequence of KeptMatches
         Those of the specific query of each edge.
-    events : Events
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the general query's items are joined for the other matches; empty for those first that
-        decide whether a source contains a match.
 
     Returns
     -------
-    matches : KeptMatches
-        First the projections.
-    reused : int
-        The number of projections.
+    int32 array, shape (variables of the general query, matches)
+        Positions.
     """
-    reused = projected(edges, sources)
-    added = delta(edges, events, limit, sought, order)
-    together = np.ascontiguousarray(np.concatenate((reused, added), axis=1))
-    return ListedMatches(edges[0].general.names, together), reused.shape[1]
-
-
-def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
-    """The distinct projections to the general query, int32, shape (variables, matches); see :func:`up`."""
     projections = [
         its.table[[edge.specific.names.index(image) for image in edge.images]]
         for edge, its in zip(edges, sources, strict=True)
@@ -225,7 +205,26 @@ def delta(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> np.ndarray:
-    """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
+    """The general query's matches that no match of a specific one contains.
+
+    Parameters
+    ----------
+    edges : sequence of Edge
+        All to the same general query.
+    events : Events
+    limit : int
+        Maximum number of partial matches.
+    sought : Sought
+        Which matches.
+    order : sequence of str
+        In which the general query's items are joined; empty for those first that decide whether a
+        source contains a match.
+
+    Returns
+    -------
+    int32 array, shape (variables of the general query, matches)
+        Positions.
+    """
     found = _Delta(edges, events, limit, sought, order).matches()
     return found[:, sought.mask(found)] if sought.restricts else found
 
@@ -341,8 +340,8 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        events = self.events.fitting(specific.variables[missing], specific.filters(missing))
-        return earlier, later, read_only(self.events.times[events])
+        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
         """Whether the missing items and negations of the specific query can be added."""
@@ -387,6 +386,7 @@ def warm_up() -> None:
     begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
     growth = Growth(query, events, ["a"], begun.table, 1)
     growth.extensible("b")
+    growth.number("b")
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None

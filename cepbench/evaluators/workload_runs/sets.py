@@ -22,7 +22,14 @@ from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
-from cepbench.evaluators.workload_runs.reuse import Edge, delta, down, edge_of, projected
+from cepbench.evaluators.workload_runs.reuse import (
+    Edge,
+    delta,
+    down,
+    edge_of,
+    number_down,
+    projected,
+)
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.arrays import constant_holds
 from cepbench.patterns.expressions import attributes_of
@@ -306,6 +313,15 @@ class Way:
             _each(bounds, partial(extends, sizes, matches), closed=closed)
         return {sizes: _together(its) for sizes, its in parts.items()} | self._nothing(parts)
 
+    def number_down(self, source: Sized, events: Events, limit: int) -> int:
+        """How many :meth:`down` finds."""
+        (edge,) = self.edges
+        if edge.general.has_sets or edge.specific.has_sets:
+            return number_of(self.down(source, events, limit))
+        its = edge.of((), ())
+        assert its is not None
+        return number_down(its, source[()], events, limit, order=self.order)
+
     def projected(self, sources: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
         """See :func:`cepbench.evaluators.workload_runs.reuse.projected`."""
         edges: dict[Sizes, list[Edge]] = {}
@@ -351,10 +367,17 @@ class Way:
     def up(
         self, sources: Sequence[Sized], events: Events, limit: int, sought: Sought = ALL
     ) -> tuple[dict[Sizes, KeptMatches], int]:
-        """See :func:`cepbench.evaluators.workload_runs.reuse.up`."""
+        """The projections of the sources' matches and the matches that none of them contains.
+
+        Returns
+        -------
+        matches : dict of tuple of int to KeptMatches
+        reused : int
+            The number of projections.
+        """
         reused = self.projected(sources)
         found = united([reused, self.delta(reused, events, limit, sought)])
-        return found, sum(map(len, reused.values()))
+        return found, number_of(reused)
 
     def _nothing(self, found: Mapping[Sizes, object]) -> dict[Sizes, KeptMatches]:
         """No matches of a query without sets, if none were found."""
@@ -365,6 +388,11 @@ def nothing(query: Query) -> dict[Sizes, KeptMatches]:
     """No matches of a query."""
     empty = np.empty((len(query.names), 0), np.int32)
     return {} if query.has_sets else {(): ListedMatches(query.names, empty)}
+
+
+def number_of(matches: Sized) -> int:
+    """How many matches there are."""
+    return sum(map(len, matches.values()))
 
 
 def united(parts: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
@@ -434,7 +462,7 @@ def _all_matches(
 def _most(query: Query, name: str, events: Events) -> int:
     """The most events of a variable within a window."""
     filters = [clause for clause in query.filters(name) if clause.is_elementwise]
-    times = events.times[events.fitting(query.variables[name], filters)]
+    times = events.candidates(query.variables[name], filters).times
     ends = np.searchsorted(times, times + query.window, side="right")
     return int((ends - np.arange(len(times))).max(initial=0))
 

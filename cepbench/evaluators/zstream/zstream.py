@@ -117,7 +117,7 @@ ZSTREAM = Evaluator(
     "zstream",
     ZStreamRun,
     kinds=("tree", "order"),
-    constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting"),
+    constructs=("SEQ", "AND", "OR", "NOT", "GROUP", "nesting", "concept"),
     strategies=("any",),
     options={
         "batch_size": Option(65_536, partial(whole, least=1), "events in a round"),

@@ -1,8 +1,9 @@
 """Extension of matches by one more event each.
 
 Matches are columns of positions, one row of a table for each variable. The candidates of the new
-variable are sorted by time, and a match is followed by one near to it in time, so the range of a match
-is found from that of the one before by galloping.
+variable are sorted by time. An index of blocks of positions gives the first that is near to an event of
+the match; a bound by the window is found from that of the match before, which is near to it in time, by
+galloping.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from cepbench.kernels.instructions import (
 )
 from cepbench.kernels.jit import njit, njit_in_place
 
+#: Positions in a block of an index, as a power of 2.
+BLOCK = 4
+
 
 class Probe(NamedTuple):
     """What a new event has to satisfy, given the events of a match.
@@ -31,6 +35,8 @@ class Probe(NamedTuple):
     candidates : int64 array, shape (candidates,)
         Ascending positions of the events that fit the new variable by themselves.
     candidate_times : int64 array, shape (candidates,)
+    blocks : int32 array, shape (blocks + 1,)
+        The number of candidates before each block of positions.
     after, before : int64 arrays
         Rows of the variables that the new event follows, and precedes.
     first, last : int64 arrays
@@ -54,6 +60,7 @@ class Probe(NamedTuple):
     times: np.ndarray
     candidates: np.ndarray
     candidate_times: np.ndarray
+    blocks: np.ndarray
     after: np.ndarray
     before: np.ndarray
     first: np.ndarray
@@ -87,24 +94,59 @@ def extended(matches, probe, limit):
     events : int32 array, shape (found,)
         Positions of the new events.
     """
-    size = max(16, matches.shape[1])
-    parents, events = np.empty(size, np.int32), np.empty(size, np.int32)
+    size = matches.shape[1]
+    begins, ends = np.empty(size, np.int32), np.empty(size, np.int32)
+    pairs = _ranges(matches, probe, begins, ends)
+    if not _is_tested(probe):
+        if pairs > limit:
+            pairs = limit + 1
+        parents, events = np.empty(pairs, np.int32), np.empty(pairs, np.int32)
+        _listed(begins, ends, probe, parents, events)
+        return parents, events
+    room = min(pairs, max(16, size))
+    parents, events = np.empty(room, np.int32), np.empty(room, np.int32)
     stack = np.empty(STACK)
-    found = begin = end = 0
-    tested = is_tested(probe)
+    match = found = 0
+    while True:
+        match, found = _tested(matches, match, found, begins, ends, probe, stack, parents, events)
+        if match == size or found > limit:
+            return parents[:found], events[:found]
+        room = max(2 * room, found + ends[match] - begins[match])
+        parents, events = _larger(parents, room), _larger(events, room)
+
+
+@njit_in_place
+def _ranges(matches, probe, begins, ends):
+    """The candidates of each match in order and within the window; returns their total number."""
+    begin = end = total = 0
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
-        if found + end - begin > size:
-            size = max(2 * size, found + end - begin)
-            parents, events = _larger(parents, size), _larger(events, size)
-        for at in range(begin, end):
+        begins[match], ends[match] = begin, end
+        total += end - begin
+    return total
+
+
+@njit_in_place
+def _listed(begins, ends, probe, parents, events):
+    """List the candidates of each match, as many as there is room for."""
+    found = 0
+    for match in range(len(begins)):
+        for at in range(begins[match], min(ends[match], begins[match] + len(parents) - found)):
+            parents[found], events[found] = match, probe.candidates[at]
+            found += 1
+
+
+@njit_in_place
+def _tested(matches, match, found, begins, ends, probe, stack, parents, events):
+    """List the candidates that fit, until there is no room for those of a match; returns this one."""
+    while match < len(begins) and found + ends[match] - begins[match] <= len(parents):
+        for at in range(begins[match], ends[match]):
             event = probe.candidates[at]
-            if not tested or _fits(matches, match, event, probe, stack):
+            if _fits(matches, match, event, probe, stack):
                 parents[found], events[found] = match, event
                 found += 1
-        if found > limit:
-            break
-    return parents[:found], events[:found]
+        match += 1
+    return match, found
 
 
 @njit
@@ -112,7 +154,7 @@ def extensions(matches, probe):
     """The number of matches that :func:`extended` would find."""
     stack = np.empty(STACK)
     found = begin = end = 0
-    tested = is_tested(probe)
+    tested = _is_tested(probe)
     for match in range(matches.shape[1]):
         begin, end = _range(matches, match, probe, begin, end)
         if tested:
@@ -157,7 +199,7 @@ def _larger(array, size):
 
 
 @njit_in_place
-def is_tested(probe):
+def _is_tested(probe):
     """Whether anything is asked of a new event but its time."""
     return len(probe.distinct) + len(probe.compared) + len(probe.program) > 0
 
@@ -165,21 +207,50 @@ def is_tested(probe):
 @njit_in_place
 def _range(matches, match, probe, begin, end):
     """The candidates in order and within the window, from the range of the match before."""
-    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    for row in probe.after:
-        low = max(low, probe.times[matches[row, match]] + 1)
-    for row in probe.before:
-        high = min(high, probe.times[matches[row, match]])
-    for row in probe.last:
-        low = max(low, probe.times[matches[row, match]] - probe.window)
-    for row in probe.first:
-        high = min(high, probe.times[matches[row, match]] + probe.window + 1)
+    times, candidate_times = probe.times, probe.candidate_times
+    if len(probe.after) > 0:
+        begin = 0
+        for row in probe.after:
+            begin = max(begin, _behind(matches[row, match], probe))
+    else:
+        low = np.iinfo(np.int64).min
+        for row in probe.last:
+            low = max(low, times[matches[row, match]] - probe.window)
+        begin = _sought(candidate_times, low, begin)
     if len(probe.gap) > 0:
-        last = np.searchsorted(probe.gap, probe.times[matches[probe.gap_end, match]]) - 1
+        last = np.searchsorted(probe.gap, times[matches[probe.gap_end, match]]) - 1
         if last >= 0:
-            low = max(low, probe.gap[last])
-    begin = _sought(probe.candidate_times, low, begin)
-    return begin, max(begin, _sought(probe.candidate_times, high, max(begin, end)))
+            begin = max(begin, _sought(candidate_times, probe.gap[last], begin))
+    if len(probe.before) > 0:
+        end = len(candidate_times)
+        for row in probe.before:
+            end = min(end, _before(matches[row, match], probe))
+    else:
+        high = np.iinfo(np.int64).max
+        for row in probe.first:
+            high = min(high, times[matches[row, match]] + probe.window + 1)
+        end = _sought(candidate_times, high, max(begin, end))
+    return begin, max(begin, end)
+
+
+@njit_in_place
+def _behind(position, probe):
+    """The first candidate that is later than an event."""
+    time, times = probe.times[position], probe.candidate_times
+    found = np.int64(probe.blocks[position >> BLOCK])
+    while found < len(times) and times[found] <= time:
+        found += 1
+    return found
+
+
+@njit_in_place
+def _before(position, probe):
+    """The first candidate that is not earlier than an event."""
+    time, times = probe.times[position], probe.candidate_times
+    found = np.int64(probe.blocks[(position >> BLOCK) + 1])
+    while found > 0 and times[found - 1] >= time:
+        found -= 1
+    return found
 
 
 @njit_in_place

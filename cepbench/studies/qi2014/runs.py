@@ -17,7 +17,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.seeds import rng_for
 from cepbench.studies.qi2014.printed import GAIN_AT_LENGTH_5
-from cepbench.studies.runs import figure_runs, number
+from cepbench.studies.runs import factors, figure_runs, number
 from cepbench.sweeps.cells import NO_SHARING
 from cepbench.workloads.model import Workload
 
@@ -83,44 +83,6 @@ def _queries(text: str) -> Sequence[Pattern]:
     return [*Workload.parse(text).patterns.values()]
 
 
-def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFrame:
-    """How many times the metric of one series another one has: ratios of medians over runs.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.studies.runs.figure_runs` returns it.
-    metric : str
-    over, under : str
-        Two series.
-
-    Returns
-    -------
-    DataFrame
-        Regimes in rows, settings in columns, where both were measured.
-    """
-    keys = ["regime", "pattern_set"]
-    own, other = (
-        runs[runs["generator"] == name].groupby(keys, sort=False)[metric].median()
-        for name in (over, under)
-    )
-    found = (own / other).dropna().unstack()
-    settings = [name for name in runs["pattern_set"].unique() if name in found]
-    return found.reindex(
-        index=[name for name in runs["regime"].unique() if name in found.index], columns=settings
-    ).rename_axis(index=None, columns=None)
-
-
-def span(ratios: pd.DataFrame) -> str:
-    """The least and the greatest of a table of :func:`factors`, with their setting and regime."""
-    ordered = pd.Series(ratios.stack()).sort_values()
-    ends = dict.fromkeys((0, len(ordered) - 1))
-    return " to ".join(
-        f"{number(ordered.iloc[at])} ({ordered.index[at][1]}, {ordered.index[at][0]})"
-        for at in ends
-    )
-
-
 def active_for(
     runs: pd.DataFrame, factor: float, over: str, under: str, *, seed: int = 0
 ) -> tuple[float, float, float]:
@@ -181,17 +143,6 @@ def gain_at_length_5(runs: pd.DataFrame, *, seed: int = 0) -> str:
         f"{text} as fast as two-step; the paper's factor, {GAIN_AT_LENGTH_5:,}, is reached{how} with "
         f"{number(found)} active events of each ticker (95 %: {number(low)} to {number(high)})."
     )
-
-
-def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with series apart by regime, for tables of all of them.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`cepbench.studies.runs.figure_runs` returns it.
-    """
-    return runs.assign(generator=runs["generator"] + ", " + runs["regime"])
 
 
 def extremes(long: pd.DataFrame, short: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +42,7 @@ from cepbench.spark.statistics import (
 )
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.parquet_files import hierarchy_of_parquet
 from cepbench.sweeps.cells import NO_PLAN, check_agreement
 from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid
@@ -255,6 +256,7 @@ def workload_of(
     config: SweepConfig,
     cardinalities: Mapping[str, Mapping[str, float]],
     quantiles: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    concepts: Collection[str] = (),
 ) -> list[PatternSpec]:
     """The patterns of a sweep, those that it draws before the user-defined ones.
 
@@ -267,8 +269,11 @@ def workload_of(
     quantiles : mapping of str to sequence of float
         Of the attribute that predicates compare, for each identifier, on the first stream; read
         where predicates are drawn for a selectivity.
+    concepts : collection of str
+        The names in the hierarchies of the streams, of which user-defined patterns may be.
     """
     largest = most_of(cardinalities)
+    known = {*largest, *concepts}
     specs = []
     for regime, part in config.workloads.items():
         if part.pattern_sets:
@@ -292,8 +297,8 @@ def workload_of(
             )
     return [
         *specs,
-        *user_specs(config.user_patterns, largest.keys(), config.seed),
-        *user_specs(config.user_workloads, largest.keys(), config.seed, WORKLOAD),
+        *user_specs(config.user_patterns, known, config.seed),
+        *user_specs(config.user_workloads, known, config.seed, WORKLOAD),
     ]
 
 
@@ -318,7 +323,9 @@ def drawn_workload(spark: SparkSession, config: SweepConfig, keep: Keep) -> list
             of_stream("quantiles", stream),
             partial(attribute_quantiles, spark, data, config.attribute),
         )
-    return workload_of(config, cardinalities, quantiles)
+    stated = [hierarchy_of_parquet(Path(data)) for data in config.data_of.values()]
+    concepts = {name for hierarchy in stated for name in (hierarchy.names if hierarchy else ())}
+    return workload_of(config, cardinalities, quantiles, concepts)
 
 
 def cardinalities_by_stream(
@@ -367,7 +374,8 @@ def tasks_of(
     tasks = []
     for stream, data in config.data_of.items():
         cells = config.grid(generators, stream).cells()
-        planned = [] if config.methods else [cell for cell in cells if cell.generator != NO_PLAN]
+        of_workloads = config.methods or config.planners
+        planned = [] if of_workloads else [cell for cell in cells if cell.generator != NO_PLAN]
         windows = {cell.window: None for cell in planned}
         # Name of the statistics -> the pattern under that window.
         named = {

@@ -12,17 +12,14 @@ from cepbench.studies.qi2014.printed import GAIN_AT_LENGTH_5
 from cepbench.studies.qi2014.runs import (
     active_for,
     extremes,
-    factors,
     gain_at_length_5,
     gain_of_workload,
     gains_by_sharing,
     runs_of,
     saved,
-    span,
-    with_regimes,
     workload_runs,
 )
-from cepbench.studies.runs import figure_runs, summary_of, table_of
+from cepbench.studies.runs import factors, figure_runs, span, summary_of, table_of, with_regimes
 
 TICKERS = ("A a", "B b", "C c", "D d", "E e", "F f", "G g", "H h", "I i", "J j")
 
