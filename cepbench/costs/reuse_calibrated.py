@@ -32,6 +32,9 @@ PROBED, LOOKED, MADE, TESTED, PROJECTED = 40.0, 4.0, 22.0, 15.0, 37.0
 #: Expected events in a window beyond which their number is taken for exact.
 _MANY = 200.0
 
+#: Expected events in a window of which sets are counted; more would overflow.
+_LARGEST_SET = 100.0
+
 
 @dataclass
 class Work:
@@ -86,6 +89,10 @@ class _Query(QueryTerms):
         super().__init__(pattern, statistics)
         window = self.window or math.inf
         self.rates = {name: size / window for name, size in self.sizes.items()}
+        for item in self.items:
+            if item.is_set:
+                # The expected number of subsets, if the number of events is Poisson's.
+                self.sizes[item.name] = math.expm1(min(self.sizes[item.name], _LARGEST_SET))
         self.stream_rate = statistics.stream_rate or sum(self.rates.values())
         self.all = self.rows(self.names)
 
