@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.evaluators.workload_runs import growth
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.reuse import Reuse, reuses, union_of
 from tests.naive.matcher import naive_matches
@@ -21,7 +22,7 @@ ABOVE = {"A": "AX", "B": "BX", "C": "C", "X": "X"}
 
 CONDITIONS = (
     "{0}.x <= {1}.x", "{0}.x = {1}.x", "{0}.x + 1 != {1}.x * 2", "{0}.x < 2", "{0}.x + {1}.x < 3",
-    "({0}.x > {1}.x OR {1}.x = 1)",
+    "({0}.x > {1}.x OR {1}.x = 1)", "{0}.x + {1}.x >= {2}.x",
 )  # fmt: skip
 #: Conditions on a set.
 OF_SETS = (
@@ -69,7 +70,7 @@ def chains(draw: st.DrawFn) -> list[Pattern]:
         if "n" in one and "n" in other and one != other:
             continue
         comparison = draw(st.sampled_from(CONDITIONS))
-        conditions.append(comparison.format(one, other))
+        conditions.append(comparison.format(one, other, f"v{draw(st.integers(0, size - 1))}"))
     for k in sets:
         conditions.append(draw(st.sampled_from(OF_SETS)).format(f"v{k}"))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -149,8 +150,14 @@ def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
     )
 
 
-@given(plans(), frames())
-def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame) -> None:
+@given(plans(), frames(), st.sampled_from([0.0, growth.PAIRS_OF_RUN, 1e9]))
+def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame, pairs) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth, "PAIRS_OF_RUN", pairs)
+        _check_matches(plan, frame)
+
+
+def _check_matches(plan: cep.WorkloadPlan, frame: pd.DataFrame) -> None:
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
     found = cep.evaluate(plan.workload, stream, plan)
     alone = cep.evaluate(plan.workload, stream)
@@ -213,6 +220,28 @@ def test_every_output_is_that_of_the_query_alone(sources) -> None:
                 pd.testing.assert_frame_equal(found[query].matches, alone[query].matches)
 
 
+def test_a_run_of_missing_items_is_joined_first() -> None:
+    """Of a hundred matches, none has to be extended by a B that has no C."""
+    types = ["A"] * 10 + ["B"] * 6 + ["C"] * 3 + ["D"] * 10
+    keys = [0] * 10 + [1, 2, 3, 4, 5, 6] + [6, 7, 8] + [0] * 10
+    stream = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": types, "time": range(29), "k": keys}), type="type", time="time"
+    )
+    workload = cep.Workload(
+        {
+            "q1": "PATTERN SEQ(A a, D d) WITHIN 99 units",
+            "q2": "PATTERN SEQ(A a, B b, C c, D d) WHERE b.k = c.k WITHIN 99 units",
+        }
+    )
+    plan = cep.WorkloadPlan(workload, sources={"q1": None, "q2": "q1"})
+    for output in ("matches", "count"):
+        found = cep.evaluate(workload, stream, plan, partial_match_limit=100, output=output)
+        assert found["q2"].metrics.matches == 100
+    ordered = cep.WorkloadPlan(workload, sources=plan.sources, orders={"q2": ("b", "c")})
+    with pytest.raises(cep.CepbenchError, match=r"more than 100 partial matches over \(a, d, b\)"):
+        cep.evaluate(workload, stream, ordered, partial_match_limit=100)
+
+
 def test_plans_that_do_not_fit() -> None:
     workload = cep.Workload({query: SEQUENCES.patterns[query] for query in ("q1", "q2")})
     plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
@@ -229,8 +258,8 @@ def test_plans_that_do_not_fit() -> None:
         }
     )
     plan = cep.WorkloadPlan(three, sources={"q2": "q1", "q1": None})
-    with pytest.raises(cep.CepbenchError, match="query 'q2': more than 10 partial matches over"):
-        cep.evaluate(three, TEN, plan, partial_match_limit=10)
+    with pytest.raises(cep.CepbenchError, match="query 'q2': more than 2 partial matches over"):
+        cep.evaluate(three, TEN, plan, partial_match_limit=2)
 
 
 def test_queries_with_the_least_of_a_set_are_not_reused() -> None:

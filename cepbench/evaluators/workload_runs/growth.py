@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -61,6 +62,10 @@ class Sought(NamedTuple):
 
 
 ALL = Sought()
+
+#: A run is joined first if it has at most so many pairs of events for each match: then less time is
+#: spent on it than on looking up events for the matches.
+PAIRS_OF_RUN = 1.0
 
 
 class Growth:
@@ -164,12 +169,87 @@ class Growth:
         ----------
         missing : iterable of str
         order : sequence of str
-            In which they are bound; empty for those of fewest events first.
+            In which they are bound; empty for runs that are joined first, then those of fewest events.
         """
         self.check()
-        for name in order or self.in_order(missing):
+        left = [*missing]
+        for run in () if order else self.runs(left):
+            self.extend_by(run)
+            self.check()
+            left = [name for name in left if name not in run]
+        for name in order or self.in_order(left):
             self.extend(name)
             self.check()
+
+    def runs(self, missing: Collection[str]) -> list[list[str]]:
+        """Runs of variables that are joined with each other before they are with the matches.
+
+        Successive variables between bound ones, if so many pairs of their events are in order and within
+        the window that making them takes less time than looking up events for the matches.
+        """
+        found: list[list[str]] = [[]]
+        for name in self.query.names:
+            if name in missing:
+                found[-1].append(name)
+            elif found[-1]:
+                found.append([])
+        most = PAIRS_OF_RUN * len(self)
+        return [run for run in found if len(run) > 1 and self._pairs(run) <= most]
+
+    def _pairs(self, run: Sequence[str]) -> float:
+        """The expected number of combinations of events of a run, by order and window alone."""
+        first, *others = (self.candidates(name).times for name in run)
+        found, window = float(len(first)), self.query.window
+        for (name, times), (other, others_times) in pairwise(
+            zip(run, (first, *others), strict=True)
+        ):
+            early = times if (name, other) in self.query.before else times - window - 1
+            ends = np.searchsorted(others_times, times + window, side="right")
+            count = (ends - np.searchsorted(others_times, early, side="right")).sum()
+            found *= count / max(len(times), 1)
+        return found
+
+    def extend_by(self, run: Sequence[str]) -> None:
+        """Bind several more variables by one join with their own matches [liu2011]_, equation 9."""
+        query, bound = self.query, tuple(name for name in self.query.names if name in self.names)
+        first, *others = run if query.relations(run[0], bound).after else run[::-1]
+        joined = Growth.of_one(query, self.events, first, self.limit, self.sought)
+        joined.grow(others, others)
+        order = np.argsort(joined.column(first), kind="stable")
+        starts = joined.column(first)[order]
+        self.extend(first, among=Candidates(np.unique(starts), self.events.times))
+        begin = np.searchsorted(starts, self.own[first])
+        sizes = np.searchsorted(starts, self.own[first], side="right") - begin
+        ends = np.cumsum(sizes)
+        self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+        its = order[
+            np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
+        ]
+        for name in others:
+            self.own[name] = joined.column(name)[its]
+        for place, name in enumerate(others):
+            # Conditions may mention several variables of the run, and others.
+            self.keep(self._fits(name, (*bound, first, *others[:place])))
+
+    def _fits(self, name: str, others: tuple[str, ...]) -> np.ndarray:
+        """Whether the event of a variable has all that is asked of it and some others, as bools."""
+        its, window = self.query.relations(name, others), self.query.window
+        own, times = self.column(name), self.events.times
+        found = np.ones(len(self), bool)
+        for other in its.after:
+            found &= times[self.column(other)] < times[own]
+        for other in its.before:
+            found &= times[own] < times[self.column(other)]
+        for other in its.first:
+            found &= times[own] - times[self.column(other)] <= window
+        for other in its.last:
+            found &= times[self.column(other)] - times[own] <= window
+        for other in its.distinct:
+            found &= own != self.column(other)
+        for clause in its.conditions:
+            at = {each: self.column(each) for each in clause.variables}
+            found &= self.events.holds(clause, at)
+        return found
 
     def in_order(self, missing: Iterable[str]) -> list[str]:
         """Variables, those of fewest events first."""
@@ -177,6 +257,9 @@ class Growth:
 
     def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
         """How many matches there would be after :meth:`grow`."""
+        if not order and self.runs([*missing]):
+            self.grow(missing)
+            return len(self)
         *others, last = order or self.in_order(missing)
         self.grow(others, others)
         if self.unchecked:
@@ -184,7 +267,12 @@ class Growth:
             return len(self)
         return int(extensions(*self._probe(last)))
 
-    def extend(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> None:
+    def extend(
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
+    ) -> None:
         """Bind one more variable.
 
         Parameters
@@ -193,10 +281,12 @@ class Growth:
         gap : (str, int64 array), optional
             A variable bound, and ascending timestamps: of the new variable's events only those are
             taken that are not before the last of these timestamps before that variable's event.
+        among : Candidates, optional
+            Some of the new variable's events, by default all.
         """
         complete = len(self.names) + 1 == len(self.query.names)
         limit = np.iinfo(np.int64).max if complete else self.limit
-        table, probe = self._probe(name, gap)
+        table, probe = self._probe(name, gap, among)
         parents, found = extended(table, probe, limit)
         if len(parents) > limit:
             bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
@@ -230,12 +320,15 @@ class Growth:
         return found
 
     def _probe(
-        self, name: str, gap: tuple[str, np.ndarray] | None = None
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
     ) -> tuple[np.ndarray, Probe]:
         """The positions that a new event is compared with, and how."""
         names = tuple(each for each in self.query.names if each in self.names)
         its = self.query.relations(name, names)
-        candidates = self.candidates(name)
+        candidates = among or self.candidates(name)
         if self.rows is None:
             table, read = self.begun, [*self._places]
         else:
