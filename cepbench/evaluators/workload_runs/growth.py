@@ -23,7 +23,13 @@ from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.match_extension.columns import gathered
-from cepbench.kernels.match_extension.extend import Probe, extended, extensible, extensions
+from cepbench.kernels.match_extension.extend import (
+    Probe,
+    extended,
+    extensible,
+    extensions,
+    in_range,
+)
 from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
@@ -63,9 +69,9 @@ class Sought(NamedTuple):
 
 ALL = Sought()
 
-#: A run is joined first if it has at most so many pairs of events for each match: then less time is
-#: spent on it than on looking up events for the matches.
-PAIRS_OF_RUN = 1.0
+#: A run is tried if it has at most so many combinations of events for each pair of a match and an event,
+#: and joined first if at most this share of them satisfies the conditions.
+PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
 
 
 class Growth:
@@ -174,27 +180,40 @@ class Growth:
         self.check()
         left = [*missing]
         for run in () if order else self.runs(left):
-            self.extend_by(run)
+            self._extend_by(run)
             self.check()
-            left = [name for name in left if name not in run]
+            left = [name for name in left if name not in run.names]
         for name in order or self.in_order(left):
             self.extend(name)
             self.check()
 
-    def runs(self, missing: Collection[str]) -> list[list[str]]:
+    def runs(self, missing: Collection[str]) -> list[Growth]:
         """Runs of variables that are joined with each other before they are with the matches.
 
-        Successive variables between bound ones, if so many pairs of their events are in order and within
-        the window that making them takes less time than looking up events for the matches.
+        Successive variables between bound ones, with conditions among them that few combinations of
+        their events satisfy, if there are also fewer such combinations than pairs of a match and an event.
         """
-        found: list[list[str]] = [[]]
+        stretches: list[list[str]] = [[]]
         for name in self.query.names:
             if name in missing:
-                found[-1].append(name)
-            elif found[-1]:
-                found.append([])
-        most = PAIRS_OF_RUN * len(self)
-        return [run for run in found if len(run) > 1 and self._pairs(run) <= most]
+                stretches[-1].append(name)
+            elif stretches[-1]:
+                stretches.append([])
+        joined = (self._joined(each) for each in stretches if len(each) > 1)
+        return [run for run in joined if run is not None]
+
+    def _joined(self, run: Sequence[str]) -> Growth | None:
+        """The combinations of events of a run, if they are to be joined first."""
+        mentioned = ({*clause.variables} for clause in self.query.conditions)
+        if not any(len(its) > 1 and its <= {*run} for its in mentioned):
+            return None
+        first, *others = self.in_order(run)
+        pairs = self._pairs(run)
+        if pairs > PAIRS_OF_RUN * in_range(*self._probe(first)):
+            return None
+        joined = Growth.of_one(self.query, self.events, first, self.limit, self.sought)
+        joined.grow(others, others)
+        return joined if len(joined) <= KEPT_OF_RUN * pairs else None
 
     def _pairs(self, run: Sequence[str]) -> float:
         """The expected number of combinations of events of a run, by order and window alone."""
@@ -209,12 +228,11 @@ class Growth:
             found *= count / max(len(times), 1)
         return found
 
-    def extend_by(self, run: Sequence[str]) -> None:
-        """Bind several more variables by one join with their own matches [liu2011]_, equation 9."""
+    def _extend_by(self, joined: Growth) -> None:
+        """Bind the variables of a run by one join with their combinations [liu2011]_, equation 9."""
         query, bound = self.query, tuple(name for name in self.query.names if name in self.names)
+        run = [name for name in query.names if name in joined.names]
         first, *others = run if query.relations(run[0], bound).after else run[::-1]
-        joined = Growth.of_one(query, self.events, first, self.limit, self.sought)
-        joined.grow(others, others)
         order = np.argsort(joined.column(first), kind="stable")
         starts = joined.column(first)[order]
         self.extend(first, among=Candidates(np.unique(starts), self.events.times))
@@ -257,15 +275,15 @@ class Growth:
 
     def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
         """How many matches there would be after :meth:`grow`."""
-        if not order and self.runs([*missing]):
-            self.grow(missing)
+        for run in () if order else self.runs([*missing]):
+            self._extend_by(run)
+            missing = [name for name in missing if name not in run.names]
+        order = order or self.in_order(missing)
+        self.grow(order[:-1], order[:-1])
+        if self.unchecked or not order:
+            self.grow(order[-1:])
             return len(self)
-        *others, last = order or self.in_order(missing)
-        self.grow(others, others)
-        if self.unchecked:
-            self.grow([last])
-            return len(self)
-        return int(extensions(*self._probe(last)))
+        return int(extensions(*self._probe(order[-1])))
 
     def extend(
         self,

@@ -166,6 +166,16 @@ def extensions(matches, probe):
 
 
 @njit
+def in_range(matches, probe):
+    """The number of pairs of a match and a candidate that is in order and within the window."""
+    total = begin = end = 0
+    for match in range(matches.shape[1]):
+        begin, end = _range(matches, match, probe, begin, end)
+        total += end - begin
+    return total
+
+
+@njit
 def extensible(matches, probe):
     """Whether there is an event that fits, for every match.
 
