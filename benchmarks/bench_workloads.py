@@ -20,12 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from command_line import parser_of, write
 
 import cepbench as cep
-from cepbench.costs.reuse import ReuseProblem
+from cepbench.costs.q_error import q_error
+from cepbench.costs.reuse import REUSE_COSTS, ReuseProblem
 from cepbench.plans.reuse import in_order
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 
 #: Types, and how many of them each concept has.
 TYPES, CHILDREN = 40, 4
@@ -103,7 +104,7 @@ def listed(found: Mapping[str, cep.Result]) -> int:
 
 
 def timed(contestants: Mapping[str, Run], repetitions: int, **row: object) -> list[dict]:
-    """Run all in turns; the first turn, which loads kernels, is not timed.
+    """Run all in turns, each time from another one on; the first turn, which loads kernels, is not timed.
 
     Raises
     ------
@@ -113,9 +114,11 @@ def timed(contestants: Mapping[str, Run], repetitions: int, **row: object) -> li
     rows = []
     for repetition in range(-1, repetitions):
         found = {}
-        for name, run in contestants.items():
+        names = [*contestants]
+        first = repetition % len(names)
+        for name in names[first:] + names[:first]:
             began = time.perf_counter()
-            found[name] = run()
+            found[name] = contestants[name]()
             seconds = time.perf_counter() - began
             if repetition >= 0:
                 its = {"contestant": name, "repetition": repetition, "seconds": seconds}
@@ -175,7 +178,9 @@ def measure_study(events: int, repetitions: int, seed: int) -> Iterator[dict]:
     for name, queries in STUDY.items():
         workload = cep.Workload({q: library[q] for q in queries}, hierarchy=HIERARCHY)
         plans = planned(workload, stream)
-        problem = ReuseProblem.of(workload, cep.measure_statistics(workload, stream))
+        statistics = cep.measure_statistics(workload, stream)
+        problem = ReuseProblem.of(workload, statistics)
+        yield from q_errors(name, workload, statistics, stream)
         plans |= {f"random {k}": random_plan(workload, problem, rng) for k in range(RANDOM)}
         for evaluator in EVALUATORS:
 
@@ -185,16 +190,39 @@ def measure_study(events: int, repetitions: int, seed: int) -> Iterator[dict]:
                 )
                 return listed(found)
 
+            # Each plan once, whoever chooses it.
+            chosen = {its: str(plan.steps[["query", "source"]]) for its, plan in plans.items()}
             contestants = {
-                its: (lambda plan=plan, run=run: run(plan)) for its, plan in plans.items()
+                chosen[its]: (lambda plan=plan, run=run: run(plan)) for its, plan in plans.items()
             }
-            yield from timed(
+            rows = timed(
                 contestants,
                 repetitions,
                 part="study",
                 workload=f"{name}, {evaluator}",
                 events=events,
             )
+            for its, text in chosen.items():
+                yield from ({**row, "contestant": its} for row in rows if row["contestant"] == text)
+
+
+def q_errors(
+    name: str,
+    workload: cep.Workload,
+    statistics: Mapping[str, cep.Statistics],
+    stream: cep.EventStream,
+) -> Iterator[dict]:
+    """How far the expected numbers of matches are from those found, by both cost models."""
+    found = cep.evaluate(workload, stream, output="count")
+    seconds = np.ptp(stream.timestamps) / 1e9
+    for cost, model in REUSE_COSTS.items():
+        expected = model(workload, statistics, {})
+        for query, its in found.items():
+            estimate, matches = expected.matches(query) * seconds, its.metrics.matches
+            yield {
+                "part": "q-errors", "workload": f"{name}, {query}", "contestant": cost,
+                "matches": matches, "q_error": float(q_error(estimate, matches, least=1.0)),
+            }  # fmt: skip
 
 
 def random_plan(
@@ -305,7 +333,7 @@ def ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
 def summary(rows: pd.DataFrame) -> str:
     """Medians of ratios in one repetition, with the least and the greatest."""
     lines = []
-    for (part, workload), its in rows[rows["part"] != "memory"].groupby(
+    for (part, workload), its in rows[~rows["part"].isin(["memory", "q-errors"])].groupby(
         ["part", "workload"], sort=False
     ):
         lines.append(f"{part}, {workload}: {its['matches'].iloc[0]:,} matches or pairs")
@@ -324,6 +352,11 @@ def summary(rows: pd.DataFrame) -> str:
                         f"{times} {base}"
                     )
             lines.append(shown)
+    for cost, its in rows[rows["part"] == "q-errors"].groupby("contestant", sort=False)["q_error"]:
+        lines.append(
+            f"q-errors of {cost}, {len(its)} queries: median {its.median():.2f}, nine of ten within "
+            f"{its.quantile(0.9):.2f}, at most {its.max():.2f}"
+        )
     memory = rows[rows["part"] == "memory"]
     for row in memory[memory["contestant"] == "detector"].itertuples():
         lines.append(

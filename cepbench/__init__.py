@@ -17,9 +17,9 @@ __version__ = version("cepbench")
 
 if TYPE_CHECKING:
     from cepbench.adaptation.adapt import adapt as adapt
-    from cepbench.adaptation.detector import AdaptiveDetector as AdaptiveDetector
     from cepbench.adaptation.policies import ADAPTATION_POLICIES as ADAPTATION_POLICIES
     from cepbench.adaptation.policies import adaptation_policy as adaptation_policy
+    from cepbench.adaptation.workload_detector import AdaptiveDetector as AdaptiveDetector
     from cepbench.aggregators.aggregate import aggregate as aggregate
     from cepbench.aggregators.live import Aggregator as Aggregator
     from cepbench.aggregators.registry import AGGREGATORS as AGGREGATORS
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ADAPTATION_POLICIES": "cepbench.adaptation.policies",
     "AGGREGATORS": "cepbench.aggregators.registry",
-    "AdaptiveDetector": "cepbench.adaptation.detector",
+    "AdaptiveDetector": "cepbench.adaptation.workload_detector",
     "Aggregator": "cepbench.aggregators.live",
     "Automaton": "cepbench.automata.model",
     "COST_MODELS": "cepbench.costs.models",

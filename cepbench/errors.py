@@ -200,6 +200,16 @@ def at_key(key: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def errors_naming(query: str) -> Iterator[None]:
+    """Add the name of a workload's query to errors about it."""
+    try:
+        yield
+    except CepbenchError as error:
+        error.args = (f"query {query!r}: {error}",)
+        raise
+
+
 class ReportError(CepbenchError):
     """A notebook or report cannot be run or rendered."""
 

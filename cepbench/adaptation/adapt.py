@@ -7,17 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
-import numpy as np
 import pandas as pd
 
 from cepbench.adaptation.averages import Averaged
 from cepbench.adaptation.detector import (
     BATCH_SIZE,
     GAIN,
-    GENERATOR,
     NO_NODES,
     THRESHOLD,
     AdaptiveDetector,
+)
+from cepbench.adaptation.workload_result import (
+    AdaptiveWorkloadMatches,
+    adapt_workload,
+    statistics_frame,
 )
 from cepbench.costs.model import CostModel
 from cepbench.errors import UnsupportedTaskError
@@ -28,9 +31,11 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
+from cepbench.workloads.model import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +66,11 @@ class AdaptiveResult(Result):
         Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
         ``value``, as ``Statistics.rows`` gives them.
         """
-        rows = [
+        return statistics_frame(
             (position, time, *row[:3])
             for position, time, averages in self.averages
             for row in averages.statistics.rows()
-        ]
-        columns = ["position", "time", "quantity", "variables", "value"]
-        types = {"position": np.int64, "time": np.int64, "value": np.float64}
-        return pd.DataFrame(rows, columns=columns).astype(types)
+        )
 
     @property
     def nodes(self) -> NoReturn:
@@ -83,41 +85,46 @@ class AdaptiveResult(Result):
 
 
 def adapt(
-    pattern: Pattern | str,
+    pattern: Pattern | str | Workload,
     stream: EventStream,
     *,
-    generator: str | PlanGenerator = GENERATOR,
+    generator: str | PlanGenerator | None = None,
+    planner: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
-    cost: str | CostModel = "throughput",
+    cost: str | CostModel | None = None,
     threshold: float = THRESHOLD,
     gain: float = GAIN,
     policy: str = "threshold",
-    initial: AnyPlan | None = None,
+    initial: AnyPlan | WorkloadPlan | None = None,
     batch_size: int = BATCH_SIZE,
     output: str = "matches",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     seed: int = 0,
-) -> AdaptiveResult:
-    """Find all matches of ``pattern`` in ``stream`` by plans that follow its statistics.
+) -> AdaptiveResult | AdaptiveWorkloadMatches:
+    """Find all matches of a pattern or a workload in ``stream`` by plans that follow its statistics.
 
     The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
     selectivities of its last events are sampled; before each one the policy compares the averages
-    over the last rounds with the running plan, and may have the generator make a new one. The new plan
-    takes over the state of the old one, or rebuilds it from the events of the last windows. The matches are those of
-    :func:`cepbench.evaluate` with any one plan.
+    over the last rounds with the running plan, and may have the generator or planner make a new one. The
+    new plan takes over the state of the old one, or rebuilds it from the events of the last windows. The
+    matches are those of :func:`cepbench.evaluate` with any one plan.
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
+    pattern : Pattern, str or Workload
+        A pattern, its text, or several queries.
     stream : EventStream
-    generator : str or PlanGenerator
-        A name in ``PLAN_GENERATORS``, in any case.
+    generator : str or PlanGenerator, optional
+        A name in ``PLAN_GENERATORS``, in any case; by default ZSTREAM. Of a workload the generator for
+        the queries that reuse none, by default none; see :func:`cepbench.plan_workload`.
+    planner : str, optional
+        Of a workload: a name in ``WORKLOAD_PLANNERS``, by default CHASE.
     evaluator, options, output, partial_match_limit
         See :func:`cepbench.evaluate`.
-    cost : str or CostModel
-        The cost that plans minimize, and by which they are compared.
+    cost : str or CostModel, optional
+        The cost that plans minimize, and by which they are compared; by default ``throughput``, of a
+        workload ``calibrated``.
     threshold : float
         By how much a statistic may change before the policy ``threshold`` plans anew: the larger
         value over the smaller one, minus 1; t in [mei2009]_.
@@ -126,8 +133,8 @@ def adapt(
         one to be installed; c in [mei2009]_.
     policy : str
         A name in ``ADAPTATION_POLICIES``, in any case.
-    initial : OrderPlan, TreePlan or UnionPlan, optional
-        The first plan; by default the generator makes one for the statistics of the first round.
+    initial : OrderPlan, TreePlan, UnionPlan or WorkloadPlan, optional
+        The first plan; by default one is made for the statistics of the first round.
     batch_size : int
         Events in a round.
     seed : int
@@ -135,43 +142,48 @@ def adapt(
 
     Returns
     -------
-    AdaptiveResult
+    AdaptiveResult or AdaptiveWorkloadMatches
 
     Raises
     ------
     AdaptationError
-        If an argument is invalid, a policy is unknown or fails, or the window has no length.
+        If an argument is invalid, a policy is unknown or fails, or a window has no length; of a
+        workload, if the first plan delays matches.
     PatternError, PlanError, EvaluationError, StreamError, PlanGeneratorError, StatisticsError
-        As for :func:`cepbench.evaluate` and :func:`cepbench.plan`.
+        As for :func:`cepbench.evaluate`, :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
     UnsupportedPatternError, UnsupportedTaskError
         If the evaluator does not declare a requested capability; the message names those that do.
 
     Notes
     -----
-    Source: [mei2009]_, section 5.3, for any generator, evaluator and cost.
+    Source: [mei2009]_, section 5.3, for any generator, evaluator and cost; of workloads [liu2011]_,
+    section 6.
 
-    Differs from the paper: it samples a bounded number of events of each round, and pairs within a
+    Differs from the papers: it samples a bounded number of events of each round, and pairs within a
     round only; a rebuilt run sees the events of one window again, or of three if the pattern negates,
     has groups or consumes events.
     """
+    given: dict[str, Any] = {
+        "generator": generator,
+        "planner": planner,
+        "evaluator": evaluator,
+        "options": options,
+        "cost": cost,
+        "threshold": threshold,
+        "gain": gain,
+        "policy": policy,
+        "initial": initial,
+        "batch_size": batch_size,
+        "output": output,
+        "partial_match_limit": partial_match_limit,
+        "seed": seed,
+    }
+    if isinstance(pattern, Workload):
+        return adapt_workload(pattern, stream_from(stream), **given)
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     check_types(pattern, stream)
-    detector = AdaptiveDetector(
-        # What matches return is read from the whole stream.
-        replace(pattern, returns=()),
-        generator=generator,
-        evaluator=evaluator,
-        options=options,
-        cost=cost,
-        threshold=threshold,
-        gain=gain,
-        policy=policy,
-        initial=initial,
-        batch_size=batch_size,
-        output=output,
-        partial_match_limit=partial_match_limit,
-        seed=seed,
-    )
+    # What matches return is read from the whole stream.
+    detector = AdaptiveDetector(replace(pattern, returns=()), **given)
     found, rounds = [], []
     for batch in stream.batches(detector.batch_size):
         found.append(detector.take(batch))

@@ -125,7 +125,7 @@ class Averages:
         found = slice_sample(self._pattern, events, self._seed, ALL_PAIRS)
         return self._averaged(_numbers(found), ALL_PAIRS)
 
-    def unpacked(self, numbers: Sequence[float], most: int) -> Averaged:
+    def unpacked(self, packed: Any) -> Averaged:
         """What :attr:`Averaged.packed` is of.
 
         Raises
@@ -133,6 +133,7 @@ class Averages:
         SnapshotError
             If it is of other variables or pairs.
         """
+        numbers, most = packed
         return self._averaged(self._checked(numbers), most)
 
     def packed(self) -> list[list[float]]:
@@ -260,9 +261,9 @@ class Averaged:
 
     Attributes
     ----------
-    numbers : list of float
-    most : int
-        Candidates of a pair that were drawn at most.
+    packed : tuple of (list of float, int)
+        The numbers, and how many candidates of a pair were drawn at most: for
+        :meth:`Averages.unpacked`.
     """
 
     def __init__(
@@ -274,8 +275,7 @@ class Averaged:
         most: int,
     ) -> None:
         self._names = names
-        self.numbers = numbers
-        self.most = most
+        self.packed = numbers, most
         seconds = max(numbers[_ACTIVE], pattern.window.seconds)
         at = _FIRST + len(names)
         events, pairs_of_all, pairs_of_one = numbers[_EVENTS:_FIRST]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import pandas as pd
 
 from cepbench.adaptation.averages import Averaged
-from cepbench.adaptation.policies import ADAPTATION_POLICIES, AdaptationPolicy
-from cepbench.adaptation.run import AdaptiveRun, Settings, Switch
+from cepbench.adaptation.policies import ADAPTATION_POLICIES
+from cepbench.adaptation.rounds import Switch
+from cepbench.adaptation.run import AdaptiveRun, PatternSettings
 from cepbench.arguments import number, seed, text, whole
 from cepbench.costs.bounds import check_bounded
 from cepbench.costs.branches import branch_problems
@@ -31,8 +32,8 @@ from cepbench.plans.model import AnyPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
-#: The default plan generator.
-GENERATOR = "ZSTREAM"
+#: The default plan generator and cost of a pattern.
+GENERATOR, COST = "ZSTREAM", "throughput"
 
 #: Events in a round, by default.
 BATCH_SIZE = 65_536
@@ -58,9 +59,10 @@ class AdaptiveDetector(Detector):
 
     Parameters
     ----------
-    pattern : Pattern or str
-        Or its text.
-    generator, evaluator, options, cost, threshold, gain, policy, initial, batch_size, seed
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, see
+        :class:`~cepbench.adaptation.workload_detector.AdaptiveWorkloadDetector`.
+    generator, planner, evaluator, options, cost, threshold, gain, policy, initial, batch_size, seed
         See :func:`cepbench.adapt`.
     output : {"matches", "arrow", "count"}
         The result of :meth:`push`: a DataFrame or an Arrow table of the matches, or their number.
@@ -85,16 +87,20 @@ class AdaptiveDetector(Detector):
         If the evaluator does not declare a requested capability; the message names those that do.
     """
 
-    _run: AdaptiveRun
+    #: The class for workloads, a subclass of this one, which says so itself.
+    of_workloads: ClassVar[type[Detector]]
+
+    _run: Any
 
     def __init__(
         self,
         pattern: Pattern | str,
         *,
-        generator: str | PlanGenerator = GENERATOR,
+        generator: str | PlanGenerator | None = None,
+        planner: str | None = None,
         evaluator: str | Evaluator | None = None,
         options: Mapping[str, Any] | None = None,
-        cost: str | CostModel = "throughput",
+        cost: str | CostModel | None = None,
         threshold: float = THRESHOLD,
         gain: float = GAIN,
         policy: str = "threshold",
@@ -106,8 +112,19 @@ class AdaptiveDetector(Detector):
         seed: int = 0,
     ) -> None:
         pattern = pattern_from(pattern)
-        self._settings = _settings(
-            generator, cost, threshold, gain, policy, batch_size, seed, planned=initial is None
+        if planner is not None:
+            raise AdaptationError(
+                "planner= is of workloads; the plans of a pattern are made by generator="
+            )
+        model = cost_from(COST if cost is None else cost)
+        how = checked(threshold, gain, policy, batch_size, seed)
+        if how["policy"].name == "bound":
+            check_bounded(model)
+        self._settings = PatternSettings(
+            generator=find_generator(GENERATOR if generator is None else generator),
+            cost=model,
+            planned=initial is None,
+            **how,
         )
         if not pattern.window.length:
             raise AdaptationError(
@@ -115,7 +132,7 @@ class AdaptiveDetector(Detector):
                 "cep.Detector with a plan"
             )
         # Made without statistics, to check all arguments before the first event.
-        problems = branch_problems(pattern, _equal_rates(pattern), cost=self._settings.cost)
+        problems = branch_problems(pattern, equal_rates(pattern), cost=self._settings.cost)
         plan = self._settings.plan(pattern, problems)
         chosen, task = task_for(
             pattern,
@@ -128,13 +145,7 @@ class AdaptiveDetector(Detector):
         )
         assert task.plan is not None  # given or made above
         self._check_kind(task.plan)
-        kind = self._settings.generator.kind
-        if kind not in chosen.kinds:
-            able = [each.name for each in EVALUATORS.values() if kind in each.kinds]
-            raise AdaptationError(
-                f"the evaluator {chosen.name} does not run all {kind} plans, so it may not run the "
-                f"next one of {self._settings.generator.name}; {', '.join(able)} can"
-            )
+        check_runs(chosen, self._settings.generator)
         self._chosen = chosen
 
         def opened(task: Task) -> AdaptiveRun:
@@ -258,34 +269,44 @@ def switches_frame(switches: list[Switch]) -> pd.DataFrame:
     return pd.DataFrame([vars(switch) for switch in switches], columns=names)
 
 
-def _settings(
-    generator: str | PlanGenerator,
-    cost: str | CostModel,
-    threshold: float,
-    gain: float,
-    policy: str,
-    batch_size: int,
-    seed_: int,
-    *,
-    planned: bool,
-) -> Settings:
-    found: AdaptationPolicy = ADAPTATION_POLICIES.find(policy)
-    model = cost_from(cost)
-    if found.name == "bound":
-        check_bounded(model)
-    return Settings(
-        generator=find_generator(generator),
-        cost=model,
-        policy=found,
-        threshold=number(threshold, "threshold", AdaptationError, least=0.0),
-        gain=number(gain, "gain", AdaptationError, least=0.0),
-        batch_size=whole(batch_size, "batch_size", AdaptationError, least=1),
-        seed=seed(seed_, AdaptationError),
-        planned=planned,
-    )
+def check_runs(evaluator: Evaluator, generator: PlanGenerator) -> None:
+    """Check that an evaluator runs all plans of a generator.
+
+    Raises
+    ------
+    AdaptationError
+        If it does not; the message names those that do.
+    """
+    kind = generator.kind
+    if kind not in evaluator.kinds:
+        able = [each.name for each in EVALUATORS.values() if kind in each.kinds]
+        raise AdaptationError(
+            f"the evaluator {evaluator.name} does not run all {kind} plans, so it may not run the "
+            f"next one of {generator.name}; {', '.join(able)} can"
+        )
 
 
-def _equal_rates(pattern: Pattern) -> Statistics:
+def checked(
+    threshold: float, gain: float, policy: str, batch_size: int, seed_: int
+) -> dict[str, Any]:
+    """The fields of :class:`~cepbench.adaptation.rounds.Settings` from arguments.
+
+    Raises
+    ------
+    AdaptationError
+        If one is invalid.
+    """
+    return {
+        "policy": ADAPTATION_POLICIES.find(policy),
+        "threshold": number(threshold, "threshold", AdaptationError, least=0.0),
+        "gain": number(gain, "gain", AdaptationError, least=0.0),
+        "batch_size": whole(batch_size, "batch_size", AdaptationError, least=1),
+        "seed": seed(seed_, AdaptationError),
+    }
+
+
+def equal_rates(pattern: Pattern) -> Statistics:
+    """Statistics with which arguments are checked before the first event."""
     return Statistics(
         cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
     )

@@ -12,60 +12,84 @@ patented (US 11,693,862).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cepbench.adaptation.averages import Averaged
 from cepbench.arguments import flag, shown
 from cepbench.costs.bounds import log_lower_bound
 from cepbench.costs.branches import branch_problems, log_plan_cost
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
+from cepbench.costs.reuse import ReuseProblem, plan_cost
 from cepbench.errors import AdaptationError, CepbenchError
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import AnyPlan
 from cepbench.plans.notes import log_sum
 from cepbench.registry import Registry
-from cepbench.statistics.model import Statistics
+from cepbench.workloads.model import Workload
 
 _F = TypeVar("_F", bound=Callable[..., str | None])
 
 
-@dataclass(frozen=True)
-class Situation:
+@dataclass(frozen=True, kw_only=True)
+class Situation(ABC):
     """What a policy knows when the last events of a round have come.
 
     Attributes
     ----------
-    pattern : Pattern
-    plan : OrderPlan, TreePlan or UnionPlan
+    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
         The running plan.
-    averages : Averaged
+    averages : Averaged or AveragedQueries
         The windowed averages; for a policy that foresees, those of this round alone, measured in full.
-    planned : Averaged or None
+    planned : Averaged, AveragedQueries or None
         Those with which a plan was last made; None before that.
-    cost : CostModel
     threshold, gain : float
         See :func:`cepbench.adapt`.
     round : int
         The number of the round, from 0.
     """
 
-    pattern: Pattern
-    plan: AnyPlan
-    averages: Averaged
-    planned: Averaged | None
-    cost: CostModel
+    plan: Any
+    averages: Any
+    planned: Any
     threshold: float
     gain: float
     round: int
 
     @property
-    def statistics(self) -> Statistics:
-        """The averages as plan generators take them."""
+    def statistics(self) -> Any:
+        """The averages as plan generators take them; of a workload a mapping of its queries."""
         return self.averages.statistics
+
+    @property
+    @abstractmethod
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+
+    @property
+    @abstractmethod
+    def log_bound(self) -> float:
+        """ln of a lower bound of the cost of all plans of this kind."""
+
+    def changes(self) -> Iterator[tuple[str, float, float]]:
+        """Name, previous and current value of each statistic that differs by more than its error."""
+        return iter(()) if self.planned is None else self.averages.changes(self.planned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternSituation(Situation):
+    """The situation of a run of one pattern.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    cost : CostModel
+    """
+
+    pattern: Pattern
+    cost: CostModel
 
     @cached_property
     def problems(self) -> list[CostedProblem]:
@@ -82,9 +106,34 @@ class Situation:
         """ln of a lower bound of the cost of all plans of this kind."""
         return log_sum([log_lower_bound(problem, self.plan.kind) for problem in self.problems])
 
-    def changes(self) -> Iterator[tuple[str, float, float]]:
-        """Name, previous and current value of each statistic that differs by more than its error."""
-        return iter(()) if self.planned is None else self.averages.changes(self.planned)
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadSituation(Situation):
+    """The situation of a run of a workload.
+
+    Attributes
+    ----------
+    workload : Workload
+    cost : str
+        A name in :data:`cepbench.costs.reuse.REUSE_COSTS`.
+    """
+
+    workload: Workload
+    cost: str
+
+    @cached_property
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+        return math.log(plan_cost(self.plan, self.statistics, self.cost))
+
+    @cached_property
+    def log_bound(self) -> float:
+        """ln of the sum of what each query costs at least, from scratch or from any other one."""
+        problem = ReuseProblem.of(self.workload, self.statistics, self.cost)
+        least = dict(problem.scratch)
+        for edge in problem.edges:
+            least[edge.query] = min(least[edge.query], edge.cost)
+        return math.log(math.fsum(least.values()))
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,19 @@ events are kept once, not in the leaf buffers of each engine, so that any engine
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from math import nan
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.adaptation.averages import EVENTS, Averaged, Averages
-from cepbench.adaptation.policies import AdaptationPolicy, Situation, relative_gain
+from cepbench.adaptation.policies import PatternSituation
+from cepbench.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.costs.branches import branch_problems
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.model import CostModel
-from cepbench.errors import CepbenchError, SnapshotError
+from cepbench.errors import SnapshotError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found, SetColumn
 from cepbench.evaluators.protocol import Evaluator, Task
@@ -54,73 +53,28 @@ from cepbench.streams.recent import RecentEvents
 #: Attribute that is 1 for the events of matches reported before, under the consuming strategy.
 _TAKEN = "cepbench_taken"
 
-#: For how many windows events are kept: a match may wait for one window after its last event, so its
-#: first one is up to two windows old, and a negated item may look back one window from the last one.
-_WINDOWS_KEPT = 3
-
 _RUN, _RECENT = "inner/", "kept/"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to adapt.
+@dataclass(frozen=True, kw_only=True)
+class PatternSettings(Settings):
+    """How to adapt to one pattern.
 
     Attributes
     ----------
     generator : PlanGenerator
     cost : CostModel
-    policy : AdaptationPolicy
-    threshold, gain : float
-    batch_size : int
-        Events in a round.
-    seed : int
-    planned : bool
-        Whether to begin with a plan for the first events instead of the given one.
     """
 
     generator: PlanGenerator
     cost: CostModel
-    policy: AdaptationPolicy
-    threshold: float
-    gain: float
-    batch_size: int
-    seed: int
-    planned: bool
 
     def plan(self, pattern: Pattern, problems: Sequence[CostedProblem]) -> AnyPlan:
         """The generator's plan for the problems of a pattern's branches."""
         return plan_branches(pattern, problems, self.generator, seed=self.seed)
 
 
-@dataclass(frozen=True)
-class Switch:
-    """A change of the plan.
-
-    Attributes
-    ----------
-    position : int
-        Position of the first event that the new plan processes as a new one.
-    time : int
-        Timestamp of the last event before it.
-    old, new : str
-        The plans as texts.
-    predicted_gain : float
-        How much more the old plan would cost, relative to the new one; NaN if it was not predicted.
-    reason : str
-    seconds : float
-        For planning and rebuilding.
-    """
-
-    position: int
-    time: int
-    old: str
-    new: str
-    predicted_gain: float
-    reason: str
-    seconds: float
-
-
-class AdaptiveRun:
+class AdaptiveRun(Rounds):
     """A run of one task by one evaluator and several plans in turn.
 
     Parameters
@@ -128,141 +82,79 @@ class AdaptiveRun:
     task : Task
         With the first plan.
     evaluator : Evaluator
-    settings : Settings
-
-    Attributes
-    ----------
-    plan : OrderPlan, TreePlan or UnionPlan
-        The running plan.
-    switches : list of Switch
+    settings : PatternSettings
     """
 
-    def __init__(self, task: Task, evaluator: Evaluator, settings: Settings) -> None:
+    def __init__(self, task: Task, evaluator: Evaluator, settings: PatternSettings) -> None:
         assert task.plan is not None
         pattern = task.pattern
+        self._span = span_kept(pattern)
+        super().__init__(
+            settings,
+            Averages(pattern, settings.seed, settings.batch_size),
+            RecentEvents(pattern.attributes, self._span, task.position, EVENTS),
+            task.plan,
+            task.position,
+        )
         self._task = task
         self._evaluator = evaluator
-        self._settings = settings
         self._consumes = pattern.strategy.name == "consuming"
         #: Matches are asked for where their events are taken.
         self._inner_task = (
             replace(task, patterns=(_free(pattern),), output="matches") if self._consumes else task
         )
-        bare = {Kind.PLAIN, Kind.KLEENE}.issuperset(v.kind for v in pattern.variables)
-        windows = 1 if bare and not self._consumes else _WINDOWS_KEPT
-        self._span = windows * pattern.window.length
-        self._recent = RecentEvents(pattern.attributes, self._span, task.position, EVENTS)
-        self._averages = Averages(pattern, settings.seed, settings.batch_size)
-        self._made_for: Averaged | None = None
-        self._position = task.position
-        self._time: int | None = None
-        self._round = 0
-        self._in_round = 0
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
         self._past = Metrics(partial_matches_created=0, comparisons=0)
-        self.plan: AnyPlan = task.plan
-        self.switches: list[Switch] = []
         self._inner = self._opened(task.plan, task.position)
-
-    @property
-    def averages(self) -> Averaged | None:
-        """The averages of the last rounds; None before the first one ends."""
-        return self._averages.current()
 
     def push(self, batch: EventStream) -> Found:
         """See :meth:`cepbench.evaluators.protocol.Run.push`."""
-        size = self._settings.batch_size
         found = []
-        begin = 0
-        while begin < len(batch):
-            events = batch[begin : begin + size - self._in_round]
-            begin += len(events)
-            self._in_round += len(events)
-            self._recent.push(events)
-            if self._time is None and self._settings.planned:
-                self._begin(events)
-            if self._in_round == size:
-                self._adapt(events if len(events) == size else self._recent.stream[-size:])
-                self._in_round = 0
-                self._round += 1
+        for events in self.pieces(batch):
             given = self._inner.take(self._marked(events, self._position))
             found.append(given)
             self._note(given)
-            self._time = int(events.timestamps[-1])
-            self._position += len(events)
         return self._united(found)
 
     def finish(self) -> Found:
         """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
         return self._united([self._inner.finish()])
 
-    def switch(self, plan: AnyPlan, reason: str) -> None:
-        """Go on with another plan."""
-        self._install(plan, reason, nan, time.perf_counter())
-
-    def _begin(self, events: EventStream) -> None:
-        """Plan for the first events."""
-        self._made_for = self._averages.of(events)
+    def _begun(self, averages: Averaged) -> AnyPlan:
         pattern, cost = self._task.pattern, self._settings.cost
-        problems = branch_problems(pattern, self._made_for.statistics, cost=cost)
-        self.plan = self._settings.plan(pattern, problems)
-        self._inner = self._opened(self.plan, self._position)
+        problems = branch_problems(pattern, averages.statistics, cost=cost)
+        plan: AnyPlan = self._settings.plan(pattern, problems)
+        self._inner = self._opened(plan, self._position)
+        return plan
 
-    def _adapt(self, events: EventStream) -> None:
-        """Sample a round's events, and change the plan if the policy and the costs say so."""
-        settings, pattern = self._settings, self._task.pattern
-        began = time.perf_counter()
-        self._averages.add(events)
-        current = self._averages.current()
-        assert current is not None  # of these events at least
-        averages = self._averages.of_all(events) if settings.policy.foresees else current
-        situation = Situation(
-            pattern,
-            self.plan,
-            averages,
-            self._made_for,
-            settings.cost,
-            settings.threshold,
-            settings.gain,
-            self._round,
-        )
-        reason = settings.policy.reason(situation)
-        if reason is None:
-            return
-        plan = settings.plan(pattern, situation.problems)
-        self._made_for = averages
-        if plan.text == self.plan.text:
-            return
+    def _situation(self, **known: Any) -> PatternSituation:
+        return PatternSituation(pattern=self._task.pattern, cost=self._settings.cost, **known)
+
+    def _planned(self, situation: PatternSituation) -> tuple[AnyPlan, float]:
+        plan = self._settings.plan(situation.pattern, situation.problems)
         assert plan.log_cost is not None  # the generator's front end notes it
-        gain = relative_gain(situation.log_cost, plan.log_cost)
-        if gain > settings.gain:
-            self._install(plan, reason, gain, began)
+        return plan, plan.log_cost
 
-    def _install(self, plan: AnyPlan, reason: str, gain: float, began: float) -> None:
-        old, self.plan = self.plan, plan
-        self._past = _added(self._past, self._inner.metrics())
-        self._inner = self._rebuilt(plan)
-        seconds = time.perf_counter() - began
-        now = 0 if self._time is None else self._time
-        self.switches.append(
-            Switch(self._position, now, old.text, plan.text, gain, reason, seconds)
-        )
+    def _text(self, plan: AnyPlan) -> str:
+        return plan.text
 
-    def _rebuilt(self, plan: AnyPlan) -> Detector:
-        """A run that goes on with the buffers of the running one, or has seen the events kept."""
+    def _go_on(self, plan: AnyPlan) -> None:
+        """Go on with the buffers of the running run, or with one that has seen the events kept."""
+        past = _added(self._past, self._inner.metrics())
+        self._inner = self._resumed(plan)
+        self._past = past
+
+    def _resumed(self, plan: AnyPlan) -> Detector:
         if self._time is None:
             return self._opened(plan, self._position)
         if self._evaluator.adopts:
             inner = self._opened(plan, self._position)
             if inner.adopt(self._inner):
                 return inner
-        kept, first = self._recent.stream, self._recent.first
-        # Without those that are about to be processed.
-        kept = kept[: self._position - first]
-        stale = int(np.searchsorted(kept.timestamps, self._time - self._span))
-        inner = self._opened(plan, first + stale)
-        inner.take(self._marked(kept[stale:], first + stale))
+        kept, first = self._replayed(self._span)
+        inner = self._opened(plan, first)
+        inner.take(self._marked(kept, first))
         return inner
 
     def _opened(self, plan: AnyPlan, position: int) -> Detector:
@@ -299,16 +191,7 @@ class AdaptiveRun:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""
-        known = {
-            "position": self._position,
-            "time": self._time,
-            "round": self._round,
-            "in_round": self._in_round,
-            "averages": self._averages.packed(),
-            "made_for": None
-            if self._made_for is None
-            else [self._made_for.numbers, self._made_for.most],
-            "switches": [astuple(switch) for switch in self.switches],
+        known = self._known() | {
             "past": {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST)},
             "details": dict(self._past.details),
         }
@@ -324,18 +207,13 @@ class AdaptiveRun:
         """See :meth:`cepbench.evaluators.protocol.Resumable.restore`."""
         try:
             known = json.loads(state["known"].tobytes())
-            self._position, self._time = known["position"], known["time"]
-            self._round, self._in_round = known["round"], known["in_round"]
-            made_for = known["made_for"]
-            self._made_for = None if made_for is None else self._averages.unpacked(*made_for)
-            self.switches = [Switch(*fields) for fields in known["switches"]]
             self._past = Metrics(**known["past"], details=known["details"])
             self._taken = state["taken"]
-            self._averages.restore(known["averages"])
-        except (CepbenchError, KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the snapshot is damaged: no usable adaptation: {error!r}"
             ) from error
+        self._restore_known(known)
         self._recent.restore(arrays_under(_RECENT, state))
         self._inner = Detector.restore(arrays_under(_RUN, state))
         assert self._inner.plan is not None

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.rows import Rows
@@ -180,10 +181,14 @@ def aggregate(
     if not isinstance(pattern, Workload):
         pattern, stream = under_one_hierarchy(pattern_from(pattern, aggregates=True), stream)
     elif pattern.hierarchy is None and stream.hierarchy is not None:
-        pattern = Workload(pattern.patterns, hierarchy=stream.hierarchy)
-    is_planner = isinstance(sharing, str) and sharing.upper() != CONSTRUCTION
-    if isinstance(pattern, Workload) and is_planner:
-        sharing = plan_workload(pattern, measure_statistics(pattern, stream), str(sharing))
+        given, pattern = pattern, Workload(pattern.patterns, hierarchy=stream.hierarchy)
+        if isinstance(sharing, WorkloadPlan) and sharing.workload == given:
+            sharing = replace(sharing, workload=pattern)
+    if isinstance(pattern, Workload):
+        if sharing is None and method is not None and method.lower() == E_CUBE:
+            sharing = "CHASE"
+        if isinstance(sharing, str) and sharing.upper() != CONSTRUCTION:
+            sharing = plan_workload(pattern, measure_statistics(pattern, stream), sharing)
     live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
     if isinstance(live, WorkloadAggregator):
         return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)

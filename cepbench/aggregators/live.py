@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.opening import opened, task_of
 from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
 from cepbench.aggregators.rows import Rows
@@ -51,10 +52,13 @@ class Aggregator:
     method : str, optional
         A name in ``cep.AGGREGATORS``, in any case. By default the first of ``window-product``,
         ``a-seq``, ``greta`` and ``two-step`` that runs the pattern, or ``two-step`` with an evaluator.
+        Of a workload also ``e-cube``, which reuses matches as ``sharing`` says.
     sharing : WorkloadPlan or str, optional
         Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,
-        section 4), for the method ``a-seq``; or ``"CONSTRUCTION"``: ``two-step`` finds the matches of
-        a common part once. By default each query is aggregated by itself.
+        section 4), for the method ``a-seq``; or, by a plan with ``sources``, which queries are computed
+        from the matches of which others, for ``e-cube``; or ``"CONSTRUCTION"``: ``two-step`` finds the
+        matches of a common part once. By default each query is aggregated by itself, and by
+        :func:`cepbench.aggregate` with ``e-cube`` as the planner CHASE plans.
     emit : {"trigger", "change"}
         After which events a row is reported: those of the last positive item that satisfy the
         conditions that mention it alone, for their own group; or all after which a group's value
@@ -63,7 +67,8 @@ class Aggregator:
         Which matches count: those whose first event has not expired; those that this event
         completes; or all so far.
     evaluator : str, optional
-        How ``two-step`` finds matches, a name in ``cep.EVALUATORS``; by default ``stack-nfa``.
+        How ``two-step`` and ``e-cube`` find matches, a name in ``cep.EVALUATORS``; by default
+        ``stack-nfa``.
     slack : float, str or Window
         By how much an event may be late: seconds (or ticks), or a text such as ``"5 seconds"``. An
         event is processed when another one is later by the slack, or by :meth:`flush`; values and
@@ -103,6 +108,11 @@ class Aggregator:
         if sharing is not None:
             raise EvaluationError(
                 "a single pattern shares nothing; leave out sharing, or give a cep.Workload"
+            )
+        if isinstance(method, str) and method.lower() == E_CUBE:
+            raise EvaluationError(
+                f"the method {E_CUBE} is for workloads, whose queries reuse each other's matches; use "
+                "two-step, or give a cep.Workload"
             )
         self._task = task_of(pattern, emit, scope, evaluator)
         chosen, self._run = opened(self._task, method)
@@ -309,7 +319,7 @@ class Aggregator:
         queries = {name: reread(query) for name, query in json.loads(text).items()}
         workload = Workload(queries, hierarchy=concepts)
         if isinstance(its, dict):
-            its = WorkloadPlan(workload, its["cuts"], its["shares_prefixes"])
+            its = WorkloadPlan.from_dict(its)
         return cls(workload, method or None, sharing=its, **given)
 
     def _check(self, batch: EventStream) -> None:

@@ -18,6 +18,7 @@ from cepbench.errors import EvaluationError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import under_hierarchy_of
 
 #: Strategies by which events of other groups do not matter.
 _BLIND = ("any", "next")
@@ -58,7 +59,7 @@ class SliceTask:
                 "or use cep.aggregate, which takes the stream in one pass"
             )
         pattern = self.pattern
-        if pattern.strategy.name == "consuming" or pattern.output != "all":
+        if pattern.selects:
             what = "STRATEGY consuming" if pattern.output == "all" else f"OUTPUT {pattern.output}"
             raise UnsupportedPatternError(
                 f"{what}: a match depends on all earlier matches, not only on those in the window; "
@@ -107,6 +108,7 @@ class SliceTask:
         keys : (int, int)
             (k, n): the k-th of n parts of the groups, by :attr:`shared_key`.
         """
+        events = under_hierarchy_of([self.pattern], events)
         first = int(np.searchsorted(events.timestamps, start))
         kept = np.arange(len(events))
         if keys[1] > 1:

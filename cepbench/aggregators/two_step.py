@@ -11,7 +11,7 @@ exact, is computed anew from the STARTs that are left.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -56,6 +56,42 @@ _ROUND, _MATCHES = 256, 1 << 16
 _DETECTOR, _RECENT = "detector ", "recent "
 
 
+class Rounds:
+    """Divides batches into rounds of about as many matches each.
+
+    Parameters
+    ----------
+    events : int
+        Of the first round.
+    matches : int
+        By default as many as fit in the cache.
+    """
+
+    def __init__(self, events: int = _ROUND, matches: int = _MATCHES) -> None:
+        self._size = events
+        self._matches = matches
+
+    def parts(self, batch: EventStream, updates: Callable[[], int]) -> Iterator[EventStream]:
+        """The rounds of a batch.
+
+        Parameters
+        ----------
+        batch : EventStream
+        updates : callable
+            The matches so far.
+        """
+        begin = 0
+        while begin < len(batch):
+            size, before = self._size, updates()
+            is_whole = not begin and size >= len(batch)
+            part = batch if is_whole else batch[begin : begin + size]
+            yield part
+            begin += size
+            # The next round may complete more.
+            due = len(part) * self._matches // max(1, updates() - before)
+            self._size = max(1, min(due, max(size, 2 * len(part))))
+
+
 class TwoStepRun:
     """A run of ``two-step``.
 
@@ -70,14 +106,14 @@ class TwoStepRun:
         warm_up()
         self._task = task
         pattern = task.pattern
-        #: The events of a round; None if a batch is not to be divided.
-        self._round: int | None = None
+        #: None if a batch is not to be divided.
+        self._rounds: Rounds | None = None
         if detector is None:
             matches = pattern.without_aggregate()
             plan, evaluator = matching(matches, task.evaluator)
             detector = Detector(matches, plan, evaluator=evaluator)
             # A user-defined evaluator may report a match after the round of its last event.
-            self._round = _ROUND if EVALUATORS[evaluator].is_builtin else None
+            self._rounds = Rounds() if EVALUATORS[evaluator].is_builtin else None
         self._detector = detector
         self._ends = {frozenset(b.positive_names): _ends_of(b) for b in pattern.branches()}
         self._group_by = pattern.group_by
@@ -104,18 +140,10 @@ class TwoStepRun:
 
     def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.aggregators.protocol.AggregationRun.push`."""
-        rows, begin = [], 0
-        while begin < len(batch):
-            size, before = self._round or len(batch), self._updates
-            is_whole = not begin and size >= len(batch)
-            part = batch if is_whole else batch[begin : begin + size]
-            rows.append(self._pushed(part))
-            begin += size
-            if self._round:
-                # As many as fit in the cache; the next round may complete more.
-                due = len(part) * _MATCHES // max(1, self._updates - before)
-                self._round = max(1, min(due, max(size, 2 * len(part))))
-        return Rows.joined(rows)
+        if self._rounds is None:
+            return self._pushed(batch)
+        parts = self._rounds.parts(batch, lambda: self._updates)
+        return Rows.joined([self._pushed(part) for part in parts])
 
     def _pushed(self, batch: EventStream) -> Rows:
         first = self._detector.position
@@ -171,7 +199,8 @@ class TwoStepRun:
         SnapshotError
             If the snapshot is damaged.
         """
-        self._detector = Detector.restore(arrays_under(_DETECTOR, state))
+        if own := arrays_under(_DETECTOR, state):
+            self._detector = Detector.restore(own)
         self._recent.restore(arrays_under(_RECENT, state))
         try:
             known = json.loads(state["state"].tobytes())

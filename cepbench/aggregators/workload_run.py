@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.e_cube import E_CUBE, ReuseRun
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
 from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions, warm_up
@@ -183,9 +184,15 @@ def run_of(
         If a method cannot run its query, or a query that is cut shares no counters.
     """
     if sharing is None:
+        if method is not None and method.lower() == E_CUBE:
+            raise EvaluationError(
+                f"the method {E_CUBE} reuses matches as a plan says; give sharing=cep.plan_workload("
+                'workload, statistics, planner="CHASE"), or use cep.aggregate, which plans'
+            )
         return WorkloadRun(tasks, None, method)
     is_construction = isinstance(sharing, str) and sharing.upper() == CONSTRUCTION
-    due = "two-step" if is_construction else SHARED
+    reuses = isinstance(sharing, WorkloadPlan) and sharing.sources is not None
+    due = E_CUBE if reuses else "two-step" if is_construction else SHARED
     if method is not None and method.lower() != due:
         raise EvaluationError(
             f"sharing={sharing if is_construction else '…'} is for the method {due}, not {method}; leave "
@@ -200,6 +207,8 @@ def run_of(
         )
     if sharing.workload != workload:
         raise EvaluationError("the plan is of another workload; make one with this workload")
+    if reuses:
+        return ReuseRun(tasks, sharing)
     if any(task.evaluator is not None for task in tasks.values()):
         raise EvaluationError(f"the method {SHARED} uses no evaluator; leave it out")
     return WorkloadRun(tasks, sharing, method)

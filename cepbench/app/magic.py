@@ -6,8 +6,9 @@ Options have the syntax of a shell; ``%%cep?`` shows :data:`USAGE`.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -26,13 +27,16 @@ from cepbench.evaluators.tasks import evaluator_without_plan, runs_some, runs_wi
 from cepbench.explainer.explain import explain
 from cepbench.exploration.value_series import value_series
 from cepbench.figures.offline import use_offline_charts
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_one_hierarchy
+from cepbench.workloads.model import Workload
 
 USAGE = """\
 Find a pattern in a stream, or aggregate its matches. The cell is the pattern's text; its first line has the options.
@@ -48,13 +52,22 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
     --option NAME=VALUE
                      an option of the evaluator; may be repeated
     --into NAME      assign the result to this variable; otherwise it is in _
+    --dialect NAME   the cell is as a paper prints it: zstream, sase+, a-seq or e-cube
+    --within LENGTH  the window of queries of a dialect that have none
+
+Several queries, each on lines that begin with its name, Q1 = PATTERN ..., reuse each other's matches:
+
+    --planner NAME   what decides which, by default CHASE
+    --hierarchy NAME a variable with a cep.ConceptHierarchy; by default that of the data. Also of
+                     one pattern
 
 The result, by default the matches:
 
     --count          metrics only, without matches
-    --explain        the plan node by node, estimated and measured
+    --explain        the plan node by node, estimated and measured; of several queries by query
     --plan           the plan; nothing is run
-    --pattern        the pattern; needs no data
+    --pattern        the pattern, or the workload; needs no data
+    --explore        of several queries the cube, with roll-up and drill-down
 
 Of a pattern with AGG the values, below a chart of them, or the pattern:
 
@@ -72,9 +85,10 @@ WHERE a.price > :limit.
 _LAST = "_cep_data"
 
 
-#: Options of patterns with AGG, and of all others.
+#: Options of patterns with AGG, of all others, and of several queries.
 _OF_VALUES = ("method", "emit", "scope")
 _OF_MATCHES = ("generator", "option", "count", "explain", "plan")
+_OF_WORKLOADS = ("planner", "explore")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,10 +105,10 @@ def _parser() -> _Parser:
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--generator")
     parser.add_argument("--seed", type=int, default=0)
-    for name in _OF_VALUES:
+    for name in (*_OF_VALUES, "dialect", "within", "planner", "hierarchy"):
         parser.add_argument(f"--{name}")
     shown = parser.add_mutually_exclusive_group()
-    for name in ("count", "explain", "plan", "pattern"):
+    for name in ("count", "explain", "plan", "pattern", "explore"):
         shown.add_argument(f"--{name}", action="store_true")
     return parser
 
@@ -130,18 +144,25 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if options.into is not None and not options.into.isidentifier():
         raise CepbenchError(f"%%cep: --into {options.into!r} is not a name of a variable")
     its_options = named_values(options.option, "%%cep: --option", CepbenchError)
-    pattern = parse(cell, _parameters(cell, names))
+    hierarchy = _hierarchy(options.hierarchy, names)
+    printed = {"dialect": options.dialect, "within": options.within}
+    if Workload.names_queries(cell, options.dialect):
+        parameters = _parameters(cell, names)
+        workload = Workload.parse(cell, parameters, hierarchy=hierarchy, **printed)
+        if options.pattern:
+            return workload
+        _refuse(options, _OF_VALUES, "one pattern with AGG")
+        return _of_queries(options, workload, its_options, names)
+    pattern = parse(cell, _parameters(cell, names), **printed)
+    if hierarchy is not None:
+        pattern = pattern.with_hierarchy(hierarchy)
     if options.pattern:
         return pattern
-    with_aggregates = bool(pattern.aggregates)
-    wrong = [
-        name for name in (_OF_MATCHES if with_aggregates else _OF_VALUES) if vars(options)[name]
-    ]
-    if wrong:
-        kind = "without" if with_aggregates else "with"
-        raise CepbenchError(f"%%cep: --{wrong[0]} is for patterns {kind} AGG; leave it out")
-    if with_aggregates:
+    _refuse(options, _OF_WORKLOADS, "several queries, Q1 = PATTERN …")
+    if pattern.aggregates:
+        _refuse(options, _OF_MATCHES, "patterns without AGG")
         return _values(options, pattern, names)
+    _refuse(options, _OF_VALUES, "patterns with AGG")
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
     pattern, stream = under_one_hierarchy(pattern, stream)
@@ -170,6 +191,59 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
 
 
+def _refuse(options: argparse.Namespace, names: Sequence[str], of: str) -> None:
+    """Raise if an option is given that is not for this cell."""
+    for name in names:
+        if vars(options)[name]:
+            raise CepbenchError(f"%%cep: --{name} is for {of}; leave it out")
+
+
+def _hierarchy(name: str | None, names: Mapping[str, Any]) -> ConceptHierarchy | None:
+    """The concept hierarchy in a variable."""
+    if name is None:
+        return None
+    found = names.get(name)
+    if not isinstance(found, ConceptHierarchy):
+        known = [key for key, value in names.items() if isinstance(value, ConceptHierarchy)]
+        raise CepbenchError(
+            f"%%cep: --hierarchy {name}: there is no such variable with a cep.ConceptHierarchy"
+            f"{did_you_mean(name, known)}"
+        )
+    return found
+
+
+def _of_queries(
+    options: argparse.Namespace,
+    workload: Workload,
+    its_options: Mapping[str, Any],
+    names: dict[str, Any],
+) -> Any:
+    """The matches of several queries, or what is asked for instead."""
+    stream = _stream(options.data, workload, names, positions=False)
+    if workload.hierarchy is None:
+        workload = Workload(workload.patterns, hierarchy=stream.hierarchy)
+    else:
+        stream = stream.with_hierarchy(workload.hierarchy)
+    if options.explore:
+        from cepbench.app.app import explore  # loads the widgets
+
+        return explore(workload, stream, seed=options.seed)
+    if all(pattern.aggregates for pattern in workload.patterns.values()):
+        _refuse(options, (*_OF_MATCHES, *_OF_WORKLOADS), "queries without AGG")
+        return aggregate(workload, stream, evaluator=options.evaluator)
+    statistics = measure_statistics(workload, stream, seed=options.seed)
+    found = plan_workload(
+        workload, statistics, options.planner or "CHASE", generator=options.generator, delays=True,
+        seed=options.seed,
+    )  # fmt: skip
+    if options.plan:
+        return found
+    how: dict[str, Any] = {"evaluator": options.evaluator, "options": its_options}
+    if options.explain:
+        return explain(workload, found, statistics, stream, **how)
+    return evaluate(workload, stream, found, output="count" if options.count else "matches", **how)
+
+
 def _values(
     options: argparse.Namespace, pattern: Pattern, names: dict[str, Any]
 ) -> AggregateResult:
@@ -189,13 +263,13 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in names.items()
-        if f":{name}" in cell and isinstance(value, int | float | str)
+        if re.search(rf":{name}\b", cell) and isinstance(value, int | float | str)
     }
 
 
 def _stream(
     name: str | None,
-    pattern: Pattern,
+    pattern: Pattern | Workload,
     names: dict[str, Any],
     *,
     positions: bool,
@@ -227,6 +301,9 @@ def _stream(
     names[_LAST] = source
     if isinstance(source, EventStream):
         return source
+    # Positions of several results are those in the whole data.
+    if isinstance(pattern, Workload):
+        return source.stream()
     # Neighbours are those among all events.
     if not own_types or pattern.strategy.name.endswith("contiguity"):
         return source.stream()

@@ -75,6 +75,7 @@ def adapt(
     options = named_values(option or (), "--option", typer.BadParameter)
     pattern = inputs.read_pattern()
 
+    from cepbench.adaptation.adapt import AdaptiveResult
     from cepbench.adaptation.adapt import adapt as adapted
     from cepbench.planners.generate import plan
     from cepbench.statistics.model import Statistics
@@ -100,6 +101,7 @@ def adapt(
             output="count",
             seed=inputs.seed,
         )
+    assert isinstance(result, AdaptiveResult)  # of a pattern
     metrics, switches = result.metrics, result.switches
     if inputs.json:
         write_json(

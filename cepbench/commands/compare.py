@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.commands import queries
 from cepbench.commands.completion import complete_evaluators
 from cepbench.commands.inputs import Inputs, run_alone
 from cepbench.commands.options import (
-    CostOption,
+    CostOrDefault,
     EvaluatorOptions,
     GeneratorsOption,
+    PlannersOption,
     examples,
     with_shared,
 )
@@ -39,6 +41,7 @@ NOISY = 1.5
 def compare(
     inputs: Inputs,
     generator: GeneratorsOption = None,
+    planner: PlannersOption = None,
     evaluator: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,15 +58,35 @@ def compare(
     seconds: Annotated[
         float, typer.Option(min=0, metavar="NUMBER", help="Minimum time of all runs of each plan.")
     ] = 0.3,
-    cost: CostOption = "throughput",
+    cost: CostOrDefault = None,
 ) -> None:
     """Plan with every plan generator and measure every distinct plan.
 
     Throughputs are medians of interleaved runs; generators with equal plans share them. All plans
     must find the same number of matches; a difference is an error.
+
+    Of several queries, each on lines that begin with its name, Q1 = PATTERN …, the planners of what
+    they reuse, on each evaluator; all plans must find the same matches.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
-    pattern = inputs.read_pattern()
+    pattern = inputs.read_queries()
+
+    from cepbench.workloads.model import Workload
+
+    if isinstance(pattern, Workload):
+        queries.compare(
+            inputs,
+            pattern,
+            planner or None,
+            generators=generator or None,
+            evaluators=evaluator or None,
+            options=_options_by_evaluator(evaluator, options),
+            repetitions=repetitions,
+            seconds=seconds,
+            cost=cost,
+        )
+        return
+    queries.check_pattern(planner=planner)
     stream = inputs.read_stream(pattern)
 
     from cepbench.evaluators.tasks import evaluator_without_plan

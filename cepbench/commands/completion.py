@@ -48,9 +48,20 @@ def complete_scopes(incomplete: str) -> list[str]:
     return _beginning(["window", "trigger", "stream"], incomplete)
 
 
+#: The modules of planners that reuse matches.
+_OF_MATCHES = ("planners/sharing/chase.py", "planners/sharing/hierarchical.py")
+
+
+def complete_planners(incomplete: str) -> list[str]:
+    """Built-in planners of workloads that reuse matches."""
+    counts = _named("planners/sharing/", but=_OF_MATCHES)
+    names = [name for name in _named("planners/sharing/") if name not in counts]
+    return _beginning(names, incomplete)
+
+
 def complete_sharing(incomplete: str) -> list[str]:
     """Planners of shared counts, and the other way of sharing."""
-    matches = ("planners/sharing/chase.py", "planners/sharing/hierarchical.py")
+    matches = _OF_MATCHES
     return _beginning([*_named("planners/sharing/", but=matches), "CONSTRUCTION"], incomplete)
 
 

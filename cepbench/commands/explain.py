@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.commands import queries
 from cepbench.commands.inputs import Inputs, last_variable, run_alone
 from cepbench.commands.options import (
     AlphaOption,
     EvaluatorOption,
     EvaluatorOptions,
-    GeneratorOption,
+    GeneratorOrDefault,
     LastOption,
+    PlannerOption,
     examples,
     with_shared,
 )
@@ -23,6 +25,7 @@ from cepbench.commands.output import log, progress, width, write_json, write_lin
 
 if TYPE_CHECKING:
     from cepbench.explainer.explanation import Explanation
+    from cepbench.explainer.workload import WorkloadExplanation
 
 EXAMPLES = examples(
     "cepbench explain --pattern-name rare-last --data nasdaq-style/sample \\\n"
@@ -33,7 +36,8 @@ EXAMPLES = examples(
 @with_shared
 def explain(
     inputs: Inputs,
-    generator: GeneratorOption = "DP-LD",
+    generator: GeneratorOrDefault = None,
+    planner: PlannerOption = None,
     evaluator: EvaluatorOption = None,
     option: EvaluatorOptions = None,
     run: Annotated[
@@ -48,11 +52,31 @@ def explain(
 ) -> None:
     """Compare a plan's estimates with a run, node by node.
 
-    An evaluator of automata needs no plan: the edges are shown, and what the run counted. With
-    --no-run and --statistics, or an automaton, no data is needed.
+    An evaluator of automata needs no plan: the edges are shown, and what the run counted. Of several
+    queries, Q1 = PATTERN …, what each costs and finds, and which reuse was worth it. With --no-run and --statistics, or an automaton, no data is needed.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
-    asked = inputs.read_pattern(needs_data=run)
+    asked = inputs.read_queries(needs_data=run)
+
+    from cepbench.workloads.model import Workload
+
+    if isinstance(asked, Workload):
+        queries.check_options(alpha=alpha, last=last)
+        explained = queries.explain(
+            inputs,
+            asked,
+            planner,
+            generator,
+            evaluator=evaluator,
+            options=options,
+            runs=run,
+            html=html,
+        )
+        if html is not None:
+            html.write_text(_page(str(asked), explained), encoding="utf-8")
+        return
+    queries.check_pattern(planner=planner)
+    generator = generator or "DP-LD"
     stream = None if inputs.data is None else inputs.read_stream(asked)
 
     from cepbench.evaluators.tasks import evaluator_without_plan
@@ -80,7 +104,7 @@ def explain(
             last=its_last,
         )
     if html is not None:
-        html.write_text(_page(found), encoding="utf-8")
+        html.write_text(_page(found.pattern.describe(), found), encoding="utf-8")
     if inputs.json:
         metrics = found.metrics.to_dict() if found.metrics else {}
         write_json(
@@ -103,9 +127,9 @@ def explain(
         log(f"The picture is in {html}.")
 
 
-def _page(found: Explanation) -> str:
+def _page(asked: str, found: Explanation | WorkloadExplanation) -> str:
     """The explanation as a self-contained page."""
-    text = markup.escape(found.pattern.describe())
+    text = markup.escape(asked)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'

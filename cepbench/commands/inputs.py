@@ -16,11 +16,12 @@ import typer
 from cepbench.commands.completion import complete_data, complete_pattern_names
 from cepbench.commands.options import JsonOption, PluginOption, SeedOption
 from cepbench.commands.output import progress
-from cepbench.errors import DatasetError, PatternError, StatisticsError
+from cepbench.errors import DatasetError, HierarchyError, PatternError, StatisticsError
 from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     from cepbench.datasets.dataset import Dataset
+    from cepbench.patterns.concepts import ConceptHierarchy
     from cepbench.patterns.model import Pattern
     from cepbench.plans.model import AnyPlan
     from cepbench.statistics.model import Statistics
@@ -41,7 +42,8 @@ class StreamInputs:
         typer.Argument(
             metavar="PATTERN",
             show_default=False,
-            help="Pattern text, a file with it, or - for standard input.",
+            help="Pattern text, a file with it, or - for standard input. Most commands take "
+            "several queries, too, each on lines that begin with its name: Q1 = PATTERN ….",
         ),
     ] = None
     data: Annotated[
@@ -77,6 +79,24 @@ class StreamInputs:
         str,
         typer.Option(metavar="TYPE,TIME", help="Columns of event type and time in your Parquet."),
     ] = "symbol,ts"
+    hierarchy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Concepts above event types as JSON: {"Company": {"Computer": ["INTC", "DELL"]}}.',
+        ),
+    ] = None
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Read PATTERN as a paper prints it: zstream, sase+, a-seq or e-cube.",
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        typer.Option(metavar="LENGTH", help="The window of queries of a dialect that have none."),
+    ] = None
     json: JsonOption = False
 
     def read_pattern(self, *, needs_data: bool = True) -> Pattern:
@@ -91,20 +111,46 @@ class StreamInputs:
         DatasetError
             If there is no such data set or path, or the pattern's name is unknown.
         """
-        from cepbench.patterns.parse import parse
+        from cepbench.workloads.model import Workload
 
-        given = self._given(needs_data=needs_data)
-        return parse(given) if isinstance(given, str) else given
+        found = self.read_queries(needs_data=needs_data)
+        if isinstance(found, Workload):
+            raise typer.BadParameter(
+                f"it has several queries, {', '.join(found.patterns)}; this command takes one pattern",
+                param_hint="PATTERN",
+            )
+        return found
 
-    def read_queries(self) -> Pattern | Workload:
+    def read_queries(self, *, needs_data: bool = True) -> Pattern | Workload:
         """As :meth:`read_pattern`; of a text of ``Q1 = PATTERN …`` lines the workload."""
         from cepbench.patterns.parse import parse
         from cepbench.workloads.model import Workload
 
-        given = self._given(needs_data=True)
-        if not isinstance(given, str):
-            return given
-        return Workload.parse(given) if Workload.names_queries(given) else parse(given)
+        given = self._given(needs_data=needs_data)
+        if isinstance(given, str) and Workload.names_queries(given, self.dialect):
+            return Workload.parse(
+                given, dialect=self.dialect, within=self.within, hierarchy=self._concepts
+            )
+        pattern = given
+        if isinstance(pattern, str):
+            pattern = parse(pattern, dialect=self.dialect, within=self.within)
+        return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
+
+    @cached_property
+    def _concepts(self) -> ConceptHierarchy | None:
+        """The hierarchy of ``--hierarchy``."""
+        if self.hierarchy is None:
+            return None
+        from cepbench.patterns.concepts import ConceptHierarchy
+
+        try:
+            content = json.loads(self.hierarchy.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise HierarchyError(
+                f"{self.hierarchy} cannot be read as JSON ({_why(error)}); it holds a hierarchy such as "
+                '{"Company": {"Computer": ["INTC", "DELL"]}, "AMAT": []}'
+            ) from None
+        return ConceptHierarchy(content)
 
     def _given(self, *, needs_data: bool) -> Pattern | str:
         """The pattern of the library, or the text."""
@@ -163,6 +209,10 @@ class StreamInputs:
         DatasetError, StreamError
             If they cannot be read.
         """
+        stream = self._read(pattern, positions=positions)
+        return stream if self._concepts is None else stream.with_hierarchy(self._concepts)
+
+    def _read(self, pattern: Pattern | Workload, *, positions: bool) -> EventStream:
         from cepbench.streams.event_stream import EventStream
 
         with progress(f"reading {self.data}"):
@@ -215,26 +265,49 @@ class Inputs(StreamInputs):
         StatisticsError
             If the file has no statistics.
         """
+        from cepbench.statistics.measure import measure_statistics
         from cepbench.statistics.model import Statistics
 
-        if self.statistics is None:
-            from cepbench.statistics.measure import measure_statistics
+        if self.statistics is not None:
+            return Statistics.from_dict(self._statistics_in(self.statistics))
+        if stream is None:
+            raise _no_data()
+        with progress("measuring statistics"):
+            return measure_statistics(pattern, stream, seed=self.seed)
 
-            if stream is None:
-                raise _no_data()
-            with progress("measuring statistics"):
-                return measure_statistics(pattern, stream, seed=self.seed)
+    def read_workload_statistics(
+        self, workload: Workload, stream: EventStream | None
+    ) -> dict[str, Statistics]:
+        """As :meth:`read_statistics`, of every query of a workload."""
+        from cepbench.statistics.measure import measure_statistics
+        from cepbench.statistics.model import Statistics
+
+        if self.statistics is not None:
+            content = self._statistics_in(self.statistics)
+            content = content if isinstance(content, dict) else {}
+            missing = [query for query in workload.patterns if query not in content]
+            if missing:
+                raise StatisticsError(
+                    f"{self.statistics} has no statistics of query {', '.join(missing)}; for a workload "
+                    'it holds {"q1": {"rates": {"a": 0.5}}, …}, as `cepbench plan --json` writes it'
+                )
+            return {query: Statistics.from_dict(content[query]) for query in workload.patterns}
+        if stream is None:
+            raise _no_data()
+        with progress("measuring statistics"):
+            return measure_statistics(workload, stream, seed=self.seed)
+
+    @staticmethod
+    def _statistics_in(file: Path) -> Any:
         try:
-            content = json.loads(self.statistics.read_text(encoding="utf-8"))
+            content = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise StatisticsError(
-                f"{self.statistics} cannot be read as JSON ({_why(error)}); give the output of "
+                f"{file} cannot be read as JSON ({_why(error)}); give the output of "
                 "`cepbench data stats NAME --pattern PATTERN --json`, or just "
                 '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
             ) from None
-        if isinstance(content, dict):
-            content = content.get("statistics", content)
-        return Statistics.from_dict(content)
+        return content.get("statistics", content) if isinstance(content, dict) else content
 
 
 def _no_data() -> typer.BadParameter:

@@ -10,7 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cepbench.commands.completion import complete_costs, complete_evaluators, complete_generators
+from cepbench.commands.completion import (
+    complete_costs,
+    complete_evaluators,
+    complete_generators,
+    complete_planners,
+)
 
 #: Settings of every group of commands. Without rich, help is fast and fits narrow terminals.
 GROUP: dict[str, Any] = {
@@ -90,6 +95,28 @@ def _generator(help: str) -> Any:
 
 
 GeneratorOption = Annotated[str, _generator("Plan generator; `cepbench generators` lists them.")]
+GeneratorOrDefault = Annotated[
+    str | None,
+    _generator("Plan generator; `cepbench generators` lists them. By default DP-LD, for several "
+               "queries none."),
+]  # fmt: skip
+PlannerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=complete_planners,
+        help="Of several queries: what decides which matches are reused; by default CHASE.",
+    ),
+]
+PlannersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--planner",
+        metavar="NAME",
+        autocompletion=complete_planners,
+        help="Of several queries: what decides which matches are reused; may be repeated.",
+    ),
+]
 GeneratorsOption = Annotated[
     list[str] | None,
     _generator(
@@ -121,6 +148,16 @@ CostOption = Annotated[
         metavar="NAME",
         autocompletion=complete_costs,
         help="Cost model that plans minimize; `cepbench generators` lists which generator can.",
+    ),
+]
+CostOrDefault = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        metavar="NAME",
+        autocompletion=complete_costs,
+        help="Cost model that plans minimize, by default throughput; `cepbench generators` lists which "
+        "generator can. Of several queries calibrated, the default, or e-cube.",
     ),
 ]
 RewriteOption = Annotated[

@@ -9,12 +9,14 @@ from operator import itemgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from cepbench.commands import queries
 from cepbench.commands.inputs import Inputs, last_variable
 from cepbench.commands.options import (
     AlphaOption,
-    CostOption,
+    CostOrDefault,
     GeneratorsOption,
     LastOption,
+    PlannersOption,
     RewriteOption,
     TimeOption,
     examples,
@@ -54,9 +56,10 @@ NODE_KEYS = (
 def plan(
     inputs: Inputs,
     generator: GeneratorsOption = None,
+    planner: PlannersOption = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,
-    cost: CostOption = "throughput",
+    cost: CostOrDefault = None,
     rewrite: RewriteOption = False,
     time: TimeOption = None,
 ) -> None:
@@ -65,8 +68,20 @@ def plan(
     Prints a table of plan generators, then drawings of the plans of the given ones, or else of the
     cheapest order and the cheapest tree, and whether choosing a plan is worth it. Costs of orders
     and of trees are not comparable.
+
+    Of several queries, each on lines that begin with its name, Q1 = PATTERN …, the planners of what
+    they reuse, and the cheapest plan or those of the given planners.
     """
-    pattern = inputs.read_pattern(needs_data=inputs.statistics is None)
+    asked = inputs.read_queries(needs_data=inputs.statistics is None)
+
+    from cepbench.workloads.model import Workload
+
+    if isinstance(asked, Workload):
+        queries.check_options(alpha=alpha, last=last, rewrite=rewrite, time=time)
+        queries.plan(inputs, asked, planner, queries.only_one(generator), cost)
+        return
+    queries.check_pattern(planner=planner)
+    pattern, cost = asked, cost or "throughput"
 
     from cepbench.costs.models import COST_MODELS, cost_from
     from cepbench.explainer.explain import explain

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
+from cepbench.commands import queries
 from cepbench.commands.inputs import Inputs, automaton_for, run_alone
 from cepbench.commands.match_files import check_ending
 from cepbench.commands.options import (
     EvaluatorOption,
     EvaluatorOptions,
-    GeneratorOption,
+    GeneratorOrDefault,
+    PlannerOption,
     examples,
     with_shared,
 )
@@ -42,7 +44,8 @@ EXAMPLES = examples(
 @with_shared
 def run(
     inputs: Inputs,
-    generator: GeneratorOption = "DP-LD",
+    generator: GeneratorOrDefault = None,
+    planner: PlannerOption = None,
     evaluator: EvaluatorOption = None,
     option: EvaluatorOptions = None,
     output: Annotated[
@@ -68,6 +71,9 @@ def run(
 
     An evaluator that runs without the generator's plans runs without one.
 
+    Several queries, each on lines that begin with its name, Q1 = PATTERN …, run by one plan, in which
+    they reuse each other's matches; --output writes a file for each, matches.Q1.parquet.
+
     Without --output the first matches are shown. Matches are written in the order in which they
     were found: the columns of the pattern's RETURN, or without it the time of each event and its
     position. Positions are those in --data, from 0, whatever part is read.
@@ -75,7 +81,19 @@ def run(
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
     options = named_values(option or (), "--option", typer.BadParameter)
-    asked = inputs.read_pattern()
+    asked = inputs.read_queries()
+
+    from cepbench.workloads.model import Workload
+
+    if isinstance(asked, Workload):
+        queries.check_options(limit=limit)
+        queries.run(
+            inputs, asked, planner, generator, evaluator=evaluator, options=options, output=output,
+            attributes=attribute or (), count=count,
+        )  # fmt: skip
+        return
+    queries.check_pattern(planner=planner)
+    generator = generator or "DP-LD"
     if attribute and asked.returns:
         raise typer.BadParameter(
             "the pattern's RETURN names the columns; add the attribute there, as in "

@@ -172,6 +172,11 @@ class ECube:
         whole = math.fsum(chain.cost for chain in self._wholes[query])
         return whole * self._per(query)
 
+    def matches(self, query: str) -> float:
+        """The expected number of matches of a query per second."""
+        window = self._queries[query][0].window or math.inf
+        return math.fsum(chain.results for chain in self._wholes[query]) / window
+
     def reused(self, way: Reuse) -> float:
         """Ccompute of a query from the matches of another one (7) to (18)."""
         if way.method == "union":

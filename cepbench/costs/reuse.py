@@ -15,6 +15,7 @@ from cepbench.costs.reuse_calibrated import Calibrated
 from cepbench.errors import PlanGeneratorError
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, Source, candidates_of
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
@@ -31,6 +32,9 @@ class ReuseCost(Protocol):
 
     def reused(self, way: Reuse) -> float:
         """The cost of a query from the matches of its source."""
+
+    def matches(self, query: str) -> float:
+        """The expected number of matches of a query per second."""
 
 
 #: Name → cost model, of a workload, the statistics of its queries, and their plans from scratch.
@@ -130,3 +134,21 @@ class ReuseProblem:
             self.scratch[query] if source is None else self._edges[source, query].cost
             for query, source in sources.items()
         )
+
+
+def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: str) -> float:
+    """The cost of a plan of sources, also under other statistics than those it was made from.
+
+    Parameters
+    ----------
+    plan : WorkloadPlan
+    statistics : mapping of str to Statistics
+        Of every query, virtual ones too.
+    cost : str
+        A name in :data:`REUSE_COSTS`.
+    """
+    model = REUSE_COSTS[cost](plan.computed, statistics, plan.plans)
+    ways = map(plan.reuse, plan.order)
+    return math.fsum(
+        model.scratch(way.query) if way.source is None else model.reused(way) for way in ways
+    )

@@ -17,17 +17,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cepbench.costs.query_terms import QueryTerms
+from cepbench.costs.unit_costs import unit_costs
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
 from cepbench.plans.tree import leaves, left_deep, post_order
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
-
-#: Nanoseconds of each kind of :class:`Work`, fitted to the times of the evaluator ``tree`` and of reuse in
-#: 383 steps of random workloads: half of the estimates are within a factor of 1.3, nine of ten within 2.1.
-SCANNED, EVENT, PAIRED, JOINED = 3.0, 30.0, 9.0, 6.0
-PROBED, LOOKED, MADE, TESTED, PROJECTED = 40.0, 4.0, 22.0, 15.0, 37.0
 
 #: Expected events in a window beyond which their number is taken for exact.
 _MANY = 200.0
@@ -43,7 +39,7 @@ class Work:
     Attributes
     ----------
     scanned : float
-        Events of the stream, once for each type whose events are listed.
+        Events of the stream, once for each type whose events a query from scratch lists.
     events : float
         Events that a query from scratch reads.
     paired : float
@@ -60,6 +56,10 @@ class Work:
         Matches of a source whose types, conditions or window are tested.
     projected : float
         Matches of a source that are projected.
+    indexed : float
+        Events of the stream, once for each item whose events are looked up.
+    copied : float
+        Positions of the query's matches, if it reuses others.
     """
 
     scanned: float = 0.0
@@ -71,15 +71,14 @@ class Work:
     made: float = 0.0
     tested: float = 0.0
     projected: float = 0.0
+    indexed: float = 0.0
+    copied: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
         """The time that this takes."""
-        return (
-            SCANNED * self.scanned + EVENT * self.events + PAIRED * self.paired + JOINED * self.joined
-            + PROBED * self.probed + LOOKED * self.looked + MADE * self.made + TESTED * self.tested
-            + PROJECTED * self.projected
-        )  # fmt: skip
+        costs = unit_costs()
+        return math.fsum(costs[kind] * number for kind, number in vars(self).items())
 
 
 class _Query(QueryTerms):
@@ -206,7 +205,7 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
     rows = min(general.all, specific.rows(images))
     work = Work(tested=general.all * len(_retyped(way, general, specific)))
     work.tested += general.all * (way.change == "condition")
-    work.scanned = specific.stream_rate * (len(specific.names) - len(images) + specific.checks)
+    work.indexed = specific.stream_rate * (len(specific.names) - len(images) + specific.checks)
     missing = sorted({*specific.names} - images, key=specific.sizes.__getitem__)
     for name in way.order or missing:
         images.add(name)
@@ -215,18 +214,20 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
         rows = specific.rows(images)
         work.made += rows
     work.probed += specific.checks * rows
+    work.copied = specific.all * len(specific.names)
     return work
 
 
 def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> Work:
-    work = Work(scanned=general.stream_rate * len(general.names))
+    work = Work(indexed=general.stream_rate * len(general.names))
+    work.copied = general.all * len(general.names)
     decisive: set[str] = set()
     completed = 0
     for part, specific in zip(way.parts, sources, strict=True):
         images = [specific.names[place] for place in part.embedding]
         missing = [place for place, name in enumerate(specific.names) if name not in images]
         work.projected += specific.all if missing else 0.0
-        work.scanned += general.stream_rate * (len(missing) + specific.checks)
+        work.indexed += general.stream_rate * (len(missing) + specific.checks)
         its = {general.names[number] for number in _retyped(part, general, specific)}
         more = specific.checks > general.checks
         added = [place for place, negated in enumerate(specific.negated) if negated and more]

@@ -25,7 +25,7 @@ from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.graph_matches import graph_of_matches
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, joined, no_matches
+from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, matches_by_branch
 from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
 from cepbench.evaluators.result import Metrics, NodeTable
@@ -120,7 +120,7 @@ class Detector:
     earlier last event can come, which may negated items make one window later.
     """
 
-    #: The class for workloads, which is a subclass and says so itself.
+    #: The class for workloads, a subclass of the one that has it, which says so itself.
     of_workloads: ClassVar[type[Detector]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -129,7 +129,7 @@ class Detector:
 
     def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
         """A detector of a pattern or, of a class of its own, of a workload."""
-        if cls is not Detector or not isinstance(pattern, Workload):
+        if "of_workloads" not in vars(cls) or not isinstance(pattern, Workload):
             return object.__new__(cls)
         made: Any = object.__new__(cls.of_workloads)
         return made
@@ -274,10 +274,15 @@ class Detector:
         self._last = old._last
         return bool(self._guarded(self._run.adopt, old._run))
 
+    @property
+    def shares(self) -> bool:
+        """Whether the evaluator can share state between several detectors."""
+        return self._evaluator.together is not None
+
     def leave(self) -> None:
         """Go out of use, where the evaluator shares state between several detectors."""
         self._ended = "was left"
-        if self._evaluator.together is not None:
+        if self.shares:
             self._guarded(self._run.leave)
 
     def finish(self) -> Found:
@@ -331,14 +336,7 @@ class Detector:
 
     def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
         """The matches of several batches, concatenated by branch."""
-        some = [one.matches for one in found if one.number]
-        parts = []
-        for number, branch in enumerate(self.pattern.branches()):
-            own = [part for matches in some if (part := matches[number]) is not None]
-            if len(own) != 1:
-                own = [joined([no_matches(branch.positive), *own])]
-            parts += own
-        return tuple(parts)
+        return matches_by_branch(self.pattern, found)
 
     def _shown(self, found: Found) -> Any:
         if self.output == "count":

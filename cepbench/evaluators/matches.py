@@ -12,7 +12,7 @@ import pandas as pd
 
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.kernels.match_graph.values import Rows
-from cepbench.patterns.model import Variable
+from cepbench.patterns.model import Pattern, Variable
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,18 @@ class Found:
     def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:
         """Matches as graphs, which are counted."""
         return cls(sum(sum(graph.counts) for _, graph in graphs), (), tuple(graphs))
+
+
+def matches_by_branch(pattern: Pattern, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
+    """The matches of several batches, concatenated by branch of their pattern."""
+    some = [one.matches for one in found if one.number]
+    parts = []
+    for number, branch in enumerate(pattern.branches()):
+        own = [part for matches in some if (part := matches[number]) is not None]
+        if len(own) != 1:
+            own = [joined([no_matches(branch.positive), *own])]
+        parts += own
+    return tuple(parts)
 
 
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:

@@ -169,7 +169,9 @@ _KNOWN = {
     "TOP-DOWN": ("#44AA99", 3),
     "BOTTOM-UP": ("#EE8866", 2),
     "CHASE": ("#332288", 1),
-    "EACH ALONE": ("#CC3311", 6),
+    "STEINER": ("#DDAA33", 4),
+    "FORESTS": ("#117733", 6),
+    "EACH ALONE": ("#CC3311", 7),
 }
 
 

@@ -356,6 +356,11 @@ class Pattern:
         return tuple(dict.fromkeys(v.type for v in self.variables if v.type in known))
 
     @property
+    def selects(self) -> bool:
+        """Whether a match depends on all earlier ones: ``consuming``, or ``OUTPUT non_overlap``."""
+        return self.strategy.name == "consuming" or self.output != "all"
+
+    @property
     def reads_hierarchy(self) -> bool:
         """Whether its matches or groups may be others without the hierarchy."""
         keys = (key.attribute for key in self.group_by)

@@ -139,8 +139,7 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
 
 def _next_step(pattern: Pattern, time: str | None) -> Step | None:
     size = _size(pattern.structure)
-    selects = pattern.strategy.name == "consuming" or pattern.output != "all"
-    names = pattern.positive_names if selects else None
+    names = pattern.positive_names if pattern.selects else None
     for rule in RULES:
         try:
             for candidate in rule.candidates(pattern, time):

@@ -182,15 +182,16 @@ class WorkloadPlan:
 
     @cached_property
     def computed(self) -> Workload:
-        """All queries that are computed: those of the workload, and the virtual ones."""
+        """All queries whose matches are computed: the workload's, without AGG, and the virtual ones."""
         if not isinstance(self.virtual, Mapping):
             raise PlanError(
                 'virtual is a mapping of names to patterns such as {"v1": "PATTERN …"}, not '
                 f"{kind_of(self.virtual)}"
             )
+        workload = self.workload.without_aggregates()
         if not self.virtual:
-            return self.workload
-        patterns = self.workload.patterns
+            return workload
+        patterns = workload.patterns
         for name in self.virtual.keys() & patterns.keys():
             raise PlanError(
                 f"the virtual query {name!r} has the name of a query of the workload; choose another"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit
+from cepbench.streams.fit import check_fit, under_one_hierarchy
 
 #: The column of times in a data set.
 _TIME = "ts"
@@ -108,7 +108,7 @@ def aggregate(
                 "which runs it in this process"
             )
     path = Path(data_path).resolve()
-    _check(task.pattern, path)
+    task = replace(task, pattern=_fitting(task.pattern, path))
     tasks = whole(
         partitions or 4 * spark.sparkContext.defaultParallelism, "partitions", DatasetError, least=1
     )
@@ -139,15 +139,21 @@ def aggregate(
     )
 
 
-def _check(pattern: Pattern, path: Path) -> None:
-    """Check that a pattern fits the data, of which no event is read."""
+def _fitting(pattern: Pattern, path: Path) -> Pattern:
+    """The pattern under the hierarchy of the data, which it fits; no event is read."""
     schema = ds.dataset(path).schema
     is_datetime = _TIME in schema.names and pa.types.is_timestamp(schema.field(_TIME).type)
     never = datetime(1900, 1, 1) if is_datetime else -MOST
     nothing = EventStream.from_parquet(
-        path, types=pattern.types, attributes=pattern.attributes, end=never, sort=True
+        path,
+        types=pattern.types,
+        attributes=pattern.attributes,
+        end=never,
+        sort=True,
+        hierarchy=pattern.hierarchy,
     )
     check_fit(pattern.without_aggregate(), nothing)
+    return under_one_hierarchy(pattern, nothing)[0]
 
 
 def slices_of(path: Path, task: SliceTask, tasks: int) -> list[Slice]:
@@ -198,6 +204,7 @@ def _values(path: Path, task: SliceTask, part: Slice) -> SliceValues:
         start=bound(begins),
         end=bound(part.end),
         sort=True,
+        hierarchy=task.pattern.hierarchy,
     )
     return task.values(events, -MOST if part.start is None else part.start, part.keys)
 

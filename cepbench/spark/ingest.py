@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from pyspark.sql import SparkSession
 from cepbench.errors import DatasetError
 from cepbench.files import whole_file
 from cepbench.markup import Html
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.spark.jobs import run_job, short_errors
 from cepbench.streams.dataset_folder import (
     MONTH,
@@ -33,7 +35,12 @@ from cepbench.streams.dataset_folder import (
     begin_dataset,
     finish_dataset,
 )
-from cepbench.streams.parquet_files import ROW_GROUP, parquet_options, write_table
+from cepbench.streams.parquet_files import (
+    ROW_GROUP,
+    parquet_options,
+    under_hierarchy,
+    write_table,
+)
 from cepbench.streams.sources import (
     BAD_ROWS,
     LOBSTER,
@@ -138,6 +145,7 @@ def ingest_minute_bars(
     path: str | Path,
     *,
     sort: bool = False,
+    hierarchy: ConceptHierarchy | None = None,
     progress: bool = True,
 ) -> IngestReport:
     """Ingest one-minute bars, ``ticker,YYYYMMDDhhmm,open,high,low,close,volume``.
@@ -153,6 +161,8 @@ def ingest_minute_bars(
     sort : bool
         Whether rows may be in any order of time; otherwise a row earlier than a preceding good row
         is quarantined.
+    hierarchy : ConceptHierarchy, optional
+        The concepts above the tickers, which the files then state.
     progress : bool
         Whether to show a progress bar after a few seconds.
 
@@ -160,7 +170,7 @@ def ingest_minute_bars(
     -------
     IngestReport
         With the numbers of events and quarantined rows, by file and reason. A complete data set
-        from the same files is kept.
+        from the same files, under the same hierarchy, is kept.
 
     Raises
     ------
@@ -173,8 +183,8 @@ def ingest_minute_bars(
     ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous bar;
     missing in the first) and ``sequence``.
     """
-    sources = _existing(files)
-    return _ingest(spark, MINUTE_BARS, [(file, None) for file in sources], path, sort, progress)
+    sources = [(file, None) for file in _existing(files)]
+    return _ingest(spark, MINUTE_BARS, sources, path, sort, hierarchy, progress)
 
 
 def ingest_lobster(
@@ -184,13 +194,14 @@ def ingest_lobster(
     *,
     date: date | None = None,
     sort: bool = False,
+    hierarchy: ConceptHierarchy | None = None,
     progress: bool = True,
 ) -> IngestReport:
     """Ingest order-book messages of one instrument in LOBSTER's format.
 
     Parameters
     ----------
-    spark, files, path, sort, progress
+    spark, files, path, sort, hierarchy, progress
         See :func:`ingest_minute_bars`.
     date : date, optional
         The day of the messages; by default taken from each file's name, as in LOBSTER's files.
@@ -213,7 +224,7 @@ def ingest_lobster(
     quarantined.
     """
     dated = [(file, date or lobster_day(file)) for file in _existing(files)]
-    return _ingest(spark, LOBSTER, dated, path, sort, progress)
+    return _ingest(spark, LOBSTER, dated, path, sort, hierarchy, progress)
 
 
 def _existing(files: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -232,16 +243,20 @@ def _ingest(
     files: Sequence[tuple[Path, date | None]],
     path: str | Path,
     sort: bool,
+    hierarchy: ConceptHierarchy | None,
     progress: bool,
 ) -> IngestReport:
     path = Path(path).resolve()
-    parameters = {
+    stored = _stored(form, hierarchy_from(hierarchy))
+    parameters: dict[str, Any] = {
         "files": [
             {"name": file.name, "sha256": _digest(file), "date": day and day.isoformat()}
             for file, day in files
         ],
         "sort": sort,
     }
+    if hierarchy is not None:
+        parameters["hierarchy"] = {name: list(its) for name, its in hierarchy.mapping.items()}
     declaration = begin_dataset(path, kind=form.kind, parameters=parameters)
     if declaration is None:
         items = [(number, file, day) for number, (file, day) in enumerate(files)]
@@ -255,13 +270,13 @@ def _ingest(
         )
         reports = [report for report, _ in found]
         reasons = sum((counts for _, counts in found), Counter())
-        counts = _write_events(spark, form, path, sum(report.events for report in reports))
+        counts = _write_events(spark, stored, path, sum(report.events for report in reports))
         declaration = Declaration(
             kind=form.kind,
             parameters=parameters,
             events=sum(counts.values()),
             counts=counts,
-            columns={field.name: str(field.type) for field in _stored(form)},
+            columns={field.name: str(field.type) for field in stored},
             notes={
                 "files": [asdict(report) for report in reports],
                 "reasons": dict(reasons.most_common()),
@@ -276,9 +291,12 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _stored(form: SourceFormat) -> pa.Schema:
+def _stored(form: SourceFormat, hierarchy: ConceptHierarchy | None) -> pa.Schema:
+    """The columns of the data set, with the concepts above its types."""
     fields = [field for field in form.schema if field.name != "row"]
-    return pa.schema([*fields, ("difference", pa.float64()), ("sequence", pa.int64())])
+    fields = [*fields, pa.field("difference", pa.float64()), pa.field("sequence", pa.int64())]
+    schema = pa.schema(fields)
+    return schema if hierarchy is None else under_hierarchy(schema.empty_table(), hierarchy).schema
 
 
 def _stage(
@@ -312,17 +330,16 @@ def _stage(
 
 
 def _write_events(
-    spark: SparkSession, form: SourceFormat, path: Path, events: int
+    spark: SparkSession, schema: pa.Schema, path: Path, events: int
 ) -> dict[str, int]:
     """Sort the staged events, add differences, and write them by month; counts by type."""
     if not events:
         # A file without rows, so that the data set reads as an empty stream.
-        schema = _stored(form)
         write_table(schema.empty_table(), path / "empty.parquet")
         return {}
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _write_partition(form, path, batches)
+        yield _write_partition(schema, path, batches)
 
     staged = spark.read.parquet(str(path / STAGING))
     written = (
@@ -336,11 +353,10 @@ def _write_events(
 
 
 def _write_partition(
-    form: SourceFormat, path: Path, batches: Iterator[pa.RecordBatch]
+    schema: pa.Schema, path: Path, batches: Iterator[pa.RecordBatch]
 ) -> pa.RecordBatch:
     """Write the events of some types, sorted by type and time, into files by month."""
     part = f"part-{TaskContext.get().partitionId():05d}.parquet"  # type: ignore[union-attr]
-    schema = _stored(form)
     counts: Counter[str] = Counter()
     last: tuple[str | None, float] = (None, 0.0)
     with ExitStack() as files:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession, functions
 
 from cepbench.errors import DatasetError, StatisticsError, did_you_mean
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
@@ -19,6 +20,7 @@ from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_
 from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset_folder import MONTH, read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 
 #: Patterns measured in one scan of the data.
 GROUP = 25
@@ -27,7 +29,7 @@ GROUP = 25
 def measure_statistics(
     spark: SparkSession,
     data_path: str | Path,
-    patterns: Mapping[str, Pattern],
+    patterns: Mapping[str, Pattern] | Workload,
     *,
     seed: int = 0,
     partitions: int | None = None,
@@ -40,8 +42,8 @@ def measure_statistics(
     spark : SparkSession
     data_path : path
         A data set written by :mod:`cepbench.spark.generate` or :mod:`cepbench.spark.ingest`.
-    patterns : mapping of str to Pattern
-        Name → pattern.
+    patterns : mapping of str to Pattern, or Workload
+        Name → pattern. Those that are under a concept hierarchy are under the same one.
     seed : int
         Of the sampled pairs; the results do not depend on the number of tasks.
     partitions : int, optional
@@ -60,7 +62,7 @@ def measure_statistics(
     DatasetError
         If the data cannot be read or lacks a pattern's event type.
     StatisticsError
-        If there are no events of a pattern.
+        If there are no events of a pattern, or patterns are under several hierarchies.
 
     Notes
     -----
@@ -68,13 +70,21 @@ def measure_statistics(
     """
     path = Path(data_path).resolve()
     read_declaration(path)
+    if isinstance(patterns, Workload):
+        patterns = patterns.patterns
+    hierarchies = {its.hierarchy for its in patterns.values()} - {None}
+    if len(hierarchies) > 1:
+        raise StatisticsError(
+            "the patterns are under several concept hierarchies; measure those of each by themselves"
+        )
+    hierarchy = next(iter(hierarchies), None)
     named = iter(patterns.items())
     groups = list(iter(lambda: tuple(islice(named, GROUP)), ()))
     tasks = [(month, group) for group in groups for month in _months(path)]
     samples: dict[str, list[StatisticsSample]] = {name: [] for name in patterns}
     for found in run_job(
         spark,
-        partial(_sample, path, seed),
+        partial(_sample, path, seed, hierarchy),
         tasks,
         name="statistics",
         partitions=partitions,
@@ -184,7 +194,10 @@ def _files(path: Path, month: str | None) -> list[Path]:
 
 
 def _sample(
-    path: Path, seed: int, task: tuple[str | None, tuple[tuple[str, Pattern], ...]]
+    path: Path,
+    seed: int,
+    hierarchy: ConceptHierarchy | None,
+    task: tuple[str | None, tuple[tuple[str, Pattern], ...]],
 ) -> list[tuple[str, StatisticsSample]]:
     """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
     month, patterns = task
@@ -197,6 +210,7 @@ def _sample(
         attributes=sorted(attributes),
         start=None if first is None else first.to_timestamp(),
         end=None if first is None else (first + 1).to_timestamp(),
+        hierarchy=hierarchy,
     )
     events = sum(pq.read_metadata(file).num_rows for file in _files(path, month))
     samples = []

@@ -15,7 +15,7 @@ import numpy as np
 
 from cepbench.arguments import seed as seed_from
 from cepbench.arguments import whole
-from cepbench.errors import StatisticsError
+from cepbench.errors import StatisticsError, errors_naming
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
@@ -163,10 +163,12 @@ def measure_statistics(
     partition with as many others on average as in the stream.
     """
     if isinstance(pattern, Workload):
-        return {
-            query: measure_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)
-            for query, its in pattern.patterns.items()
-        }
+        found = {}
+        for query, its in pattern.patterns.items():
+            with errors_naming(query):
+                its = its.without_aggregate()
+                found[query] = measure_statistics(its, stream, seed=seed, pairs=pairs)
+        return found
     if not len(stream_from(stream)):
         raise StatisticsError(
             "an empty stream has no arrival rates; write Statistics(cardinalities=...) instead"

@@ -287,6 +287,7 @@ class EventStream:
         end: datetime | int | None = None,
         sort: bool = False,
         positions: bool = False,
+        hierarchy: ConceptHierarchy | None = None,
     ) -> EventStream:
         """A stream from Parquet; see :func:`cepbench.streams.parquet.columns_of_parquet`."""
         from cepbench.streams.parquet import columns_of_parquet
@@ -302,6 +303,7 @@ class EventStream:
                 end=end,
                 sort=sort,
                 positions=positions,
+                hierarchy=hierarchy,
             )
         )
 

@@ -106,6 +106,8 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
     for variable in pattern.variables:
         if variable.type is not None and variable.type not in known:
             hint = did_you_mean(variable.type, known)
+            if not hint and stream.hierarchy is None:
+                hint = "; a concept needs a hierarchy, as stream.with_hierarchy(...) adds it"
             shown = ", ".join(stream.type_names[:8])
             more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
             raise StreamError(

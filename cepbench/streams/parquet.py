@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 
 from cepbench.arguments import MOST, kind_of, shown, text, texts, whole
 from cepbench.errors import DatasetError, StreamError, did_you_mean
-from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration, type_column
@@ -39,6 +39,7 @@ def columns_of_parquet(
     end: datetime | int | None = None,
     sort: bool = False,
     positions: bool = False,
+    hierarchy: ConceptHierarchy | None = None,
 ) -> StreamColumns:
     """The events of some types in a time range, in order of arrival.
 
@@ -63,21 +64,24 @@ def columns_of_parquet(
     positions : bool
         Whether to determine the positions of the selected events among all events. This reads the
         times of all events, month by month if the data set is partitioned.
+    hierarchy : ConceptHierarchy, optional
+        The concepts above the types; by default those that the files state.
 
     Returns
     -------
     StreamColumns
         ``type_names`` are the requested types, also those without an event in the range.
         ``positions`` are those among all events; None for a selection without ``positions=True``.
-        ``hierarchy`` is that of the files.
+        ``hierarchy`` is the given one, or that of the files.
 
     Raises
     ------
     DatasetError
         If the data set does not exist, is incomplete, cannot be read, or lacks one of the types.
     StreamError
-        See :func:`cepbench.streams.arrow.columns_of_table`.
+        If the files state another hierarchy; see also :func:`cepbench.streams.arrow.columns_of_table`.
     """
+    hierarchy = hierarchy_from(hierarchy)
     if not isinstance(path, str | os.PathLike):
         raise DatasetError(f"from_parquet takes the path of a file or folder, not {kind_of(path)}")
     if type is not None:
@@ -91,7 +95,10 @@ def columns_of_parquet(
     keep = None if types is None else texts(types, "types", StreamError)
     try:
         dataset = _open(path, type)
-        hierarchy = hierarchy_of_schema(dataset.schema)
+        stated = hierarchy_of_schema(dataset.schema)
+        if None not in (hierarchy, stated) and hierarchy != stated:
+            raise StreamError(f"{path} states another concept hierarchy; leave out the given one")
+        hierarchy = hierarchy or stated
         if keep is not None and hierarchy is not None:
             keep = _with_those_below(keep, hierarchy)
         wanted = keep

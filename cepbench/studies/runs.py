@@ -46,6 +46,7 @@ def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
         plan_kind="tree",
         **dict.fromkeys(("evaluator", "stream", "window", "output"), ""),
         strategy="any",
+        alpha=0.0,
     )
 
 

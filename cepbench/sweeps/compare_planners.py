@@ -14,13 +14,13 @@ import pandas as pd
 from cepbench.arguments import choice, texts
 from cepbench.costs.reuse import REUSE_COSTS
 from cepbench.errors import (
-    CepbenchError,
     ExperimentError,
     PartialMatchLimitError,
     PlanGeneratorError,
     PlanningRefusedError,
     UnsupportedPatternError,
     UnsupportedTaskError,
+    errors_naming,
 )
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS, evaluator_for
@@ -191,29 +191,34 @@ def _check_queries(workload: Workload, stream: EventStream) -> None:
                 "cep.aggregate(workload, stream, sharing=...) computes its values; for matches use "
                 "pattern.without_aggregate()"
             )
-        try:
+        with errors_naming(query):
             its, under = under_one_hierarchy(pattern, stream)
             check_types(its, under)
             check_fit(its, under)
-        except CepbenchError as error:
-            error.args = (f"query {query!r}: {error}",)
-            raise
+
+
+def timed_plan(
+    workload: Workload, statistics: Mapping[str, Statistics], planner: str, **options: Any
+) -> tuple[WorkloadPlan, float]:
+    """A plan for a stream that is run as a whole, where no match is late, and the seconds of planning.
+
+    Refinements are part of planning, the loading of compiled code is not. Parameters and errors are
+    those of :func:`cepbench.plan_workload`.
+    """
+    plan_workload(_SMALL, _OF_SMALL, planner)
+    # A workload computes its refinements on first use.
+    fresh = Workload(workload.patterns, hierarchy=workload.hierarchy)
+    began = time.perf_counter()
+    found = plan_workload(fresh, statistics, planner, delays=True, **options)
+    return found, time.perf_counter() - began
 
 
 def _planned(
     workload: Workload, statistics: Mapping[str, Statistics], planner: str, cost: str, seed: int
 ) -> tuple[WorkloadPlan | None, dict[str, Any]]:
-    """The plan, or None, and the columns about planning.
-
-    At the end of a stream that is run as a whole no match is late, so delays are allowed.
-    """
-    # Refinements are computed on a workload's first use, and are part of planning.
-    fresh = Workload(workload.patterns, hierarchy=workload.hierarchy)
+    """The plan, or None, and the columns about planning."""
     try:
-        plan_workload(_SMALL, _OF_SMALL, planner)  # loads compiled code
-        began = time.perf_counter()
-        plan = plan_workload(fresh, statistics, planner, cost=cost, delays=True, seed=seed)
-        took = time.perf_counter() - began
+        plan, took = timed_plan(workload, statistics, planner, cost=cost, seed=seed)
     except PlanningRefusedError as error:
         return None, {"status": REFUSED, "reason": str(error)}
     except PlanGeneratorError as error:

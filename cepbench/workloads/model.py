@@ -86,6 +86,13 @@ class Workload:
                 patterns[name] = pattern.with_hierarchy(hierarchy)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
+    def without_aggregates(self) -> Workload:
+        """The queries of the matches that AGG is over; itself if none has AGG."""
+        if not any(pattern.aggregates for pattern in self.patterns.values()):
+            return self
+        matches = {name: its.without_aggregate() for name, its in self.patterns.items()}
+        return Workload(matches, hierarchy=self.hierarchy)
+
     @property
     def types(self) -> tuple[str, ...] | None:
         """The event types of all queries in order of appearance; None if an item is of any type."""
@@ -134,14 +141,15 @@ class Workload:
         return self._graph.stacks(stream)
 
     @staticmethod
-    def names_queries(text: str) -> bool:
+    def names_queries(text: str, dialect: str | None = None) -> bool:
         """Whether a text begins with the name of a query, ``Q1 = PATTERN …``."""
-        return _QUERY.match(text.lstrip()) is not None
+        return (_QUERY if dialect is None else _PRINTED).match(text.lstrip()) is not None
 
     @classmethod
     def parse(
         cls,
         text: str,
+        parameters: Mapping[str, float | str] | None = None,
         *,
         aggregate: str | None = None,
         within: str | None = None,
@@ -155,6 +163,8 @@ class Workload:
         text : str
             Each name begins a line. In a dialect the queries may leave out PATTERN, as Example 6 of
             [qi2014]_, ``Q1 = SEQ(VKindle, BKindle)``, and Figure 1 of [liu2011]_, ``q2: SEQ(D, T)``.
+        parameters : mapping of str to (float or str), optional
+            The values of ``:name`` in all queries, as :func:`cepbench.parse` takes them.
         aggregate, within, dialect : str, optional
             As :func:`cepbench.parse` takes them, for every query.
         hierarchy : ConceptHierarchy, optional
@@ -176,6 +186,16 @@ class Workload:
                 "a workload's text begins with the name of a query: Q1 = PATTERN SEQ(A a, B b) …"
             )
         ends = [*(start.start() for start in starts[1:]), len(text)]
+        if not isinstance(parameters, Mapping | None):
+            raise PatternError(
+                f'parameters are a mapping of names to values, not {kind_of(parameters)}; write {{"low": 3}}'
+            )
+        given = dict(parameters or {})
+        unused = [its for its in map(str, given) if not _names_parameter(text, its)]
+        if unused:
+            raise PatternNameError(
+                f"parameter {unused[0]!r} is given but no query has :{unused[0]}; remove it"
+            )
         queries: dict[str, Pattern] = {}
         for start, end in zip(starts, ends, strict=True):
             name = start["name"]
@@ -185,7 +205,10 @@ class Workload:
                 raise PatternNameError(f"two queries are named {name!r}; rename one of them")
             query = text[start.end() : end].rstrip()
             with _errors_naming(name):
-                queries[name] = parse(query, dialect=dialect, aggregate=aggregate, within=within)
+                own = {its: value for its, value in given.items() if _names_parameter(query, its)}
+                queries[name] = parse(
+                    query, own, dialect=dialect, aggregate=aggregate, within=within
+                )
         return cls(queries, hierarchy=hierarchy)
 
     def __eq__(self, other: object) -> bool:
@@ -210,6 +233,10 @@ class Workload:
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
+
+
+def _names_parameter(text: str, name: str) -> bool:
+    return re.search(rf":{re.escape(name)}\b", text) is not None
 
 
 @contextmanager

@@ -186,3 +186,63 @@ def test_its_help_says_what_it_takes(shell) -> None:
         "scope",
     ):
         assert f"--{option} " in USAGE
+
+
+QUERIES = """\
+q1 = PATTERN SEQ(T a, B b) WITHIN 5 units
+q2 = PATTERN SEQ(A a, B b)
+     WHERE a.x < b.x AND a.x > :low WITHIN 5 units"""
+
+
+def test_a_cell_of_several_queries(shell) -> None:
+    names = shell.user_ns
+    names["low"], names["concepts"] = 0.1, cep.ConceptHierarchy({"T": ["A", "B"]})
+    workload = cep.Workload.parse(QUERIES, {"low": 0.1}, hierarchy=names["concepts"])
+    stream = names["events"].with_hierarchy(names["concepts"])
+    expected = cep.evaluate(workload, stream)
+    options = "--data events --hierarchy concepts"
+    found = run(shell, f"%%cep {options} --into all\n{QUERIES}")
+    assert names["all"] is found and list(found) == ["q1", "q2"]
+    for query, its in expected.items():
+        assert len(its.matches) > 3
+        same = found[query].matches.sort_values(["a", "b"], ignore_index=True)
+        pd.testing.assert_frame_equal(same, its.matches.sort_values(["a", "b"], ignore_index=True))
+    assert run(shell, f"%%cep {options} --pattern\n{QUERIES}") == workload
+    planned = run(shell, f"%%cep {options} --plan --planner top-down\n{QUERIES}")
+    assert planned.planner == "TOP-DOWN" and planned.sources == {"q1": None, "q2": "q1"}
+    counted = run(shell, f"%%cep {options} --count --evaluator hierarchical-stacks\n{QUERIES}")
+    assert counted.metrics.matches == expected.metrics.matches
+    explained = run(shell, f"%%cep {options} --explain --planner TOP-DOWN\n{QUERIES}")
+    assert list(explained.steps["source"]) == [None, "q1"]
+    app = run(shell, f"%%cep {options} --explore\n{QUERIES}")
+    assert set(app.buttons) == {"q1", "q2"}
+    # The hierarchy is that of the data, if it has one.
+    names["under"] = stream
+    again = run(shell, f"%%cep --data under --count\n{QUERIES}")
+    assert again.metrics.matches == expected.metrics.matches
+    single = run(shell, f"%%cep {options} --count\nPATTERN SEQ(T a, B b) WITHIN 5 units")
+    assert single.metrics.matches == len(expected["q1"].matches)
+    printed = "q1: SEQ(A, ¬ T, B)\nq2: SEQ(A, B)"
+    found = run(shell, f"%%cep {options} --dialect e-cube --within '5 units'\n{printed}")
+    assert list(found) == ["q1", "q2"]
+    values = QUERIES.replace("WITHIN", "AGG COUNT WITHIN")
+    found = run(shell, f"%%cep {options}\n{values}")
+    assert found.values["COUNT"].max() > 1
+
+
+def test_errors_about_several_queries(shell, capsys) -> None:
+    shell.user_ns["concepts"] = cep.ConceptHierarchy({"T": ["A", "B"]})
+    for line, cell, words in (
+        ("--hierarchy concepts --planner CHAS", QUERIES, "did you mean 'CHASE'"),
+        ("--planner CHASE", CELL, "--planner is for several queries"),
+        ("--explore", CELL, "--explore is for several queries"),
+        ("--method a-seq", QUERIES, "--method is for one pattern with AGG"),
+        ("--hierarchy concept", QUERIES, "no such variable with a cep.ConceptHierarchy; did you mean 'concepts'"),
+        ("", QUERIES, "query 'q1': no event of type 'T'"),
+        ("", QUERIES.replace("q2", "q1"), "two queries are named 'q1'"),
+        ("--hierarchy concepts", QUERIES.replace("B b", "Z b"), "query 'q1': no event of type 'Z'"),
+        ("--dialect sase", CELL, "dialect is one of"),
+    ):  # fmt: skip
+        done = shell.run_cell(f"%%cep --data events {line}\n{cell}", store_history=False)
+        assert done.error_in_exec is not None and words in str(done.error_in_exec), line
+        assert "Traceback" not in capsys.readouterr().err

@@ -126,20 +126,25 @@ def test_work_from_scratch() -> None:
 
 def test_work_from_more_general_matches() -> None:
     found = work("SEQ(A a, C c)", "SEQ(A a, B b, C c)")
-    assert found == near(scanned=9, probed=10, looked=50, made=50)
-    assert work("SEQ(G a, C c)", "SEQ(A a, C c)") == near(tested=20)
-    assert work("SEQ(A a, C c)", "SEQ(A a, NOT(B n), C c)") == near(scanned=9, probed=10 * NO_B)
+    assert found == near(indexed=9, probed=10, looked=50, made=50, copied=3 * 50)
+    assert work("SEQ(G a, C c)", "SEQ(A a, C c)") == near(tested=20, copied=2 * 10)
+    kept = 10 * NO_B
+    found = work("SEQ(A a, C c)", "SEQ(A a, NOT(B n), C c)")
+    assert found == near(indexed=9, probed=kept, copied=2 * kept)
 
 
 def test_work_from_more_specific_matches() -> None:
     # C, then A and C, all of which are tested, and none of which has to be extended.
     found = work("SEQ(A a, B b, C c)", "SEQ(A a, C c)")
     assert found == near(
-        scanned=9 * 3, projected=50, made=1 + 10, looked=1 + 10, probed=1 + 10, tested=10
-    )
+        indexed=9 * 3, projected=50, made=1 + 10, looked=1 + 10, probed=1 + 10, tested=10,
+        copied=2 * 10,
+    )  # fmt: skip
     # Begins with the events of G, of which half are no A.
     found = work("SEQ(A a, C c)", "SEQ(G a, C c)")
-    assert found == near(scanned=9 * 2, tested=2, made=2 + 10, looked=2 + 10, probed=1)
+    assert found == near(
+        indexed=9 * 2, tested=2, made=2 + 10, looked=2 + 10, probed=1, copied=2 * 20
+    )
 
 
 @pytest.mark.parametrize("items", [1, 2, 3, 5])

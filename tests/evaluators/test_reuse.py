@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -116,12 +117,31 @@ def _above(draw: st.DrawFn, pattern: Pattern) -> Pattern:
 @st.composite
 def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
     """Some queries, for each sources that it can be computed from, or none; some are virtual."""
-    queries = {f"q{k}": its for k, its in enumerate(draw(chains()))}
-    order = draw(st.permutations([*queries]))
-    whole = cep.Workload({query: queries[query] for query in order}, hierarchy=HIERARCHY)
+    whole = draw(workloads())
+    chosen = draw(ways_of(whole))
+    used = sorted({source for way in chosen.values() for source in way.sources})
+    virtual = {*draw(st.lists(st.sampled_from(used), unique=True))} if used else {}
+    return plan_of(whole, chosen, virtual)
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> cep.Workload:
+    """Some queries, of which some refine others."""
+    queries = [(f"q{k}", its) for k, its in enumerate(draw(chains()))]
+    return cep.Workload(dict(draw(st.permutations(queries))), hierarchy=HIERARCHY)
+
+
+@st.composite
+def ways_of(draw: st.DrawFn, whole: cep.Workload, *, delays: bool = True) -> dict[str, Reuse]:
+    """For each query a way to compute it."""
     chosen: dict[str, Reuse] = {}
-    for query in draw(st.permutations([*queries])):
-        fitting = [way for other in chosen for way in reuses(whole, other, query)]
+    for query in draw(st.permutations([*whole.patterns])):
+        fitting = [
+            way
+            for other in chosen
+            for way in reuses(whole, other, query)
+            if delays or not way.waits
+        ]
         upwards = {way.source: way for way in fitting if way.method == "up"}
         way = Reuse(query)
         if len(upwards) > 1 and draw(st.booleans()):
@@ -136,17 +156,23 @@ def plans(draw: st.DrawFn) -> cep.WorkloadPlan:
                 names = [name for place, name in enumerate(names) if place not in way.embedding]
             way = replace(way, order=tuple(draw(st.permutations(names))))
         chosen[query] = way
-    used = sorted({source for way in chosen.values() for source in way.sources})
-    virtual = {*draw(st.lists(st.sampled_from(used), unique=True))} if used else {}
+    return chosen
+
+
+def plan_of(
+    whole: cep.Workload, chosen: Mapping[str, Reuse], virtual: Collection[str]
+) -> cep.WorkloadPlan:
+    """The plan of these ways, of queries of a workload; some are virtual."""
     reused = {query: way for query, way in chosen.items() if way.source is not None}
     patterns = whole.patterns
+    reported = {q: its for q, its in patterns.items() if q in chosen and q not in virtual}
     return cep.WorkloadPlan(
-        cep.Workload({q: patterns[q] for q in order if q not in virtual}, hierarchy=HIERARCHY),
+        cep.Workload(reported, hierarchy=HIERARCHY),
         sources={query: way.source for query, way in chosen.items()},
         embeddings={query: way.embeddings or way.embedding for query, way in reused.items()},
         orders={query: way.order for query, way in reused.items() if way.order},
         virtual={query: patterns[query] for query in virtual},
-        delays=True,
+        delays=any(way.waits for way in chosen.values()),
     )
 
 

@@ -13,12 +13,14 @@ from cepbench.plans.reuse import reuses
 from tests.evaluators.test_reuse import HIERARCHY, SEQUENCES, TEN, frames, plans
 
 
-def _alone(pattern, **given):
+def alone(pattern, **given):
+    """A detector of one query."""
     return cep.Detector(pattern.with_hierarchy(HIERARCHY), _written(pattern), **given)
 
 
 def _written(pattern):
-    return cep.OrderPlan(list(pattern.positive_names))
+    orders = [cep.OrderPlan(list(branch.planned_names)) for branch in pattern.branches()]
+    return orders[0] if len(orders) == 1 else cep.UnionPlan(orders)
 
 
 @given(plans(), frames(), st.data())
@@ -62,17 +64,17 @@ def _check_live(plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
         cep.WorkloadPlan(plan.workload, sources=plan.sources, embeddings=plan.embeddings)
     except cep.CepbenchError:
         in_time = False
-    alone = {query: _alone(its) for query, its in plan.workload.patterns.items()}
-    missing = dict.fromkeys(alone)
+    solo = {query: alone(its) for query, its in plan.workload.patterns.items()}
+    missing = dict.fromkeys(solo)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
     for start, stop in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         batch = stream[start:stop]
         found = detector.push(batch)
         now = frame["time"][stop - 1] if stop else -1
-        for query, its in alone.items():
+        for query, its in solo.items():
             due = pd.concat([missing[query], its.push(batch)])
             if in_time:
-                _check_equal(found[query], due)
+                check_equal(found[query], due)
                 continue
             rest = _without(due, found[query])
             firsts = [frame["time"][_first(row)] for row in rest.itertuples(index=False)]
@@ -81,8 +83,8 @@ def _check_live(plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
         if data.draw(st.booleans()):
             detector = cep.Detector.restore(detector.snapshot())
     found = detector.flush()
-    for query, its in alone.items():
-        _check_equal(found[query], pd.concat([missing[query], its.flush()]))
+    for query, its in solo.items():
+        check_equal(found[query], pd.concat([missing[query], its.flush()]))
 
 
 def _first(match: tuple) -> int:
@@ -97,7 +99,7 @@ def _without(table: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     return table[np.array([row not in others for row in rows], bool)]
 
 
-def _check_equal(found: pd.DataFrame, due: pd.DataFrame) -> None:
+def check_equal(found: pd.DataFrame, due: pd.DataFrame) -> None:
     """Equal up to the order of rows."""
     names = list(due.columns)
     assert list(found.columns) == names
@@ -115,42 +117,42 @@ def test_every_output_is_that_of_a_detector_of_the_query(output, sources) -> Non
     plan = cep.WorkloadPlan(TWO, sources={"q2": sources[0], "q1": sources[1]})
     detector = cep.Detector(TWO, plan, output=output, position=3)
     assert isinstance(detector, cep.Detector)
-    alone = {q: _alone(its, output=output, position=3) for q, its in TWO.patterns.items()}
+    solo = {q: alone(its, output=output, position=3) for q, its in TWO.patterns.items()}
     for batch in TEN.batches(3):
         found = detector.push(batch)
-        for query, its in alone.items():
+        for query, its in solo.items():
             due = its.push(batch)
             if output == "matches":
-                _check_equal(found[query], due)
+                check_equal(found[query], due)
             elif output == "arrow":
                 assert found[query].schema == due.schema
-                _check_equal(found[query].to_pandas(), due.to_pandas())
+                check_equal(found[query].to_pandas(), due.to_pandas())
             else:
                 assert found[query] == due
     assert detector.position == 13
     assert detector.metrics().events == 10
-    assert detector.metrics().matches == sum(its.metrics().matches for its in alone.values()) > 0
+    assert detector.metrics().matches == sum(its.metrics().matches for its in solo.values()) > 0
 
 
 def test_queries_come_and_go_without_touching_the_others(tmp_path) -> None:
     plan = cep.WorkloadPlan(TWO, sources={"q2": "q1", "q1": None})
     detector = cep.Detector(TWO, plan)
-    q2 = _alone(TWO.patterns["q2"])
-    _check_equal(detector.push(TEN[:4])["q2"], q2.push(TEN[:4]))
+    q2 = alone(TWO.patterns["q2"])
+    check_equal(detector.push(TEN[:4])["q2"], q2.push(TEN[:4]))
     detector.add("q6", Q6)
-    q6 = _alone(cep.parse(Q6), position=4)
+    q6 = alone(cep.parse(Q6), position=4)
     # q1 is computed on, for q2.
     detector.remove("q1")
     detector.save(tmp_path / "saved.npz")
     detector = cep.Detector.load(tmp_path / "saved.npz")
     found = detector.push(TEN[4:9])
     assert [*found] == ["q2", "q6"]
-    _check_equal(found["q2"], q2.push(TEN[4:9]))
-    _check_equal(found["q6"], q6.push(TEN[4:9]))
+    check_equal(found["q2"], q2.push(TEN[4:9]))
+    check_equal(found["q6"], q6.push(TEN[4:9]))
     detector.remove("q2")
     assert [*detector.plan.workload.patterns] == ["q6"]
     found = detector.push(TEN[9:])
-    _check_equal(found["q6"], q6.push(TEN[9:]))
+    check_equal(found["q6"], q6.push(TEN[9:]))
     assert [*detector.flush()] == ["q6"]
     with pytest.raises(cep.CepbenchError, match="was flushed"):
         detector.push(TEN[9:])
@@ -179,27 +181,27 @@ def test_queries_on_stacks_share_them(frame, data) -> None:
     workload = cep.Workload({query: patterns[query] for query in names}, hierarchy=HIERARCHY)
     stacks = {"evaluator": "hierarchical-stacks"}
     detector = cep.Detector(workload, **stacks)
-    alone = {query: cep.Detector(patterns[query], **stacks) for query in names}
+    solo = {query: cep.Detector(patterns[query], **stacks) for query in names}
     assert len(_stacks_of(detector)) <= 1
     for batch in stream.batches(data.draw(st.integers(1, 4))):
-        left = [query for query in patterns if query not in alone]
+        left = [query for query in patterns if query not in solo]
         if left and data.draw(st.integers(0, 3)) == 0:
             query = data.draw(st.sampled_from(left))
             detector.add(query, patterns[query])
-            alone[query] = cep.Detector(patterns[query], position=detector.position, **stacks)
-        if len(alone) > 1 and data.draw(st.integers(0, 3)) == 0:
-            query = data.draw(st.sampled_from([*alone]))
+            solo[query] = cep.Detector(patterns[query], position=detector.position, **stacks)
+        if len(solo) > 1 and data.draw(st.integers(0, 3)) == 0:
+            query = data.draw(st.sampled_from([*solo]))
             detector.remove(query)
-            del alone[query]
+            del solo[query]
         if data.draw(st.booleans()):
             detector = cep.Detector.restore(detector.snapshot())
         found = detector.push(batch)
-        assert found.keys() == alone.keys()
-        for query, its in alone.items():
-            _check_equal(found[query], its.push(batch))
+        assert found.keys() == solo.keys()
+        for query, its in solo.items():
+            check_equal(found[query], its.push(batch))
     found = detector.flush()
-    for query, its in alone.items():
-        _check_equal(found[query], its.flush())
+    for query, its in solo.items():
+        check_equal(found[query], its.flush())
 
 
 def _stacks_of(detector: cep.Detector) -> set[int]:

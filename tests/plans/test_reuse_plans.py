@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import PlanError
+from cepbench.errors import EvaluationError, PlanError
 from cepbench.plans.reuse import reuses
 
 #: q2, q3 and q6 of Figure 1 of [liu2011], and one that goes on after the last item of q6.
@@ -131,10 +131,13 @@ def test_other_errors() -> None:
         _ = cep.WorkloadPlan(its).steps
 
 
-def test_a_plan_of_matches_shares_no_counts() -> None:
+def test_a_plan_of_matches_is_for_e_cube() -> None:
     its = cep.Workload({"q": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 s"})
-    with pytest.raises(PlanError, match=r"for cep\.evaluate"):
-        cep.Aggregator(its, sharing=cep.WorkloadPlan(its, sources={"q": None}))
+    plan = cep.WorkloadPlan(its, sources={"q": None})
+    assert cep.Aggregator(its, sharing=plan).method == "e-cube"
+    assert not plan.computed.patterns["q"].aggregates
+    with pytest.raises(EvaluationError, match="method e-cube, not a-seq"):
+        cep.Aggregator(its, "a-seq", sharing=plan)
 
 
 @given(st.data())

@@ -125,7 +125,7 @@ def test_failures_of_runs_are_rows(stream) -> None:
 
 
 def test_other_matches_are_an_error_even_if_as_many(stream) -> None:
-    @cep.plan_evaluator("shifted", kinds=["tree"])
+    @cep.plan_evaluator("shifted", kinds=["tree"], constructs=["SEQ", "concept"])
     def shifted(pattern: Any, events: Any, plan: Any) -> pd.DataFrame:
         found = cep.evaluate(pattern, events, plan, evaluator="tree").matches
         if len(pattern.names) == 2 and "A" in pattern.types and "B" not in pattern.types:
@@ -157,7 +157,7 @@ def test_numbers_that_change_between_runs_are_an_error(stream, monkeypatch) -> N
 
 
 def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:
-    @cep.plan_evaluator("backwards", kinds=["tree"])
+    @cep.plan_evaluator("backwards", kinds=["tree"], constructs=["SEQ", "concept"])
     def backwards(pattern: Any, events: Any, plan: Any) -> pd.DataFrame:
         return cep.evaluate(pattern, events, plan, evaluator="tree").matches[::-1]
 

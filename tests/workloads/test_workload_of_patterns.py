@@ -136,3 +136,19 @@ def test_a_hierarchy_is_that_of_all_queries() -> None:
             cep.Workload(workload.patterns, hierarchy=other)
     with pytest.raises(HierarchyError, match="must be a ConceptHierarchy, not a dict"):
         cep.Workload(workload.patterns, hierarchy={"A": ["B"]})  # type: ignore[arg-type]
+
+
+def test_parameters_are_those_of_all_queries() -> None:
+    text = """
+    Q1 = PATTERN A a WHERE a.x > :low WITHIN :length seconds
+    Q2 = PATTERN B b WHERE b.x > :lower WITHIN :length seconds
+    """
+    found = cep.Workload.parse(text, {"low": 1, "lower": 2, "length": 3})
+    assert str(found) == (
+        "Q1 = PATTERN SEQ(A a) WHERE a.x > 1 WITHIN 3 seconds\n"
+        "Q2 = PATTERN SEQ(B b) WHERE b.x > 2 WITHIN 3 seconds"
+    )
+    with pytest.raises(PatternNameError, match="'high' is given but no query has :high"):
+        cep.Workload.parse(text, {"low": 1, "lower": 2, "length": 3, "high": 4})
+    with pytest.raises(PatternNameError, match=r"query 'Q2': .*lower"):
+        cep.Workload.parse(text, {"low": 1, "length": 3})

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
-from cepbench.errors import CepbenchError, EvaluationError, PlanError
+from cepbench.errors import EvaluationError, PlanError, errors_naming
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, Result
@@ -124,11 +123,13 @@ class _Run:
 
     def add(self, way: Reuse, found: Result, reused: int) -> None:
         """Note the result of a query."""
-        metrics = found.metrics
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            query = self._queries[way.query]
+            began, query = time.perf_counter(), self._queries[way.query]
             self._kept[way.query] = listed(query, by_sizes(query, found.found[0], np.int32))
+            seconds = found.metrics.seconds + time.perf_counter() - began
+            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+        metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused
         step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
@@ -141,7 +142,7 @@ class _Run:
         check_fit(pattern, self.stream)
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
-        edges, query = Way(way, self._queries), self._queries[way.query]
+        edges, query = Way.of(way, self._queries), self._queries[way.query]
         found: Sized | None = None
         if way.method != "down":
             found, reused = edges.up(kept, self._events, self.limit)
@@ -231,10 +232,6 @@ def chosen_for(
 
     With an evaluator alone, the query runs without a plan if it can, else by one in written order.
     """
-    if pattern.aggregates:
-        raise EvaluationError(
-            "evaluate finds matches; cep.aggregate(workload, stream) computes the values of AGG"
-        )
     if plan is None:
         if evaluator is None:
             evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
@@ -264,6 +261,12 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     PlanError
         If it is neither, or of another workload.
     """
+    for query, pattern in workload.patterns.items():
+        if pattern.aggregates:
+            raise EvaluationError(
+                f"query {query!r}: evaluate finds matches; cep.aggregate(workload, stream) computes the "
+                "values of AGG"
+            )
     if isinstance(given, WorkloadPlan):
         if given.workload != workload:
             raise PlanError("the plan is of another workload; make one of this workload")
@@ -301,13 +304,3 @@ def total_metrics(
         peak_bytes=peak_bytes,
         comparisons=np.nansum([its.comparisons for its in listed]).item(),
     )
-
-
-@contextmanager
-def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a query to errors about it."""
-    try:
-        yield
-    except CepbenchError as error:
-        error.args = (f"query {query!r}: {error}",)
-        raise

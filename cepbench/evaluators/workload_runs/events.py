@@ -90,6 +90,10 @@ class Events:
             self._candidates[key] = Candidates(found, self.times)
         return self._candidates[key]
 
+    def forget(self) -> None:
+        """Drop what is known of candidates."""
+        self._candidates.clear()
+
     def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
         """Which of some events are of a type, as bools."""
         flags = np.zeros(len(self.stream), bool)

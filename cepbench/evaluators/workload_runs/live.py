@@ -18,6 +18,7 @@ from cepbench.errors import (
     PartialMatchLimitError,
     SnapshotError,
     StreamError,
+    errors_naming,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
@@ -31,7 +32,6 @@ from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import (
     chosen_for,
-    errors_naming,
     queries_of,
     total_metrics,
     workload_plan,
@@ -236,11 +236,13 @@ class WorkloadDetector(Detector):
     def _edges_of(self, way: Reuse) -> Way:
         """The edges of a way; negated events that come last are left for when matches are due."""
         if way.method != "down" or self._waits[way.sources[0]]:
-            return Way(way, self._queries)
+            return Way.of(way, self._queries)
         query = self._queries[way.query]
         late = {check.name for check in query.checks if check.is_late}
         prompt = query.pattern.without(v for v in query.pattern.negated if v.name in late)
-        return Way(way, {**self._queries, way.query: query_of(prompt)} if late else self._queries)
+        return Way.of(
+            way, {**self._queries, way.query: query_of(prompt)} if late else self._queries
+        )
 
     def push(self, batch: EventStream) -> dict[str, Any]:
         """Process the next events and return the matches that they complete.
@@ -452,33 +454,56 @@ class WorkloadDetector(Detector):
             Those that may be in a match yet to come, from :attr:`position` on to the last one that
             was pushed to ``old``.
         """
-        moved = {
-            query: its
-            for query, its in old._detectors.items()
-            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
-        }
+        moved = self._moved_from(old)
         kept = {
             query: its
             for query, its in old._kept.items()
             if query in self._kept and old._queries[query] is self._queries[query]
         }
-        rebuilt = {*self._detectors, *self._kept} - moved.keys() - kept.keys()
-        needed = _needed(rebuilt | self._pending.keys(), self.plan)
+        pending = {
+            query: its
+            for query, its in old._pending.items()
+            if query in self._pending and old._edges[query] == self._edges[query]
+        }
+        rebuilt = (
+            (self._detectors.keys() - moved.keys())
+            | (self._kept.keys() - kept.keys())
+            | (self._pending.keys() - pending.keys())
+        )
+        needed = _needed(rebuilt, self.plan)
         all_ways = self._ways
         self._ways = [way for way in all_ways if way.query in needed]
+        for query in moved.keys() - needed:
+            self._detectors[query].leave()
         self._found(events)
         self._ways = all_ways
         self._kept |= kept
+        self._pending |= pending
         dropped = [its for query, its in old._detectors.items() if query not in moved]
         others = 1 + max(self._groups.values(), default=0)
         self._groups |= {query: others + old._groups[query] for query in moved}
         past = [old._past, *(its.metrics() for its in dropped)]
         self._past = total_metrics(past, events=0, seconds=0.0, matches=0)
-        for its in (*dropped, *(self._detectors[query] for query in moved)):
+        for its in (*dropped, *(self._detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self._detectors |= moved
         for name in ("_position", "_events", "_last", "_seconds", "_counts", "_reported"):
             setattr(self, name, getattr(old, name))
+
+    def _moved_from(self, old: WorkloadDetector) -> dict[str, Detector]:
+        """The detectors that another plan has too.
+
+        Those that share state are taken over together or not at all, as otherwise there would be one
+        state more with each change of the plan. Those whose matches depend on all earlier ones have to be.
+        """
+        moved = {
+            query: its
+            for query, its in old._detectors.items()
+            if query in self._detectors and _task_of(its) == _task_of(self._detectors[query])
+        }
+        if all(query in moved or not its.shares for query, its in self._detectors.items()):
+            return moved
+        return {query: its for query, its in moved.items() if its.pattern.selects or not its.shares}
 
     def add(self, query: str, pattern: Any) -> None:
         """Compute one more query from here on, from scratch; the others keep their state.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -265,23 +265,36 @@ class SetEdge:
         return edge_of(general.query, specific.query, places)
 
 
-class Way:
+@lru_cache(maxsize=4096)
+def set_edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> SetEdge:
+    """The cached edge of cached queries."""
+    return SetEdge(general, specific, embedding)
+
+
+class Way(NamedTuple):
     """The edges along which a query is computed from one or several others.
 
-    Parameters
+    Attributes
     ----------
-    way : Reuse
-    queries : mapping of str to Query
+    query : Query
+    edges : tuple of SetEdge
+    order : tuple of str
+        See :attr:`cepbench.plans.reuse.Reuse.order`.
     """
 
-    def __init__(self, way: Reuse, queries: Mapping[str, Query]) -> None:
-        self.query = queries[way.query]
-        self.order = way.order
-        self.edges = []
+    query: Query
+    edges: tuple[SetEdge, ...]
+    order: tuple[str, ...]
+
+    @classmethod
+    def of(cls, way: Reuse, queries: Mapping[str, Query]) -> Self:
+        """The edges of a way between some queries."""
+        edges = []
         for part in way.parts:
             pair = [queries[name] for name in (*part.sources, part.query)]
             general, specific = pair if part.method == "down" else pair[::-1]
-            self.edges.append(SetEdge(general, specific, part.embedding))
+            edges.append(set_edge_of(general, specific, part.embedding))
+        return cls(queries[way.query], tuple(edges), way.order)
 
     def _order(self, sizes: Sizes) -> list[str]:
         its = of_sizes(self.query, sizes)

@@ -85,7 +85,8 @@ def plan_workload(
             query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
             for query, pattern in workload.patterns.items()
         }
-    problem = ReuseProblem.of(workload, known, cost, plans=plans, delays=delays)
+    matches = workload.without_aggregates()
+    problem = ReuseProblem.of(matches, known, cost, plans=plans, delays=delays)
     sources = planned_sources(entry, problem, rng)
     if delays:
         sources = _in_time(workload, problem, sources)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.studies.measured import StudySweep
-from cepbench.studies.runs import figure_runs
+from cepbench.studies.runs import figure_runs, number
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.queries import query_rows, results_over_time
 from cepbench.workloads.model import Workload
@@ -118,8 +119,8 @@ def sources_of(details: str) -> Sources:
     return {step["query"]: step["source"] for step in json.loads(details)["steps"]}
 
 
-def ways_of(results: pd.DataFrame) -> pd.DataFrame:
-    """How each planner computed each query, and how long that took.
+def ways_of(results: pd.DataFrame) -> Styler:
+    """How each planner computed each query, and how long that took, where there are most results.
 
     Parameters
     ----------
@@ -128,25 +129,19 @@ def ways_of(results: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
-        By planner, evaluator, stream and window, if several, and query, in the order of computation:
-        ``source``, ``results``, ``reused``, and the median of ``milliseconds``.
+    Styler
+        By planner and query, in the order of computation: ``source``, ``results``, ``reused``, and
+        for each evaluator the median of its milliseconds.
     """
-    rows = query_rows(results)
-    rows = rows.assign(
-        source=rows["source"].fillna("from scratch"), milliseconds=1000 * rows["seconds"]
-    )
-    keys = [
-        name
-        for name in ("generator", "evaluator", "stream", "window", "query")
-        if name == "query" or rows[name].nunique() > 1
-    ]
-    return rows.groupby(keys, sort=False).agg(
-        source=("source", "first"),
-        results=("results", "first"),
-        reused=("reused", "first"),
-        milliseconds=("milliseconds", "median"),
-    )
+    most = results.sort_values("matches", kind="stable").iloc[-1]
+    same = (results["stream"] == most["stream"]) & (results["window"] == most["window"])
+    rows = query_rows(results[same])
+    rows = rows.assign(source=rows["source"].fillna("from scratch"))
+    by_query = rows.groupby(["generator", "query"], sort=False)
+    ways = by_query[["source", "results", "reused"]].first()
+    times = 1000 * rows.groupby(["generator", "query", "evaluator"])["seconds"].median().unstack()
+    times.columns = [f"ms, {name}" for name in times.columns]
+    return ways.join(times).style.format(number, subset=[*times.columns])
 
 
 def over_time(results: pd.DataFrame, workload: str) -> pd.DataFrame:

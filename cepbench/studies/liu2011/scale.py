@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.seeds import rng_for
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY
-from cepbench.studies.liu2011.turns import company_stream, planner_runs
+from cepbench.studies.liu2011.turns import ALONE, company_stream, planner_runs
 from cepbench.studies.runs import figure_runs
 from cepbench.workloads.model import Workload
 
@@ -21,6 +22,15 @@ FAMILY = 10
 PROFILES = {"quick": (10_000, 6), "full": (100_000, 10)}
 
 _WINDOW = "15 milliseconds"
+
+
+def all_planners() -> list[str]:
+    """The built-in planners of workloads that reuse matches."""
+    return [
+        name
+        for name, planner in WORKLOAD_PLANNERS.items()
+        if planner.shares == "matches" and planner.is_builtin
+    ]
 
 
 def drawn_workload(queries: int, seed: int) -> Workload:
@@ -102,7 +112,7 @@ def scale_runs(
             evaluator=evaluator,
             repetitions=repetitions or runs,
             seed=seed,
-            alone=True,
+            planners=(*all_planners(), ALONE),
         )
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "generator")

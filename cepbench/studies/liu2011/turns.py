@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from cepbench.evaluators.evaluate import evaluate
@@ -54,9 +55,9 @@ def planner_runs(
     evaluator: str,
     repetitions: int,
     seed: int = 0,
-    alone: bool = False,
+    planners: Sequence[str] = PLANNERS,
 ) -> list[dict[str, Any]]:
-    """Plan a workload and list its matches, by every planner in turns.
+    """Plan a workload and list its matches, by planners in turns.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def planner_runs(
     evaluator : str
     repetitions : int
     seed : int
-    alone : bool
-        Whether each query is also run by itself.
+    planners : sequence of str
+        Names; :data:`ALONE` runs each query by itself.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def planner_runs(
     statistics = measure_statistics(workload, stream, seed=seed)
     rows: list[dict[str, Any]] = []
     for run in range(-1, repetitions):  # the first one, which is left out, loads compiled code
-        for name in (*PLANNERS, *([ALONE] if alone else [])):
+        for name in planners:
             # Without known refinements.
             fresh = Workload(workload.patterns, hierarchy=workload.hierarchy)
             began = time.perf_counter()

@@ -1,0 +1,182 @@
+"""The nanoseconds of each kind of work that reuse and the evaluator ``tree`` do, measured on this machine.
+
+Small random workloads: each query from scratch, and from each other that it can be computed from. The
+costs are the least squares of relative errors of the processor's times, none negative; what a call takes
+whatever its work is fitted beside them. ``python -m cepbench.sweeps.unit_costs`` stores them, and
+``make env`` does so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from cepbench.costs.reuse_calibrated import Calibrated, Work
+from cepbench.costs.unit_costs import FIXED, store
+from cepbench.errors import CepbenchError
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.workload_runs.evaluate import written_plan
+from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
+from cepbench.evaluators.workload_runs.queries import query_of
+from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.model import Pattern
+from cepbench.plans.reuse import Reuse, candidates_of
+from cepbench.seeds import rng_for
+from cepbench.statistics.measure import measure_statistics
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+from cepbench.workloads.model import Workload
+
+_HIERARCHY = ConceptHierarchy({"G0": ["T0", "T1"], "G1": ["T2", "T3"]})
+_LIMIT = 10_000_000
+_ROUNDS = 5
+
+
+def measured(
+    workloads: int = 18, events: int = 10_000, repetitions: int = 5, seed: int = 0
+) -> pd.DataFrame:
+    """Steps of random workloads.
+
+    Parameters
+    ----------
+    workloads : int
+    events : int
+        Of the shortest streams; others are three and nine times as long.
+    repetitions, seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row a step: the kinds of :class:`cepbench.costs.reuse_calibrated.Work` over the stream, as
+        expected of statistics, ``nanoseconds`` (the least of all repetitions) and ``method``.
+    """
+    warm_up()
+    rows = []
+    for number in range(workloads):
+        rng = rng_for(seed, "unit costs", number)
+        length = events * 3 ** (number % 3)
+        stream, workload = _stream(length, rng), _workload(rng)
+        for method, work, step in _steps(stream, workload, seed):
+            try:
+                nanoseconds = min(_timed(step) for _ in range(repetitions))
+            except CepbenchError:  # too many partial matches
+                continue
+            its = {kind: 10.0 * length * value for kind, value in vars(work).items()}
+            rows.append({"method": method, **its, "nanoseconds": nanoseconds})
+    return pd.DataFrame(rows)
+
+
+def fitted(steps: pd.DataFrame) -> dict[str, float]:
+    """Nanoseconds of each kind of work, none negative."""
+    kinds = [*FIXED]
+    work = np.column_stack([steps[kinds].to_numpy(float), np.ones(len(steps))])
+    times = steps["nanoseconds"].to_numpy(float)
+    estimates = times
+    for _ in range(_ROUNDS):
+        # Estimates that are too low and too high by one factor count the same.
+        weights = np.sqrt(times * estimates)
+        found = _not_negative(work / weights[:, None], times / weights)
+        estimates = np.maximum(work @ found, times / 10)
+    return dict(zip(kinds, found[:-1].tolist(), strict=True))
+
+
+def _not_negative(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Least squares without the columns whose factors would be negative."""
+    found = np.zeros(rows.shape[1])
+    scale = np.abs(rows).max(axis=0)
+    left = np.flatnonzero(scale)
+    while True:
+        solved, *_ = np.linalg.lstsq(rows[:, left] / scale[left], values)
+        if (solved >= 0).all():
+            found[left] = solved / scale[left]
+            return found
+        left = np.delete(left, solved.argmin())
+
+
+def _stream(events: int, rng: np.random.Generator) -> EventStream:
+    shares = rng.dirichlet(np.full(8, 1.5))
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice([f"T{k}" for k in range(8)], events, p=shares),
+            "time": np.sort(rng.integers(0, 10 * events, events)),
+            "id": rng.integers(0, int(rng.choice([1, 3, 10, 50])), events),
+        }
+    )
+    return EventStream.from_pandas(frame, type="type", time="time", hierarchy=_HIERARCHY)
+
+
+def _workload(rng: np.random.Generator) -> Workload:
+    """A query, one of concepts, and one with an item and one with a NOT more."""
+    base = rng.choice(["T0", "T2", "T4", "T5", "T6"], 3, replace=False).tolist()
+    place, more = int(rng.integers(0, 4)), str(rng.choice(["T7", "T1"]))
+    above = {"T0": "G0", "T2": "G1"}
+    queries = {
+        "base": base,
+        "concepts": [above.get(type, type) for type in base],
+        "item": [*base[:place], more, *base[place:]],
+    }
+    if 0 < place < 3:
+        queries["negated"] = [*base[:place], f"NOT({more} n)", *base[place:]]
+    where = "WHERE [id] " if rng.random() < 0.6 else ""
+    window = int(rng.choice([200, 400, 800]))
+    texts = {}
+    for name, types in queries.items():
+        items = [t if t.startswith("NOT") else f"{t} x{k}" for k, t in enumerate(types)]
+        texts[name] = f"PATTERN SEQ({', '.join(items)}) {where}WITHIN {window} units"
+    return Workload(texts, hierarchy=_HIERARCHY)
+
+
+def _steps(
+    stream: EventStream, workload: Workload, seed: int
+) -> Iterator[tuple[str, Work, Callable[[], object]]]:
+    """Method, expected work per unit of time, and a run of each step."""
+    model = Calibrated(workload, measure_statistics(workload, stream, seed=seed), {})
+    queries = {name: query_of(pattern) for name, pattern in workload.patterns.items()}
+    events = Events(stream, NumericReader(), queries.values())
+    kept = {}
+    for name, pattern in workload.patterns.items():
+        scratch = partial(_from_scratch, pattern, stream)
+        yield "scratch", model.work_from_scratch(name), scratch
+        table = np.stack(scratch(), dtype=np.int32, casting="same_kind")
+        kept[name] = ListedMatches(queries[name].names, table)
+    for way in candidates_of(workload):
+        sources = [kept[source] for source in way.sources]
+        yield (
+            way.method,
+            model.work(way),
+            partial(_reused, way, edges_of(queries, way), sources, events),
+        )
+
+
+def _from_scratch(pattern: Pattern, stream: EventStream) -> list[np.ndarray]:
+    plan = written_plan(pattern, evaluator_for("tree"))
+    found = evaluate(pattern, stream, plan, evaluator="tree", output="arrow").found
+    assert found is not None
+    return [*map(np.asarray, found[0].columns)]
+
+
+def _reused(
+    way: Reuse, edges: Sequence[Edge], sources: Sequence[KeptMatches], events: Events
+) -> None:
+    events.forget()
+    if way.method == "down":
+        down(edges[0], sources[0], events, _LIMIT).columns()
+    else:
+        up(edges, sources, events, _LIMIT)[0].columns()
+
+
+def _timed(step: Callable[[], object]) -> int:
+    began = time.process_time_ns()
+    step()
+    return time.process_time_ns() - began
+
+
+if __name__ == "__main__":
+    store(fitted(measured()))
