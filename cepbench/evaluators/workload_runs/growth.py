@@ -314,9 +314,6 @@ class Growth:
             )
         self._take(parents)
         self.own[name] = found
-        for side, sign in zip(self.query.siblings.get(name, ()), (1, -1), strict=False):
-            for other in self.names.intersection(side):
-                self.keep(sign * self.column(other) < sign * self.column(name))
 
     def check(self) -> None:
         """Test the negations of which all that they depend on is bound."""
@@ -346,11 +343,13 @@ class Growth:
         """The positions that a new event is compared with, and how."""
         names = tuple(each for each in self.query.names if each in self.names)
         its = self.query.relations(name, names)
+        siblings = self.query.siblings.get(name, ((), ()))
+        earlier, later = ([x for x in names if x in side] for side in siblings)
         candidates = among or self.candidates(name)
         if self.rows is None:
             table, read = self.begun, [*self._places]
         else:
-            needed = its.mentioned.union(() if gap is None else gap[:1])
+            needed = its.mentioned.union(earlier, later, () if gap is None else gap[:1])
             read = [each for each in names if each in needed]
             table = self.table(read)
 
@@ -370,7 +369,9 @@ class Growth:
             window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
             gap_end=-1 if gap is None else read.index(gap[0]),
-            distinct=rows(its.distinct),
+            distinct=rows(x for x in its.distinct if x not in {*earlier, *later}),
+            earlier=rows(earlier),
+            later=rows(later),
             compared=compared,
             program=program,
             constants=constants,

@@ -48,6 +48,8 @@ class Probe(NamedTuple):
         Row of a variable: the new event is not before the last timestamp of ``gap`` before its event.
     distinct : int64 array
         Rows of the variables with another event.
+    earlier, later : int64 arrays
+        Rows of the variables whose events are at earlier, and at later, positions.
     compared : int64 array, shape (conditions, 4)
         Comparisons of two values: row of a variable, its value, operator, value of the new event.
     program : int64 array, shape (instructions, 4)
@@ -69,6 +71,8 @@ class Probe(NamedTuple):
     gap: np.ndarray
     gap_end: int
     distinct: np.ndarray
+    earlier: np.ndarray
+    later: np.ndarray
     compared: np.ndarray
     program: np.ndarray
     constants: np.ndarray
@@ -240,6 +244,10 @@ def _range(matches, match, probe, begin, end):
         for row in probe.first:
             high = min(high, times[matches[row, match]] + probe.window + 1)
         end = _sought(candidate_times, high, max(begin, end))
+    for row in probe.earlier:
+        begin = max(begin, np.searchsorted(probe.candidates, matches[row, match], side="right"))
+    for row in probe.later:
+        end = min(end, np.searchsorted(probe.candidates, matches[row, match]))
     return begin, max(begin, end)
 
 
