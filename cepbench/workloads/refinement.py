@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ def embeddings(
     adding it to SEQ(G, ¬D, T) would both be refinements; but A, T without D between G and A may have
     a D between A and T, so that the former is not below SEQ(G, ¬D, T).
     """
-    above, below = _Query.of(general), _Query.of(specific)
+    above, below = _query_of(general), _query_of(specific)
     if above is None or below is None:
         return ()
     return tuple(_Refinement(above, below, hierarchy).embeddings())
@@ -133,6 +133,17 @@ class Refinements:
         if retyped:
             return "concept"
         return "nothing" if (specific, general) in self.embeddings else "condition"
+
+
+def refines_others(pattern: Pattern) -> bool:
+    """Whether there can be refinements of a pattern, see :func:`embeddings`."""
+    return _query_of(pattern) is not None
+
+
+def implies(pattern: Pattern, clause: Clause) -> bool:
+    """Whether a condition on positive variables holds in every match of a pattern with refinements."""
+    query = _query_of(pattern)
+    return query is not None and query.known.implies(clause)
 
 
 def is_at_or_above(
@@ -249,6 +260,12 @@ class _Query:
         )
 
 
+@lru_cache(maxsize=4096)
+def _query_of(pattern: Pattern) -> _Query | None:
+    """The cached query of a pattern; None for patterns without refinements."""
+    return _Query.of(pattern)
+
+
 class _Known:
     """What conditions that all hold imply."""
 
@@ -334,9 +351,9 @@ class _Refinement:
         """Whether the conditions that end at a variable hold."""
         names, single = self._names(chosen), self._single(chosen)
         return all(
-            self._specific.known.implies(its)
+            self._specific.known.implies(renamed(its, names))
             for clause in self._general.clauses[place]
-            if (its := _renamed(clause, names, single)) is not None
+            if (its := _of_one_event(clause, single)) is not None
         )
 
     def _single(self, chosen: Embedding) -> frozenset[str]:
@@ -413,34 +430,37 @@ class _Refinement:
         """Whether the conditions on a negated variable follow from those on a general one."""
         names = self._names(chosen) | {negation.variable.name: other.variable.name}
         single = self._single(chosen)
-        renamed = (_renamed(clause, names, single) for clause in negation.clauses)
-        given = [clause for clause in renamed if clause is not None]
+        its = (_of_one_event(clause, single) for clause in negation.clauses)
+        given = [renamed(clause, names) for clause in its if clause is not None]
         known = _Known([*self._specific.known.clauses, *given]) if other.clauses else None
         return known is None or all(map(known.implies, other.clauses))
 
 
-def _renamed(clause: Clause, names: Mapping[str, str], single: AbstractSet[str]) -> Clause | None:
-    """The clause with other variables; None for one that holds of any set of one event.
-
-    Parameters
-    ----------
-    clause : Clause
-    names : mapping of str to str
-    single : set of str
-        The Kleene variables whose sets have one event, those of plain variables.
-    """
+def _of_one_event(clause: Clause, single: AbstractSet[str]) -> Clause | None:
+    """The clause for some sets of one event each; None if it holds of any."""
     if clause.running_variables() & single:
         return None
 
     def change(term: Attribute | Aggregate) -> Expression:
-        if isinstance(term, Aggregate):
-            attribute = replace(term.attribute, variable=names[term.attribute.variable])
-            if term.attribute.variable not in single:
-                return replace(term, attribute=attribute)
-            return Constant(1) if term.function == "count" else attribute
-        element = "each" if term.variable in single else term.element
-        return Attribute(names[term.variable], term.name, element)
+        if isinstance(term, Attribute):
+            return replace(term, element="each") if term.variable in single else term
+        if term.attribute.variable not in single:
+            return term
+        return Constant(1) if term.function == "count" else term.attribute
 
     found = clause.with_terms(change)
     constant = (its for its in found.comparisons if not [*its.terms()])
     return None if any(map(constant_holds, constant)) else found
+
+
+def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
+    """The clause with other variables."""
+
+    def change(term: Attribute | Aggregate) -> Expression:
+        if isinstance(term, Aggregate):
+            return replace(
+                term, attribute=replace(term.attribute, variable=names[term.attribute.variable])
+            )
+        return Attribute(names[term.variable], term.name, term.element)
+
+    return clause.with_terms(change)
