@@ -173,7 +173,7 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
     return growth
 
 
-def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatches:
     """The distinct projections of matches of more specific queries.
 
     Parameters
@@ -182,20 +182,21 @@ def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarr
         All to the same general query.
     sources : sequence of KeptMatches
         Those of the specific query of each edge.
-
-    Returns
-    -------
-    int32 array, shape (variables of the general query, matches)
-        Positions.
     """
+    names = edges[0].general.names
+    if len(edges) == 1 and not edges[0].missing:
+        rows = np.arange(len(sources[0]), dtype=np.int32)
+        return KeptMatches(
+            names, {}, sources[0], rows, dict(zip(names, edges[0].images, strict=True))
+        )
     projections = [
         its.table[[edge.specific.names.index(image) for image in edge.images]]
         for edge, its in zip(edges, sources, strict=True)
     ]
     found = np.ascontiguousarray(np.concatenate(projections, axis=1))
     if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
-        found = found[:, distinct_columns(found)]
-    return found
+        found = np.ascontiguousarray(found[:, distinct_columns(found)])
+    return ListedMatches(names, found)
 
 
 def delta(
@@ -204,7 +205,7 @@ def delta(
     limit: int,
     sought: Sought = ALL,
     order: Sequence[str] = (),
-) -> np.ndarray:
+) -> KeptMatches:
     """The general query's matches that no match of a specific one contains.
 
     Parameters
@@ -219,14 +220,13 @@ def delta(
     order : sequence of str
         In which the general query's items are joined; empty for those first that decide whether a
         source contains a match.
-
-    Returns
-    -------
-    int32 array, shape (variables of the general query, matches)
-        Positions.
     """
     found = _Delta(edges, events, limit, sought, order).matches()
-    return found[:, sought.mask(found)] if sought.restricts else found
+    if not sought.restricts:
+        return found
+    return ListedMatches(
+        found.names, np.ascontiguousarray(found.table[:, sought.mask(found.table)])
+    )
 
 
 def _apart(one: Edge, other: Edge) -> bool:
@@ -261,11 +261,11 @@ class _Delta:
         if self.gap is not None:
             self.tests = [[]]
 
-    def matches(self) -> np.ndarray:
-        """Positions, shape (variables of the general query, matches)."""
+    def matches(self) -> KeptMatches:
+        """Matches of the general query."""
         general = self.general
         if self.gap is None and not all(self.tests):
-            return np.empty((len(general.names), 0), np.int32)
+            return ListedMatches(general.names, np.empty((len(general.names), 0), np.int32))
         first, *others = self.order
         growth = Growth.of_one(general, self.events, first, self.limit, self.sought)
         growth.labels = np.zeros((len(growth), len(self.edges)), bool)
@@ -274,7 +274,10 @@ class _Delta:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.table(general.names)
+        if growth.rows is None:
+            return ListedMatches(general.names, growth.begun)
+        begun = ListedMatches([first], growth.begun)
+        return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, the restricted one, then those that decide.

@@ -20,7 +20,12 @@ import numpy as np
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn, no_matches
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
+from cepbench.evaluators.workload_runs.kept import (
+    CopiedWhenAsked,
+    KeptMatches,
+    ListedMatches,
+    UnitedMatches,
+)
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.evaluators.workload_runs.reuse import (
     Edge,
@@ -347,8 +352,7 @@ class Way(NamedTuple):
                 edges.setdefault(general, []).append(own)
                 matches.setdefault(general, []).append(its)
         found: dict[Sizes, KeptMatches] = {
-            sizes: ListedMatches(its[0].general.names, projected(its, matches[sizes]))
-            for sizes, its in edges.items()
+            sizes: projected(its, matches[sizes]) for sizes, its in edges.items()
         }
         return found | self._nothing(found)
 
@@ -365,12 +369,12 @@ class Way(NamedTuple):
             edges = [its for edge in self.edges for its in _edges_of(edge, sizes, events)]
             order = self._order(sizes)
             if edges:
-                table = delta(edges, events, limit, sought, order)
+                added = delta(edges, events, limit, sought, order)
             else:
-                table = _all_matches(general.query, events, limit, sought, order)
-            if table.shape[1]:
-                found[sizes] = ListedMatches(general.query.names, table)
-            return table.shape[1] > 0 or len(known.get(sizes, ())) > 0
+                added = _all_matches(general.query, events, limit, sought, order)
+            if len(added):
+                found[sizes] = added
+            return len(added) > 0 or len(known.get(sizes, ())) > 0
 
         names = [v.name for v in self.query.pattern.positive if v.is_set]
         bounds = [_most(self.query, name, events) for name in names]
@@ -420,7 +424,9 @@ def united(parts: Sequence[Sized]) -> dict[Sizes, KeptMatches]:
 def distinct(matches: Sized) -> dict[Sizes, KeptMatches]:
     """The first of all equal matches each."""
     return {
-        sizes: ListedMatches(its.names, its.table[:, distinct_columns(its.table)])
+        sizes: ListedMatches(
+            its.names, np.ascontiguousarray(its.table[:, distinct_columns(its.table)])
+        )
         for sizes, its in matches.items()
     }
 
@@ -438,10 +444,7 @@ def allowed(query: Query, matches: Sized, events: Events, limit: int) -> dict[Si
 
 
 def _together(parts: Sequence[KeptMatches]) -> KeptMatches:
-    if len(parts) == 1:
-        return parts[0]
-    tables = np.concatenate([its.table for its in parts], axis=1)
-    return ListedMatches(parts[0].names, np.ascontiguousarray(tables))
+    return parts[0] if len(parts) == 1 else UnitedMatches(parts)
 
 
 def _edges_of(edge: SetEdge, sizes: Sizes, events: Events) -> Iterator[Edge]:
@@ -463,13 +466,15 @@ def _edges_of(edge: SetEdge, sizes: Sizes, events: Events) -> Iterator[Edge]:
 
 def _all_matches(
     query: Query, events: Events, limit: int, sought: Sought, order: Sequence[str]
-) -> np.ndarray:
-    """The matches of a query without sets from the events alone, int32."""
+) -> KeptMatches:
+    """The matches of a query without sets from the events alone."""
     first, *others = sorted(order or query.names, key=lambda name: name != sought.variable(query))
     growth = Growth.of_one(query, events, first, limit, sought)
     growth.grow(others, others)
     table = growth.table(query.names)
-    return table[:, sought.mask(table)] if sought.restricts else table
+    if sought.restricts:
+        table = np.ascontiguousarray(table[:, sought.mask(table)])
+    return ListedMatches(query.names, table)
 
 
 def _most(query: Query, name: str, events: Events) -> int:
