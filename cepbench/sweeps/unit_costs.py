@@ -25,10 +25,11 @@ from cepbench.evaluators.workload_runs.evaluate import written_plan
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.kept import FoundMatches
 from cepbench.evaluators.workload_runs.queries import query_of
-from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import warm_up
+from cepbench.evaluators.workload_runs.sets import Sized, Way
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
-from cepbench.plans.reuse import Reuse, candidates_of
+from cepbench.plans.reuse import candidates_of
 from cepbench.seeds import rng_for
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
@@ -153,7 +154,7 @@ def _steps(
         yield (
             way.method,
             model.work(way),
-            partial(_reused, way, edges_of(queries, way), sources, events),
+            partial(_reused, way.method, Way.of(way, queries), sources, events),
         )
 
 
@@ -165,13 +166,15 @@ def _from_scratch(pattern: Pattern, stream: EventStream) -> BranchMatches:
 
 
 def _reused(
-    way: Reuse, edges: Sequence[Edge], found: Sequence[BranchMatches], events: Events
-) -> list[tuple[np.ndarray, ...]]:
+    method: str, way: Way, found: Sequence[BranchMatches], events: Events
+) -> list[list[tuple[np.ndarray, ...]]]:
     events.forget()
-    sources = [*map(FoundMatches, found)]
-    if way.method == "down":
-        return down(edges[0], sources[0], events, _LIMIT).chunks()
-    return up(edges, sources, events, _LIMIT)[0].chunks()
+    sources: list[Sized] = [{(): FoundMatches(its)} for its in found]
+    if method == "down":
+        made = way.down(sources[0], events, _LIMIT)
+    else:
+        made, _ = way.up(sources, events, _LIMIT)
+    return [its.chunks() for its in made.values()]
 
 
 def _least_time(step: Callable[[], object], repetitions: int) -> int:
