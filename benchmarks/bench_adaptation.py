@@ -154,7 +154,7 @@ def measure_workload_switches(windows: Sequence[int], repetitions: int, seed: in
                 detector.switch(plans[old], "back")
                 began = time.perf_counter()
                 rebuilt = cep.Detector(workload, plans[new], evaluator="tree", position=first)
-                rebuilt.push(events[first:])
+                rebuilt.take(events[first:])
                 seconds = time.perf_counter() - began
                 rows.append((window, old, new, REBUILT, number, seconds))
             its = detector.switches

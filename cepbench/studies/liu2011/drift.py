@@ -37,10 +37,10 @@ ADAPTIVE = {"adaptive": "threshold", "clairvoyant": "clairvoyant"}
 WINDOW = "40 milliseconds"
 
 #: Trades in a round.
-ROUND = 5_000
+ROUND = 20_000
 
 #: Profile → rounds of a segment, and runs.
-PROFILES = {"quick": (8, 5), "full": (40, 15)}
+PROFILES = {"quick": (5, 3), "full": (15, 15)}
 
 
 def drifting_stream(rounds: int, seed: int) -> EventStream:
