@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.adaptation.workload_detector import AdaptiveDetector
-from cepbench.evaluators.workload_runs.live import Detector
+from cepbench.adaptation.workload_detector import AdaptiveWorkloadDetector
+from cepbench.evaluators.workload_runs.live import Detector, WorkloadDetector
 from cepbench.planners.sharing.generate import plan_workload
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
@@ -89,10 +89,10 @@ def drift_runs(
     for run in range(-1, repetitions or runs):  # the first one loads compiled code
         how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
         detectors: dict[str, Detector] = {
-            name: Detector(workload, plan, **how) for name, plan in plans.items()
+            name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()
         }
         for name, policy in ADAPTIVE.items():
-            detectors[name] = AdaptiveDetector(
+            detectors[name] = AdaptiveWorkloadDetector(
                 workload, policy=policy, batch_size=ROUND, seed=seed, **how
             )
         seen = dict.fromkeys(detectors, 0)
@@ -118,7 +118,7 @@ def drift_runs(
         switches += [
             detector.switches.assign(generator=name, repetition=run)
             for name, detector in detectors.items()
-            if isinstance(detector, AdaptiveDetector) and run >= 0
+            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0
         ]
     parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
     keys = ["size", "generator", "regime", "repetition", "status"]
