@@ -40,7 +40,7 @@ WINDOW = "40 milliseconds"
 ROUND = 20_000
 
 #: Profile → rounds of a segment, and runs.
-PROFILES = {"quick": (5, 3), "full": (15, 15)}
+PROFILES = {"quick": (3, 5), "full": (15, 15)}
 
 
 def drifting_stream(rounds: int, seed: int) -> EventStream:
