@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepbench.costs.query_terms import QueryTerms
 from cepbench.costs.unit_costs import unit_costs
@@ -28,6 +28,9 @@ from cepbench.workloads.model import Workload
 
 #: Expected events in a window beyond which their number is taken for exact.
 _MANY = 200.0
+
+#: Expected events in a window of which sets are counted; more would overflow.
+_LARGEST_SET = 100.0
 
 
 @dataclass
@@ -88,6 +91,10 @@ class _Query(QueryTerms):
         self._equal_names = [{term.variable for term in its} for its in equal]
         window = self.window or math.inf
         self.rates = {name: size / window for name, size in self.sizes.items()}
+        for item in self.items:
+            if item.is_set:
+                # The expected number of subsets, if the number of events is Poisson's.
+                self.sizes[item.name] = math.expm1(min(self.sizes[item.name], _LARGEST_SET))
         self.stream_rate = statistics.stream_rate or sum(self.rates.values())
         self.all = self.rows(self.names)
 
@@ -213,7 +220,7 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
         work.made += rows
     work.probed += specific.checks * rows
     work.copied = specific.all * len(specific.names)
-    return work
+    return _by_sizes(work, specific, missing)
 
 
 def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> Work:
@@ -250,7 +257,19 @@ def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> 
             work.probed += rows * completed
             rows *= left
     work.probed += general.checks * rows
-    return work
+    return _by_sizes(work, general, general.names)
+
+
+def _by_sizes(work: Work, query: _Query, sought: Collection[str]) -> Work:
+    """The work of joins, which are made anew for each number of events that a sought set may have."""
+    sizes = math.prod(
+        1.0 + query.rates[item.name] * query.window
+        for item in query.items
+        if item.is_set and item.name in sought
+    )
+    return replace(
+        work, probed=work.probed * sizes, looked=work.looked * sizes, made=work.made * sizes
+    )
 
 
 def _contained(way: Reuse, specific: _Query, general: _Query) -> float:

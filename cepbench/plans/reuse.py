@@ -9,7 +9,7 @@ from typing import Any
 
 from cepbench.arguments import elements, kind_of, shown
 from cepbench.errors import PlanError, did_you_mean
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import Aggregate, Pattern
 from cepbench.patterns.negations import waits_for_negated
 from cepbench.workloads.model import Workload
 from cepbench.workloads.refinement import Embedding
@@ -108,15 +108,18 @@ def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
         yield Reuse(query, source, "up", each, _change(other, one, each), waits)
 
 
-def candidates_of(workload: Workload) -> Iterator[Reuse]:
-    """All ways to compute a query of a workload from another one; of equal ones from the first.
+def can_be_reused(pattern: Pattern) -> bool:
+    """Whether evaluators compute matches of a pattern from others: it has no min or max over a set."""
+    terms = (term for clause in pattern.conditions for term in clause.terms())
+    return not any(isinstance(its, Aggregate) and its.function in ("min", "max") for its in terms)
 
-    Queries with Kleene variables are left out: evaluators do not reuse their matches.
-    """
+
+def candidates_of(workload: Workload) -> Iterator[Reuse]:
+    """All ways to compute a query of a workload from another one; of equal ones from the first."""
     place = {
         query: number
         for number, (query, pattern) in enumerate(workload.patterns.items())
-        if not any(variable.is_set for variable in pattern.positive)
+        if can_be_reused(pattern)
     }
     for general, specific in workload.embeddings:
         if not {general, specific} <= place.keys():

@@ -22,12 +22,12 @@ from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.workload_runs.evaluate import written_plan
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import query_of
-from cepbench.evaluators.workload_runs.reuse import Edge, down, edges_of, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import warm_up
+from cepbench.evaluators.workload_runs.sets import Sized, Way, listed
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
-from cepbench.plans.reuse import Reuse, candidates_of
+from cepbench.plans.reuse import candidates_of
 from cepbench.seeds import rng_for
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
@@ -140,18 +140,18 @@ def _steps(
     model = Calibrated(workload, measure_statistics(workload, stream, seed=seed), {})
     queries = {name: query_of(pattern) for name, pattern in workload.patterns.items()}
     events = Events(stream, NumericReader(), queries.values())
-    kept = {}
+    kept: dict[str, Sized] = {}
     for name, pattern in workload.patterns.items():
         scratch = partial(_from_scratch, pattern, stream)
         yield "scratch", model.work_from_scratch(name), scratch
-        table = np.stack(scratch(), dtype=np.int32, casting="same_kind")
-        kept[name] = ListedMatches(queries[name].names, table)
+        query = queries[name]
+        kept[name] = listed(query, {(): np.stack(scratch(), dtype=np.int32, casting="same_kind")})
     for way in candidates_of(workload):
         sources = [kept[source] for source in way.sources]
         yield (
             way.method,
             model.work(way),
-            partial(_reused, way, edges_of(queries, way), sources, events),
+            partial(_reused, way.method, Way.of(way, queries), sources, events),
         )
 
 
@@ -162,14 +162,14 @@ def _from_scratch(pattern: Pattern, stream: EventStream) -> list[np.ndarray]:
     return [*map(np.asarray, found[0].columns)]
 
 
-def _reused(
-    way: Reuse, edges: Sequence[Edge], sources: Sequence[KeptMatches], events: Events
-) -> None:
+def _reused(method: str, way: Way, sources: Sequence[Sized], events: Events) -> None:
     events.forget()
-    if way.method == "down":
-        down(edges[0], sources[0], events, _LIMIT).columns()
+    if method == "down":
+        found = way.down(sources[0], events, _LIMIT)
     else:
-        up(edges, sources, events, _LIMIT)[0].columns()
+        found, _ = way.up(sources, events, _LIMIT)
+    for its in found.values():
+        its.columns()
 
 
 def _timed(step: Callable[[], object]) -> int:

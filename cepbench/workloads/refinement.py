@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepbench.patterns.arrays import constant_holds
 from cepbench.patterns.contradictions import MOST_STEPS
-from cepbench.patterns.expressions import Aggregate, Attribute, Clause, Expression
-from cepbench.patterns.model import Pattern, Variable
+from cepbench.patterns.expressions import Aggregate, Attribute, Clause, Constant, Expression
+from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.patterns.orders import Fact, Order
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def embeddings(
     -----
     Source: [liu2011]_, Definitions 2 to 5.
 
-    An embedding keeps kinds and the order in time, and maps each variable to one of the same type
-    or of one below. Conditions of ``general`` on positive variables follow from those of
+    An embedding keeps the order in time, and maps each variable to one of the same type or of one
+    below, and of the same kind; but a Kleene variable also to a plain one, a set of one event. Conditions of ``general`` on positive variables follow from those of
     ``specific``; equalities are transitive, but not through a negated variable, which need not have
     an event. The window of ``specific`` is not longer. Each negated variable of ``general`` is
     covered by one of ``specific`` that forbids at least the same events.
@@ -330,7 +331,10 @@ class _Refinement:
                     yield from self._extended(longer)
 
     def _fits(self, general: Variable, specific: Variable) -> bool:
-        return general.kind is specific.kind and is_at_or_above(
+        kinds = {general.kind, specific.kind}
+        # One event is a set.
+        is_one = general.kind is Kind.KLEENE and specific.kind is Kind.PLAIN
+        return (len(kinds) == 1 or is_one) and is_at_or_above(
             general.type, specific.type, self._hierarchy
         )
 
@@ -345,9 +349,20 @@ class _Refinement:
 
     def _implied(self, place: int, chosen: Embedding) -> bool:
         """Whether the conditions that end at a variable hold."""
+        names, single = self._names(chosen), self._single(chosen)
         return all(
-            self._specific.known.implies(renamed(clause, self._names(chosen)))
+            self._specific.known.implies(renamed(its, names))
             for clause in self._general.clauses[place]
+            if (its := _of_one_event(clause, single)) is not None
+        )
+
+    def _single(self, chosen: Embedding) -> frozenset[str]:
+        """The Kleene variables of the general query that are one event in the specific one."""
+        variables = zip(self._general.variables, chosen, strict=False)
+        return frozenset(
+            variable.name
+            for variable, image in variables
+            if variable.kind is Kind.KLEENE and not self._specific.variables[image].is_set
         )
 
     def _names(self, chosen: Embedding) -> dict[str, str]:
@@ -414,9 +429,28 @@ class _Refinement:
     def _asks_no_more(self, other: _Negation, negation: _Negation, chosen: Embedding) -> bool:
         """Whether the conditions on a negated variable follow from those on a general one."""
         names = self._names(chosen) | {negation.variable.name: other.variable.name}
-        given = [renamed(clause, names) for clause in negation.clauses]
+        single = self._single(chosen)
+        its = (_of_one_event(clause, single) for clause in negation.clauses)
+        given = [renamed(clause, names) for clause in its if clause is not None]
         known = _Known([*self._specific.known.clauses, *given]) if other.clauses else None
         return known is None or all(map(known.implies, other.clauses))
+
+
+def _of_one_event(clause: Clause, single: AbstractSet[str]) -> Clause | None:
+    """The clause for some sets of one event each; None if it holds of any."""
+    if clause.running_variables() & single:
+        return None
+
+    def change(term: Attribute | Aggregate) -> Expression:
+        if isinstance(term, Attribute):
+            return replace(term, element="each") if term.variable in single else term
+        if term.attribute.variable not in single:
+            return term
+        return Constant(1) if term.function == "count" else term.attribute
+
+    found = clause.with_terms(change)
+    constant = (its for its in found.comparisons if not [*its.terms()])
+    return None if any(map(constant_holds, constant)) else found
 
 
 def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:

@@ -24,7 +24,12 @@ ABOVE = {"A": "AX", "B": "BX", "C": "C", "X": "X"}
 
 CONDITIONS = (
     "{0}.x <= {1}.x", "{0}.x = {1}.x", "{0}.x + 1 != {1}.x * 2", "{0}.x < 2", "{0}.x + {1}.x < 3",
-    "({0}.x > {1}.x OR {1}.x = 1)",
+    "({0}.x > {1}.x OR {1}.x = 1)", "{0}.x + {1}.x >= {2}.x",
+)  # fmt: skip
+#: Conditions on a set.
+OF_SETS = (
+    "{0}.x >= 0", "{0}[i].x >= {0}[i-1].x", "{0}[2..].x > 0", "{0}[1].x <= {0}[last].x",
+    "sum({0}[].x) < 4", "count({0}[].x) < 3", "{0}[i].x >= avg({0}[..i-1].x)",
 )  # fmt: skip
 
 
@@ -51,6 +56,9 @@ def chains(draw: st.DrawFn) -> list[Pattern]:
     operator = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND"]))
     size = draw(st.integers(1, 4))
     items = [f"{draw(st.sampled_from('AABCX'))} v{k}" for k in range(size)]
+    sets = draw(st.lists(st.integers(0, size - 1), max_size=2)) if draw(st.booleans()) else []
+    for k in {*sets}:
+        items[k] = f"KL({items[k]})"
     if operator == "SEQ":
         places = draw(st.lists(st.integers(0, size), max_size=2))
         for number, place in enumerate(sorted(places, reverse=True)):
@@ -64,7 +72,9 @@ def chains(draw: st.DrawFn) -> list[Pattern]:
         if "n" in one and "n" in other and one != other:
             continue
         comparison = draw(st.sampled_from(CONDITIONS))
-        conditions.append(comparison.format(one, other))
+        conditions.append(comparison.format(one, other, f"v{draw(st.integers(0, size - 1))}"))
+    for k in sets:
+        conditions.append(draw(st.sampled_from(OF_SETS)).format(f"v{k}"))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     window = draw(st.integers(1, 6))
     text = f"PATTERN {operator}({', '.join(items)}){where} WITHIN {window} units"
@@ -95,8 +105,10 @@ def _above(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     found = replace(found, conditions=kept)
     text = str(found)
     for variable in found.positive:
-        higher = draw(st.sampled_from(ABOVE[variable.type]))
-        text = text.replace(str(variable), f"{higher} {variable.name}")
+        item = f"{draw(st.sampled_from(ABOVE[variable.type]))} {variable.name}"
+        if variable.is_set or draw(st.integers(0, 9)) == 0:
+            item = f"KL({item})"
+        text = text.replace(str(variable), item)
     text = text.replace(" v", " u").replace("(v", "(u").replace("-v", "-u")
     if draw(st.integers(0, 3)) == 0:
         text = text.replace(f"WITHIN {found.window}", "WITHIN 7 units")
@@ -165,12 +177,17 @@ def plan_of(
     )
 
 
-@given(plans(), frames(), st.booleans())
-def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame, by_key) -> None:
+@given(plans(), frames(), st.booleans(), st.booleans())
+def test_each_query_has_its_own_matches_whatever_it_is_computed_from(
+    plan, frame, by_key, by_runs
+) -> None:
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
     with pytest.MonkeyPatch.context() as patch:
         if by_key:  # as with many pairs of a match and an event
             patch.setattr(growth, "_TESTS", -1)
+        if by_runs:  # as with few combinations of events of a run
+            patch.setattr(growth, "PAIRS_OF_RUN", 1e9)
+            patch.setattr(growth, "KEPT_OF_RUN", 1e9)
         found = cep.evaluate(plan.workload, stream, plan)
     alone = cep.evaluate(plan.workload, stream)
     steps = found.steps.set_index("query")
@@ -232,6 +249,28 @@ def test_every_output_is_that_of_the_query_alone(sources) -> None:
                 pd.testing.assert_frame_equal(found[query].matches, alone[query].matches)
 
 
+def test_a_run_of_missing_items_is_joined_first() -> None:
+    """Of a hundred matches, none has to be extended by a B that has no C."""
+    types = ["A"] * 10 + ["B"] * 6 + ["C"] * 3 + ["D"] * 10
+    keys = [0] * 10 + [1, 2, 3, 4, 5, 6] + [6, 7, 8] + [0] * 10
+    stream = cep.EventStream.from_pandas(
+        pd.DataFrame({"type": types, "time": range(29), "k": keys}), type="type", time="time"
+    )
+    workload = cep.Workload(
+        {
+            "q1": "PATTERN SEQ(A a, D d) WITHIN 99 units",
+            "q2": "PATTERN SEQ(A a, B b, C c, D d) WHERE b.k = c.k WITHIN 99 units",
+        }
+    )
+    plan = cep.WorkloadPlan(workload, sources={"q1": None, "q2": "q1"})
+    for output in ("matches", "count"):
+        found = cep.evaluate(workload, stream, plan, partial_match_limit=100, output=output)
+        assert found["q2"].metrics.matches == 100
+    ordered = cep.WorkloadPlan(workload, sources=plan.sources, orders={"q2": ("b", "c")})
+    with pytest.raises(cep.CepbenchError, match=r"more than 100 partial matches over \(a, d, b\)"):
+        cep.evaluate(workload, stream, ordered, partial_match_limit=100)
+
+
 def test_plans_that_do_not_fit() -> None:
     workload = cep.Workload({query: SEQUENCES.patterns[query] for query in ("q1", "q2")})
     plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
@@ -252,11 +291,14 @@ def test_plans_that_do_not_fit() -> None:
         cep.evaluate(three, TEN, plan, partial_match_limit=10)
 
 
-def test_matches_of_kleene_patterns_are_not_reused() -> None:
-    texts = [f"PATTERN SEQ(A a, {item}KL(B b)) WITHIN 4 units" for item in ("", "C c, ")]
+def test_queries_with_the_least_of_a_set_are_not_reused() -> None:
+    texts = [
+        f"PATTERN SEQ(A a, {item}KL(B b)) WHERE min(b[].x) > 2 WITHIN 4 units"
+        for item in ("", "C c, ")
+    ]
     workload = cep.Workload(dict(zip(("q1", "q2"), texts, strict=True)))
     plan = cep.WorkloadPlan(workload, sources={"q2": "q1", "q1": None})
-    with pytest.raises(cep.CepbenchError, match=r"query 'q1' has KL, .* from scratch"):
+    with pytest.raises(cep.CepbenchError, match=r"query 'q1' has min or max over a set.*scratch"):
         cep.evaluate(workload, TEN, plan)
 
 
@@ -269,8 +311,26 @@ def test_matches_of_kleene_patterns_are_not_reused() -> None:
         ("AND(A a, B b) WITHIN 5 units", "SEQ(A a, B b) WITHIN 5 units"),
         ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, C c, B b) WITHIN 5 units"),
         ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, NOT(C n), B b) WITHIN 5 units"),
+        ("SEQ(KL(Any a), B b) WITHIN 5 units", "SEQ(KL(A a), B b) WITHIN 5 units"),
+        ("SEQ(KL(A a), B b) WITHIN 5 units", "SEQ(A a, B b) WITHIN 5 units"),
+        ("SEQ(A a, B b) WITHIN 5 units", "SEQ(A a, KL(C c), B b) WITHIN 5 units"),
+        (
+            "SEQ(KL(A a), B b) WITHIN 7 units",
+            "SEQ(KL(A a), B b) WHERE sum(a[].x) < 2 WITHIN 7 units",
+        ),
     ],
-    ids=["condition", "window", "concept", "order", "item", "negation"],
+    ids=[
+        "condition",
+        "window",
+        "concept",
+        "order",
+        "item",
+        "negation",
+        "concept of a set",
+        "one event",
+        "set",
+        "sum",
+    ],
 )
 def test_what_only_the_specific_query_asks_is_tested(general: str, specific: str) -> None:
     frame = pd.DataFrame(

@@ -115,7 +115,9 @@ PAIRS = [
     ("AND(A, !D, T)", "SEQ(T, !D, A)", []),
     ("AND(A, !D, T)", "AND(T, !TX, A)", [(1, 0)]),  # a bound A is not a forbidden event
     ("SEQ(KL(TX k), T)", "SEQ(KL(A k), T)", [(0, 1)]),
-    ("SEQ(KL(TX k), T)", "SEQ(A, T)", []),
+    ("SEQ(KL(TX k), T)", "SEQ(A, T)", [(0, 1)]),
+    ("SEQ(A, T)", "SEQ(KL(A k), T)", []),
+    ("SEQ(KL(A k), !D, T) WHERE D.x > k.x", "SEQ(A, !D, T) WHERE D.x > A.x", [(0, 1)]),
     # Conditions.
     ("SEQ(G, T) WHERE G.id = T.id", "SEQ(G, A, T) WHERE [id]", [(0, 2)]),
     ("SEQ(G, T) WHERE G.id = T.id", "SEQ(G, !A, T) WHERE G.id = A.id AND A.id = T.id", []),
@@ -140,6 +142,12 @@ PAIRS = [
     ("SEQ(KL(A k), T) WHERE sum(k[].x) > 1", "SEQ(KL(A k), T) WHERE sum(k[].x) > 2", [(0, 1)]),
     ("SEQ(KL(A k), T) WHERE k[i].x > 1", "SEQ(KL(A k), T) WHERE k[i].x > k[i-1].x AND k[i-1].x > 1", []),
     ("SEQ(KL(A k), T) WHERE k[i].x > k[i-1].x", "SEQ(KL(A k), T) WHERE k[i].x > k[i-1].x", [(0, 1)]),
+    ("SEQ(KL(A k), T) WHERE k[i].x > k[i-1].x", "SEQ(A, T)", [(0, 1)]),
+    ("SEQ(KL(A k), T) WHERE k[last].x > k[1].x", "SEQ(A, T)", []),
+    ("SEQ(KL(A k), T) WHERE sum(k[].x) > T.x", "SEQ(A, T) WHERE A.x > T.x", [(0, 1)]),
+    ("SEQ(KL(A k), T) WHERE count(k[].x) < 2", "SEQ(A, T)", [(0, 1)]),
+    ("SEQ(KL(A k), T) WHERE count(k[].x) > 1", "SEQ(A, T)", []),
+    ("SEQ(KL(A k), T) WHERE max(k[].x) > 1 OR T.x = 0", "SEQ(A, T) WHERE A.x = 2", [(0, 1)]),
     # What has no refinements.
     ("OR(A, T)", "SEQ(A)", []),
     ("SEQ(A, T) STRATEGY next", "SEQ(A, G, T) STRATEGY next", []),
@@ -176,13 +184,25 @@ COMPARED = [
     "{0}.x > 0",
     "{0}.x = 1",
 ]
+#: Conditions on a set.
+OF_SETS = [
+    "{0}[i].x >= {0}[i-1].x",
+    "{0}[last].x > {0}[1].x",
+    "count({0}[].x) < 2",
+    "sum({0}[].x) > 0",
+    "max({0}[].x) = 1",
+]
 
 
 @st.composite
 def patterns(draw: st.DrawFn, positive: list[str]) -> str:
     """A structure and conditions over items of these types, some negated ones among them."""
     names = [f"v{place}" for place in range(len(positive))]
-    items = [f"{type_} {name}" for type_, name in zip(positive, names, strict=True)]
+    kleene = draw(st.sampled_from([None, None, *names]))
+    items = [
+        f"KL({type_} {name})" if name == kleene else f"{type_} {name}"
+        for type_, name in zip(positive, names, strict=True)
+    ]
     negated = draw(st.lists(st.sampled_from(TYPES), max_size=2))
     conditions = []
     for number, type_ in enumerate(negated):
@@ -192,6 +212,8 @@ def patterns(draw: st.DrawFn, positive: list[str]) -> str:
     for text in draw(st.lists(st.sampled_from(COMPARED), max_size=2)):
         one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
         conditions.append(text.format(one, other))
+    if kleene is not None and draw(st.booleans()):
+        conditions.append(draw(st.sampled_from(OF_SETS)).format(kleene))
     if draw(st.booleans()):
         conditions.append("[x]")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

@@ -18,19 +18,25 @@ from cepbench.evaluators.result import Metrics, Result
 from cepbench.evaluators.task_runs import run_task, run_together
 from cepbench.evaluators.tasks import (
     OUTPUTS,
-    constructs_of,
     evaluator_without_plan,
     runs_some,
     task_for,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.kept import CopiedWhenAsked, KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query, query_of
 from cepbench.evaluators.workload_runs.result import Step, WorkloadMatches
-from cepbench.evaluators.workload_runs.reuse import down, edges_of, number_down, up, warm_up
+from cepbench.evaluators.workload_runs.reuse import warm_up
+from cepbench.evaluators.workload_runs.sets import (
+    Sized,
+    Way,
+    as_matches,
+    by_sizes,
+    listed,
+    number_of,
+)
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
-from cepbench.plans.reuse import Reuse
+from cepbench.plans.reuse import Reuse, can_be_reused
 from cepbench.plans.tree import left_deep
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
@@ -104,7 +110,7 @@ class _Run:
         self.sources = {source for way in ways for source in way.sources}
         self.results: dict[str, Result] = {}
         self.taken: list[Step] = []
-        self._kept: dict[str, KeptMatches] = {}
+        self._kept: dict[str, Sized] = {}
         if self.sources:
             if output == "compressed":
                 raise EvaluationError(
@@ -119,10 +125,8 @@ class _Run:
         """Note the result of a query."""
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            began = time.perf_counter()
-            columns = [*map(np.asarray, found.found[0].columns)]
-            table = np.stack(columns, dtype=np.int32, casting="same_kind")
-            self._kept[way.query] = ListedMatches(found.found[0].names, table)
+            began, query = time.perf_counter(), self._queries[way.query]
+            self._kept[way.query] = listed(query, by_sizes(query, found.found[0], np.int32))
             seconds = found.metrics.seconds + time.perf_counter() - began
             found = replace(found, metrics=replace(found.metrics, seconds=seconds))
         metrics = found.metrics
@@ -138,23 +142,21 @@ class _Run:
         check_fit(pattern, self.stream)
         began = time.perf_counter()
         kept = [self._kept[source] for source in way.sources]
-        edges = edges_of(self._queries, way)
-        found = None
+        edges, query = Way.of(way, self._queries), self._queries[way.query]
+        found: Sized | None = None
         if way.method != "down":
-            found, reused = up(edges, kept, self._events, self.limit, order=way.order)
-            number = len(found)
+            found, reused = edges.up(kept, self._events, self.limit)
+            number = number_of(found)
         elif self.output == "count" and way.query not in self.sources:
-            number = reused = number_down(
-                edges[0], kept[0], self._events, self.limit, order=way.order
-            )
+            number = reused = edges.number_down(kept[0], self._events, self.limit)
         else:
-            found = down(edges[0], kept[0], self._events, self.limit, order=way.order)
-            number = reused = len(found)
+            found = edges.down(kept[0], self._events, self.limit)
+            number = reused = number_of(found)
         metrics = Metrics(
             seconds=time.perf_counter() - began,
             events=len(self.stream),
             matches=number,
-            peak_bytes=0 if found is None else found.nbytes,
+            peak_bytes=0 if found is None else sum(its.nbytes for its in found.values()),
         )
         if found is not None and way.query in self.sources:
             self._kept[way.query] = found
@@ -164,7 +166,7 @@ class _Run:
             evaluator=way.method,
             metrics=metrics,
             node_table=None,
-            found=None if found is None else (CopiedWhenAsked(found),),
+            found=None if found is None else (as_matches(query, found),),
             events=self.stream if pattern.returns else None,
         )
         self.add(way, result, reused)
@@ -176,7 +178,8 @@ class _Run:
             its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
         ]
         made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
-        return float(np.max(state) + sum(made) + sum(its.nbytes for its in self._kept.values()))
+        kept = sum(its.nbytes for sized in self._kept.values() for its in sized.values())
+        return float(np.max(state) + sum(made) + kept)
 
 
 def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
@@ -185,16 +188,17 @@ def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[s
     Raises
     ------
     EvaluationError
-        If one has Kleene variables.
+        If one has min or max over a set.
     """
     found = {}
     for way in ways:
         for query in (*way.sources, way.query) if way.source is not None else ():
             pattern = patterns[query]
-            if "KL" in constructs_of(pattern):
+            if not can_be_reused(pattern):
                 raise EvaluationError(
-                    f"query {query!r} has KL, of which matches cannot be reused; compute it, and all that "
-                    "are computed from it, from scratch, with the source None"
+                    f"query {query!r} has min or max over a set, which matches that are reused are not "
+                    "tested for; compute it, and all that are computed from it, from scratch, with the "
+                    "source None"
                 )
             found[query] = query_of(pattern)
     return found

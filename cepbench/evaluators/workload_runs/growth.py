@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -71,6 +72,10 @@ class Sought(NamedTuple):
 
 
 ALL = Sought()
+
+#: A run is tried if it has at most so many combinations of events for each pair of a match and an event,
+#: and joined first if at most this share of them satisfies the conditions.
+PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
 
 
 class Growth:
@@ -174,12 +179,99 @@ class Growth:
         ----------
         missing : iterable of str
         order : sequence of str
-            In which they are bound; empty for those of fewest events first.
+            In which they are bound; empty for runs that are joined first, then those of fewest events.
         """
         self.check()
-        for name in order or self.in_order(missing):
+        left = [*missing]
+        for run in () if order else self.runs(left):
+            self._extend_by(run)
+            self.check()
+            left = [name for name in left if name not in run.names]
+        for name in order or self.in_order(left):
             self.extend(name)
             self.check()
+
+    def runs(self, missing: Collection[str]) -> list[Growth]:
+        """Runs of variables that are joined with each other before they are with the matches.
+
+        Successive variables between bound ones, with conditions among them that few combinations of
+        their events satisfy, if there are also fewer such combinations than pairs of a match and an event.
+        """
+        stretches: list[list[str]] = [[]]
+        for name in self.query.names:
+            if name in missing:
+                stretches[-1].append(name)
+            elif stretches[-1]:
+                stretches.append([])
+        joined = (self._joined(each) for each in stretches if len(each) > 1)
+        return [run for run in joined if run is not None]
+
+    def _joined(self, run: Sequence[str]) -> Growth | None:
+        """The combinations of events of a run, if they are to be joined first."""
+        mentioned = ({*clause.variables} for clause in self.query.conditions)
+        if not any(len(its) > 1 and its <= {*run} for its in mentioned):
+            return None
+        first, *others = self.in_order(run)
+        pairs = self._pairs(run)
+        if pairs > PAIRS_OF_RUN * in_range(*self._probe(first)):
+            return None
+        joined = Growth.of_one(self.query, self.events, first, self.limit, self.sought)
+        joined.grow(others, others)
+        return joined if len(joined) <= KEPT_OF_RUN * pairs else None
+
+    def _pairs(self, run: Sequence[str]) -> float:
+        """The expected number of combinations of events of a run, by order and window alone."""
+        first, *others = (self.candidates(name).times for name in run)
+        found, window = float(len(first)), self.query.window
+        for (name, times), (other, others_times) in pairwise(
+            zip(run, (first, *others), strict=True)
+        ):
+            early = times if (name, other) in self.query.before else times - window - 1
+            ends = np.searchsorted(others_times, times + window, side="right")
+            count = (ends - np.searchsorted(others_times, early, side="right")).sum()
+            found *= count / max(len(times), 1)
+        return found
+
+    def _extend_by(self, joined: Growth) -> None:
+        """Bind the variables of a run by one join with their combinations [liu2011]_, equation 9."""
+        query, bound = self.query, tuple(name for name in self.query.names if name in self.names)
+        run = [name for name in query.names if name in joined.names]
+        first, *others = run if query.relations(run[0], bound).after else run[::-1]
+        order = np.argsort(joined.column(first), kind="stable")
+        starts = joined.column(first)[order]
+        self.extend(first, among=Candidates(np.unique(starts), self.events.times))
+        begin = np.searchsorted(starts, self.own[first])
+        sizes = np.searchsorted(starts, self.own[first], side="right") - begin
+        ends = np.cumsum(sizes)
+        self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+        its = order[
+            np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
+        ]
+        for name in others:
+            self.own[name] = joined.column(name)[its]
+        for place, name in enumerate(others):
+            # Conditions may mention several variables of the run, and others.
+            self.keep(self._fits(name, (*bound, first, *others[:place])))
+
+    def _fits(self, name: str, others: tuple[str, ...]) -> np.ndarray:
+        """Whether the event of a variable has all that is asked of it and some others, as bools."""
+        its, window = self.query.relations(name, others), self.query.window
+        own, times = self.column(name), self.events.times
+        found = np.ones(len(self), bool)
+        for other in its.after:
+            found &= times[self.column(other)] < times[own]
+        for other in its.before:
+            found &= times[own] < times[self.column(other)]
+        for other in its.first:
+            found &= times[own] - times[self.column(other)] <= window
+        for other in its.last:
+            found &= times[self.column(other)] - times[own] <= window
+        for other in its.distinct:
+            found &= own != self.column(other)
+        for clause in its.conditions:
+            at = {each: self.column(each) for each in clause.variables}
+            found &= self.events.holds(clause, at)
+        return found
 
     def in_order(self, missing: Iterable[str]) -> list[str]:
         """Variables, those of fewest events first."""
@@ -187,14 +279,22 @@ class Growth:
 
     def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
         """How many matches there would be after :meth:`grow`."""
-        *others, last = order or self.in_order(missing)
-        self.grow(others, others)
-        if self.unchecked:
-            self.grow([last])
+        for run in () if order else self.runs([*missing]):
+            self._extend_by(run)
+            missing = [name for name in missing if name not in run.names]
+        order = order or self.in_order(missing)
+        self.grow(order[:-1], order[:-1])
+        if self.unchecked or not order:
+            self.grow(order[-1:])
             return len(self)
-        return int(extensions(*self._probe(last)))
+        return int(extensions(*self._probe(order[-1])))
 
-    def extend(self, name: str, gap: tuple[str, np.ndarray] | None = None) -> None:
+    def extend(
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
+    ) -> None:
         """Bind one more variable.
 
         Parameters
@@ -203,10 +303,12 @@ class Growth:
         gap : (str, int64 array), optional
             A variable bound, and ascending timestamps: of the new variable's events only those are
             taken that are not before the last of these timestamps before that variable's event.
+        among : Candidates, optional
+            Some of the new variable's events, by default all.
         """
         complete = len(self.names) + 1 == len(self.query.names)
         limit = np.iinfo(np.int64).max if complete else self.limit
-        table, probe = self._probe(name, gap)
+        table, probe = self._probe(name, gap, among)
         parents, found = extended(table, probe, limit)
         if len(parents) > limit:
             bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
@@ -237,16 +339,21 @@ class Growth:
         return found
 
     def _probe(
-        self, name: str, gap: tuple[str, np.ndarray] | None = None
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
     ) -> tuple[np.ndarray, Probe]:
         """The positions that a new event is compared with, and how."""
         names = tuple(each for each in self.query.names if each in self.names)
         its = self.query.relations(name, names)
-        candidates = self.candidates(name)
+        siblings = self.query.siblings.get(name, ((), ()))
+        earlier, later = ([x for x in names if x in side] for side in siblings)
+        candidates = among or self.candidates(name)
         if self.rows is None:
             table, read = self.begun, [*self._places]
         else:
-            needed = its.mentioned.union(() if gap is None else gap[:1])
+            needed = its.mentioned.union(earlier, later, () if gap is None else gap[:1])
             read = [each for each in names if each in needed]
             table = self.table(read)
 
@@ -269,7 +376,9 @@ class Growth:
             window=self.query.window,
             gap=_NO_TIMES if gap is None else gap[1],
             gap_end=-1 if gap is None else read.index(gap[0]),
-            distinct=rows(its.distinct),
+            distinct=rows(x for x in its.distinct if x not in {*earlier, *later}),
+            earlier=rows(earlier),
+            later=rows(later),
             compared=compared,
             program=program,
             constants=constants,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -23,7 +23,7 @@ from cepbench.errors import (
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
-from cepbench.evaluators.matches import BranchMatches, Found
+from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, NodeTable
@@ -37,19 +37,20 @@ from cepbench.evaluators.workload_runs.evaluate import (
     workload_plan,
 )
 from cepbench.evaluators.workload_runs.events import Events
-from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import ListedMatches
-from cepbench.evaluators.workload_runs.queries import query_of
-from cepbench.evaluators.workload_runs.reuse import (
-    Edge,
-    delta,
-    down,
-    edges_of,
-    projected,
-    up,
-    warm_up,
+from cepbench.evaluators.workload_runs.growth import ALL, Sought
+from cepbench.evaluators.workload_runs.queries import Query, query_of
+from cepbench.evaluators.workload_runs.reuse import warm_up
+from cepbench.evaluators.workload_runs.sets import (
+    Sized,
+    Sizes,
+    Way,
+    allowed,
+    as_columns,
+    by_sizes,
+    distinct,
+    listed,
+    united,
 )
-from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.given import pattern_from
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, goes_on, waits_on_stream
@@ -65,6 +66,9 @@ __all__ = ["Detector", "WorkloadDetector"]
 
 _HEADER, _QUERY, _RECENT = "workload", "query/", "recent/"
 _KEPT, _PENDING = "kept/", "pending/"
+
+#: Positions of matches by the sizes of their sets, int64, shape (variables, matches).
+Tables = dict[Sizes, np.ndarray]
 
 #: Arguments in the header of a snapshot, under the same names.
 _ARGUMENTS = ("evaluator", "options", "output", "partial_match_limit")
@@ -192,16 +196,16 @@ class WorkloadDetector(Detector):
         attributes = dict.fromkeys(name for pattern in used for name in pattern.attributes)
         self._recent = RecentEvents(attributes, span, self._position) if used else None
         #: Matches of sources that a later event can extend, as positions in the stream.
-        self._kept: dict[str, np.ndarray] = {}
+        self._kept: dict[str, Tables] = {}
         #: Matches, or projections, of queries that a later event can forbid, or contain.
-        self._pending: dict[str, np.ndarray] = {}
+        self._pending: dict[str, Tables] = {}
         for way in self._ways:
             prompt = [source for source in way.sources if not self._waits[source]]
             if way.method == "down" and prompt and goes_on(patterns[way.query], way.embedding):
                 (source,) = prompt
-                self._kept[source] = self._nothing(source)
+                self._kept[source] = {}
             if self._waits[way.query] and (prompt if way.method == "down" else way.sources):
-                self._pending[way.query] = self._nothing(way.query)
+                self._pending[way.query] = {}
         if used:
             warm_up()
 
@@ -229,20 +233,16 @@ class WorkloadDetector(Detector):
                 )
             self._groups[query] = group
 
-    def _edges_of(self, way: Reuse) -> list[Edge]:
+    def _edges_of(self, way: Reuse) -> Way:
         """The edges of a way; negated events that come last are left for when matches are due."""
         if way.method != "down" or self._waits[way.sources[0]]:
-            return edges_of(self._queries, way)
+            return Way.of(way, self._queries)
         query = self._queries[way.query]
         late = {check.name for check in query.checks if check.is_late}
         prompt = query.pattern.without(v for v in query.pattern.negated if v.name in late)
-        return edges_of(
-            {**self._queries, way.query: query_of(prompt)} if late else self._queries, way
+        return Way.of(
+            way, {**self._queries, way.query: query_of(prompt)} if late else self._queries
         )
-
-    def _nothing(self, query: str) -> np.ndarray:
-        """No matches of a query."""
-        return np.empty((len(self._queries[query].names), 0), np.int64)
 
     def push(self, batch: EventStream) -> dict[str, Any]:
         """Process the next events and return the matches that they complete.
@@ -299,7 +299,7 @@ class WorkloadDetector(Detector):
     def _found(self, batch: EventStream | None) -> dict[str, Found]:
         """The new matches of all queries that are computed; with None, at the end of the stream."""
         found: dict[str, Found] = {}
-        matches: dict[str, np.ndarray] = {}
+        matches: dict[str, Tables] = {}
         moment = self._moment(batch)
         for way in self._ways:
             query = way.query
@@ -309,12 +309,17 @@ class WorkloadDetector(Detector):
                 if query not in self._queries:
                     continue
                 (part,) = detector.in_branches([found[query]])
-                matches[query] = np.stack([*map(np.asarray, part.columns)])
+                matches[query] = by_sizes(self._queries[query], part)
             elif moment is None:
-                matches[query] = self._nothing(query)
+                matches[query] = {}
             else:
-                matches[query] = self._reused(way, matches, moment) + moment.first
-            found[query] = self._as_found(query, matches[query])
+                now_known = self._reused(way, matches, moment)
+                matches[query] = {
+                    sizes: np.stack(its.columns()) + moment.first
+                    for sizes, its in now_known.items()
+                }
+            number = sum(table.shape[1] for table in matches[query].values())
+            found[query] = Found(number, (as_columns(self._queries[query], matches[query]),))
         if batch is not None and len(batch):
             self._events += len(batch)
             self._position += len(batch)
@@ -336,74 +341,71 @@ class WorkloadDetector(Detector):
             now=None if batch is None else int(batch.timestamps[-1]),
         )
 
-    def _as_found(self, query: str, matches: np.ndarray) -> Found:
-        return Found(
-            matches.shape[1], (BranchMatches(self._queries[query].names, [tuple(matches)]),)
-        )
-
     def _reported_of(self, found: Mapping[str, Found]) -> dict[str, Found]:
         """The matches of the queries that are reported, counted."""
         for query in self._reported:
             self._counts[query] += found[query].number
         return {query: found[query] for query in self._reported}
 
-    def _reused(self, way: Reuse, matches: Mapping[str, np.ndarray], moment: _Moment) -> np.ndarray:
+    def _reused(self, way: Reuse, matches: Mapping[str, Tables], moment: _Moment) -> Sized:
         """The matches of a query that are now known, from those of its sources, in kept events."""
         edges, limit, events = self._edges[way.query], self.partial_match_limit, moment.events
         tables = {source: matches[source] for source in way.sources}
         if way.method == "down" and way.sources[0] in self._kept:
             (source,) = way.sources
-            tables[source] = np.concatenate((self._kept[source], tables[source]), axis=1)
+            tables[source] = _joined([self._kept[source], tables[source]])
         sources = [
-            ListedMatches(self._queries[source].names, (table - moment.first).astype(np.int32))
-            for source, table in tables.items()
+            listed(self._queries[source], its, moment.first) for source, its in tables.items()
         ]
         # Of sources that wait, all events in the windows of the matches are known.
         new = ALL if self._waits[way.sources[0]] else Sought(begin=moment.new)
         if way.query not in self._pending:
             if way.method == "down":
-                return np.stack(down(edges[0], sources[0], events, limit, new, way.order).columns())
-            return np.stack(up(edges, sources, events, limit, new, way.order)[0].columns())
+                return edges.down(sources[0], events, limit, new)
+            return edges.up(sources, events, limit, new)[0]
         query = self._queries[way.query]
         due = moment.due(query.window)
         if way.method == "down":
-            fresh = down(edges[0], sources[0], events, limit, new, way.order).table
-            growth = Growth(
-                query, events, query.names, self._released(way, fresh, due, moment), limit
-            )
-            growth.check()
-            return growth.table(query.names).astype(np.int64)
-        waited = self._released(way, projected(edges, sources), due, moment)
-        added = delta(edges, events, limit, due, way.order)
-        distinct = waited[:, distinct_columns(waited)]
-        return np.concatenate((distinct, added), axis=1).astype(np.int64)
+            fresh = edges.down(sources[0], events, limit, new)
+            return allowed(query, self._released(query, way, fresh, due, moment), events, limit)
+        fresh = edges.projected(sources)
+        waited = distinct(self._released(query, way, fresh, due, moment))
+        return united([waited, edges.delta(waited, events, limit, due)])
 
-    def _released(self, way: Reuse, fresh: np.ndarray, due: Sought, moment: _Moment) -> np.ndarray:
+    def _released(
+        self, query: Query, way: Reuse, fresh: Sized, due: Sought, moment: _Moment
+    ) -> Sized:
         """Those of the pending matches of a query, and of some new ones, that are due."""
-        pending = (self._pending[way.query] - moment.first).astype(np.int32)
-        pending = np.concatenate((pending, fresh), axis=1)
-        is_due = due.mask(pending)
-        left = pending[:, ~is_due].astype(np.int64) + moment.first
+        released, left = {}, {}
+        pending = united([listed(query, self._pending[way.query], moment.first), fresh])
+        for sizes, its in pending.items():
+            is_due = due.mask(its.table)
+            released[sizes] = np.ascontiguousarray(its.table[:, is_due])
+            left[sizes] = its.table[:, ~is_due].astype(np.int64) + moment.first
         self._pending[way.query] = self._within_limit(way.query, left)
-        return np.ascontiguousarray(pending[:, is_due])
+        return listed(query, released)
 
-    def _within_limit(self, query: str, matches: np.ndarray) -> np.ndarray:
-        if matches.shape[1] > self.partial_match_limit:
+    def _within_limit(self, query: str, tables: Tables) -> Tables:
+        if sum(table.shape[1] for table in tables.values()) > self.partial_match_limit:
             raise PartialMatchLimitError(
                 f"query {query!r}: more than {self.partial_match_limit:,} matches have to be stored until "
                 "their window has passed; choose another source, or allow more with "
                 "partial_match_limit"
             )
-        return np.ascontiguousarray(matches)
+        return {sizes: table for sizes, table in tables.items() if table.shape[1]}
 
-    def _keep(self, matches: Mapping[str, np.ndarray]) -> None:
+    def _keep(self, matches: Mapping[str, Tables]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
         for source in self._kept.keys() & matches.keys():
             assert self._recent is not None and self._last is not None
-            kept = np.concatenate((self._kept[source], matches[source]), axis=1)
-            oldest = self._recent.stream.timestamps[kept.min(axis=0) - self._recent.first]
-            window = self._queries[source].window
-            self._kept[source] = self._within_limit(source, kept[:, oldest >= self._last - window])
+            oldest = self._last - self._queries[source].window
+            times, first = self._recent.stream.timestamps, self._recent.first
+            together = _joined([self._kept[source], matches[source]])
+            left = {
+                sizes: table[:, times[table.min(axis=0) - first] >= oldest]
+                for sizes, table in together.items()
+            }
+            self._kept[source] = self._within_limit(source, left)
 
     def flush(self) -> dict[str, Any]:
         """End the stream and return, for every query, the matches that waited for its end."""
@@ -639,8 +641,8 @@ class WorkloadDetector(Detector):
                 its = self._detectors[way.query].snapshot()
                 arrays |= {f"{_QUERY}{number}/{name}": array for name, array in its.items()}
             for prefix, state in ((_KEPT, self._kept), (_PENDING, self._pending)):
-                if way.query in state:
-                    arrays[f"{prefix}{number}"] = state[way.query].copy()
+                for sizes, table in state.get(way.query, {}).items():
+                    arrays[f"{prefix}{number}/{' '.join(map(str, sizes))}"] = table.copy()
         if self._recent is not None:
             arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
         return {**arrays, "digest": digest_of(arrays)}
@@ -668,8 +670,12 @@ class WorkloadDetector(Detector):
                     own = arrays_under(f"{_QUERY}{number}/", arrays)
                     detector._detectors[way.query].resume_from(own)
                 for prefix, state in ((_KEPT, detector._kept), (_PENDING, detector._pending)):
+                    its = arrays_under(f"{prefix}{number}/", arrays)
                     if way.query in state:
-                        state[way.query] = np.array(arrays[f"{prefix}{number}"])
+                        state[way.query] = {
+                            tuple(map(int, sizes.split())): np.array(table)
+                            for sizes, table in its.items()
+                        }
         except (KeyError, TypeError, ValueError, CepbenchError) as error:
             raise SnapshotError(f"the snapshot makes no detector: {error}") from error
         if detector._recent is not None:
@@ -682,6 +688,15 @@ class WorkloadDetector(Detector):
         created, comparisons = header["past"]
         detector._past = Metrics(partial_matches_created=created, comparisons=comparisons)
         return detector
+
+
+def _joined(parts: Sequence[Tables]) -> Tables:
+    """The matches of all parts."""
+    found: dict[Sizes, list[np.ndarray]] = {}
+    for part in parts:
+        for sizes, table in part.items():
+            found.setdefault(sizes, []).append(table)
+    return {sizes: np.concatenate(its, axis=1) for sizes, its in found.items()}
 
 
 def _task_of(detector: Detector) -> tuple[Any, ...]:

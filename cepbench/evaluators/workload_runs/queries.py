@@ -42,11 +42,13 @@ class Relations(NamedTuple):
 
 
 class Query:
-    """What a query without OR, Kleene variables and groups asks of its events.
+    """What a query without OR and groups asks of its events.
 
     Parameters
     ----------
     pattern : Pattern
+    ascending : sequence of sequence of str
+        Variables each of whose events is at a later position than that of the one before.
 
     Attributes
     ----------
@@ -63,9 +65,11 @@ class Query:
         The positive variable that precedes, and that follows, all others.
     checks : list of Check
         Those of its negated variables.
+    has_sets : bool
+        Whether it has Kleene variables.
     """
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: Pattern, ascending: Sequence[Sequence[str]] = ()) -> None:
         (self.pattern,) = pattern.branches()
         self.names = self.pattern.positive_names
         self.place = {name: place for place, name in enumerate(self.names)}
@@ -76,6 +80,13 @@ class Query:
         self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+        self.has_sets = any(variable.is_set for variable in self.pattern.positive)
+        #: Of each variable those whose events are at earlier, and at later, positions.
+        self.siblings = {
+            name: (tuple(its[:place]), tuple(its[place + 1 :]))
+            for its in ascending
+            for place, name in enumerate(its)
+        }
         self._equal = equal_attributes(self.conditions, self.names)
         self._relations: dict[tuple[str, tuple[str, ...]], Relations] = {}
 

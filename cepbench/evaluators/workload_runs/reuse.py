@@ -23,12 +23,11 @@ import pandas as pd
 
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches, UnitedMatches
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
 from cepbench.patterns.parse import parse
-from cepbench.plans.reuse import Reuse
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -123,16 +122,6 @@ def edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> Edge
     return Edge(general, specific, embedding)
 
 
-def edges_of(queries: Mapping[str, Query], way: Reuse) -> list[Edge]:
-    """The edge from each source of a query."""
-    found = []
-    for part in way.parts:
-        pair = [queries[name] for name in (*part.sources, part.query)]
-        general, specific = pair if part.method == "down" else pair[::-1]
-        found.append(edge_of(general, specific, part.embedding))
-    return found
-
-
 def down(
     edge: Edge,
     source: KeptMatches,
@@ -184,15 +173,8 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
     return growth
 
 
-def up(
-    edges: Sequence[Edge],
-    sources: Sequence[KeptMatches],
-    events: Events,
-    limit: int,
-    sought: Sought = ALL,
-    order: Sequence[str] = (),
-) -> tuple[KeptMatches, int]:
-    """The general query's matches from those of one specific query or the union of several.
+def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatches:
+    """The distinct projections of matches of more specific queries.
 
     Parameters
     ----------
@@ -200,46 +182,21 @@ def up(
         All to the same general query.
     sources : sequence of KeptMatches
         Those of the specific query of each edge.
-    events : Events
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the general query's items are joined for the other matches; empty for those first that
-        decide whether a source contains a match.
-
-    Returns
-    -------
-    matches : KeptMatches
-        First the projections.
-    reused : int
-        The number of projections.
     """
     names = edges[0].general.names
     if len(edges) == 1 and not edges[0].missing:
         rows = np.arange(len(sources[0]), dtype=np.int32)
-        images = dict(zip(names, edges[0].images, strict=True))
-        reused = KeptMatches(names, {}, sources[0], rows, images)
-    else:
-        reused = ListedMatches(names, np.ascontiguousarray(projected(edges, sources)))
-    added = _Delta(edges, events, limit, sought, order).matches()
-    if sought.restricts:
-        table = np.ascontiguousarray(added.table[:, sought.mask(added.table)])
-        added = ListedMatches(names, table)
-    return UnitedMatches([reused, added]), len(reused)
-
-
-def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
-    """The distinct projections to the general query, int32, shape (variables, matches); see :func:`up`."""
+        return KeptMatches(
+            names, {}, sources[0], rows, dict(zip(names, edges[0].images, strict=True))
+        )
     projections = [
         its.table[[edge.specific.names.index(image) for image in edge.images]]
         for edge, its in zip(edges, sources, strict=True)
     ]
     found = np.ascontiguousarray(np.concatenate(projections, axis=1))
     if any(edge.missing for edge in edges) or not all(starmap(_apart, combinations(edges, 2))):
-        found = found[:, distinct_columns(found)]
-    return found
+        found = np.ascontiguousarray(found[:, distinct_columns(found)])
+    return ListedMatches(names, found)
 
 
 def delta(
@@ -248,10 +205,28 @@ def delta(
     limit: int,
     sought: Sought = ALL,
     order: Sequence[str] = (),
-) -> np.ndarray:
-    """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
-    found = _Delta(edges, events, limit, sought, order).matches().table
-    return found[:, sought.mask(found)] if sought.restricts else found
+) -> KeptMatches:
+    """The general query's matches that no match of a specific one contains.
+
+    Parameters
+    ----------
+    edges : sequence of Edge
+        All to the same general query.
+    events : Events
+    limit : int
+        Maximum number of partial matches.
+    sought : Sought
+        Which matches.
+    order : sequence of str
+        In which the general query's items are joined; empty for those first that decide whether a
+        source contains a match.
+    """
+    found = _Delta(edges, events, limit, sought, order).matches()
+    if not sought.restricts:
+        return found
+    return ListedMatches(
+        found.names, np.ascontiguousarray(found.table[:, sought.mask(found.table)])
+    )
 
 
 def _apart(one: Edge, other: Edge) -> bool:
@@ -305,7 +280,7 @@ class _Delta:
         return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
-        """The general query's variables, the restricted one, then those that decide.
+        """The general query's variables, one restricted to few events, then those that decide.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
@@ -316,7 +291,10 @@ class _Delta:
             for needed, _ in tests
             for image in needed
         }
-        restricted = self.sought.variable(general)
+        size = len(self.events.times)
+        # Of a long batch, most events of the others are new as well.
+        few = 2 * (min(self.sought.end, size) - self.sought.begin) < size
+        restricted = self.sought.variable(general) if few else None
         if given:
             return sorted(given, key=lambda name: name != restricted)
         behind = reversed(general.names)

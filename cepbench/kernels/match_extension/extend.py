@@ -55,6 +55,8 @@ class Probe(NamedTuple):
         Row of a variable: the new event is not before the last timestamp of ``gap`` before its event.
     distinct : int64 array
         Rows of the variables with another event.
+    earlier, later : int64 arrays
+        Rows of the variables whose events are at earlier, and at later, positions.
     compared : int64 array, shape (conditions, 4)
         Comparisons of two values: row of a variable, its value, operator, value of the new event.
     program : int64 array, shape (instructions, 4)
@@ -79,6 +81,8 @@ class Probe(NamedTuple):
     gap: np.ndarray
     gap_end: int
     distinct: np.ndarray
+    earlier: np.ndarray
+    later: np.ndarray
     compared: np.ndarray
     program: np.ndarray
     constants: np.ndarray
@@ -252,7 +256,18 @@ def _range(matches, match, probe, begin, end):
         for row in probe.first:
             high = min(high, times[matches[row, match]] + probe.window + 1)
         end = _sought(candidate_times, high, max(begin, end))
-    return begin, max(begin, end)
+    return _among_siblings(matches, match, probe, begin, max(begin, end))
+
+
+@njit_in_place
+def _among_siblings(matches, match, probe, begin, end):
+    """Those of a range of candidates whose positions are between those of the other elements of a set."""
+    for row in probe.earlier:
+        its = probe.candidates[begin:end]
+        begin += np.searchsorted(its, matches[row, match], side="right")
+    for row in probe.later:
+        end = begin + np.searchsorted(probe.candidates[begin:end], matches[row, match])
+    return begin, end
 
 
 @njit_in_place
@@ -279,7 +294,8 @@ def _range_of_key(matches, match, probe):
     its = probe.candidate_times[probe.starts[group] : probe.starts[group + 1]]
     begin = np.searchsorted(its, low)
     end = np.searchsorted(its, high)
-    return probe.starts[group] + begin, probe.starts[group] + max(begin, end)
+    begin, end = probe.starts[group] + begin, probe.starts[group] + max(begin, end)
+    return _among_siblings(matches, match, probe, begin, end)
 
 
 @njit_in_place
