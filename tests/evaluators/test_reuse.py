@@ -291,6 +291,45 @@ def test_what_only_the_specific_query_asks_is_tested(general: str, specific: str
             assert set(found[query].matches.itertuples(index=False, name=None)) == rows
 
 
+def any_sources(problem, rng):
+    """Of each query any, virtual ones and unions first."""
+    found = {}
+    for query in rng.permutation([*problem.scratch]).tolist():
+        ways = [its for its in problem.edges if its.query == query and its.source in found]
+        ways += [its for its in problem.unions if its.query == query and {*its.source} <= {*found}]
+        preferred = [
+            its for its in ways if not {*its.sources} <= problem.scratch.keys() - problem.virtual
+        ]
+        ways = preferred or ways
+        found[query] = ways[rng.integers(len(ways))].source if ways else None
+    return found
+
+
+@given(chains(), chains(), frames(), st.integers(0, 99), st.data())
+def test_queries_that_share_virtual_ones_have_their_own_matches(
+    queries, more, frame, seed, data
+) -> None:
+    drawn = [*queries[-2:], *more[-1:], _with_a_and_b_exchanged(queries[-1])]
+    patterns = {f"q{k}": its for k, its in enumerate(drawn)}
+    workload = cep.Workload(patterns, hierarchy=HIERARCHY)
+    rates = {v.name: 1.0 for its in drawn for v in its.variables}
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    with cep.WORKLOAD_PLANNERS.restored():
+        cep.workload_planner("ANY", virtual=True)(any_sources)
+        plan = cep.plan_workload(
+            workload,
+            dict.fromkeys(patterns, cep.Statistics(rates=rates)),
+            data.draw(st.sampled_from(["ANY", "ANY", "STEINER", "FORESTS"])),
+            delays=data.draw(st.booleans()),
+            seed=seed,
+        )
+    found = cep.evaluate(workload, stream, plan)
+    for query, pattern in workload.patterns.items():
+        rows = [*found[query].matches.itertuples(index=False, name=None)]
+        assert len(rows) == len({*rows})
+        assert {*rows} == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)
+
+
 def test_equalities_hold_between_any_two_variables() -> None:
     """One that conditions imply is tested as soon as both are bound, not through a negated variable."""
     query = query_of(
@@ -347,42 +386,3 @@ def test_events_are_looked_up_by_the_value_of_an_equality(monkeypatch) -> None:
         for query, its in alone.items():
             assert len(its.matches) > 20
             pd.testing.assert_frame_equal(found[query].matches, its.matches)
-
-
-def any_sources(problem, rng):
-    """Of each query any, virtual ones and unions first."""
-    found = {}
-    for query in rng.permutation([*problem.scratch]).tolist():
-        ways = [its for its in problem.edges if its.query == query and its.source in found]
-        ways += [its for its in problem.unions if its.query == query and {*its.source} <= {*found}]
-        preferred = [
-            its for its in ways if not {*its.sources} <= problem.scratch.keys() - problem.virtual
-        ]
-        ways = preferred or ways
-        found[query] = ways[rng.integers(len(ways))].source if ways else None
-    return found
-
-
-@given(chains(), chains(), frames(), st.integers(0, 99), st.data())
-def test_queries_that_share_virtual_ones_have_their_own_matches(
-    queries, more, frame, seed, data
-) -> None:
-    drawn = [*queries[-2:], *more[-1:], _with_a_and_b_exchanged(queries[-1])]
-    patterns = {f"q{k}": its for k, its in enumerate(drawn)}
-    workload = cep.Workload(patterns, hierarchy=HIERARCHY)
-    rates = {v.name: 1.0 for its in drawn for v in its.variables}
-    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
-    with cep.WORKLOAD_PLANNERS.restored():
-        cep.workload_planner("ANY", virtual=True)(any_sources)
-        plan = cep.plan_workload(
-            workload,
-            dict.fromkeys(patterns, cep.Statistics(rates=rates)),
-            data.draw(st.sampled_from(["ANY", "ANY", "STEINER", "FORESTS"])),
-            delays=data.draw(st.booleans()),
-            seed=seed,
-        )
-    found = cep.evaluate(workload, stream, plan)
-    for query, pattern in workload.patterns.items():
-        rows = [*found[query].matches.itertuples(index=False, name=None)]
-        assert len(rows) == len({*rows})
-        assert {*rows} == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)
