@@ -88,7 +88,7 @@ def plan_workload(
     known = workload_statistics(workload, statistics)
     computed = workload.without_aggregates()
     if entry.virtual:
-        computed, known = _with_virtual(computed, known)
+        computed, known = with_virtual(computed, known)
     plans: dict[str, AnyPlan] = {}
     if generator is not None:
         plans = _plans(computed.patterns, known, generator, seed)
@@ -143,7 +143,7 @@ def _plans(
     }
 
 
-def _with_virtual(
+def with_virtual(
     workload: Workload, statistics: Mapping[str, Statistics]
 ) -> tuple[Workload, dict[str, Statistics]]:
     """The workload with the virtual queries that a plan may use, and the statistics of all."""
