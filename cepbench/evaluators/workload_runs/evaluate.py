@@ -86,7 +86,7 @@ def evaluate_workload(
         matches=sum(its.metrics.matches for its in results.values()),
         peak_bytes=run.peak_bytes(),
     )
-    return WorkloadMatches(results, run.taken, metrics)
+    return WorkloadMatches(results, run.taken, metrics, stream)
 
 
 class _Run:

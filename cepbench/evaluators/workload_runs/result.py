@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from cepbench.errors import EvaluationError, did_you_mean
 from cepbench.evaluators.result import Metrics, Result
+from cepbench.evaluators.workload_runs.cube import match_cube
 from cepbench.plans.reuse import Source
+from cepbench.streams.event_stream import EventStream
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class WorkloadMatches(Mapping[str, Result]):
     taken : sequence of Step
         In the order in which the queries were computed.
     metrics : Metrics
+    stream : EventStream
+        Of the events.
 
     Attributes
     ----------
@@ -60,9 +64,14 @@ class WorkloadMatches(Mapping[str, Result]):
     """
 
     def __init__(
-        self, results: Mapping[str, Result], taken: Sequence[Step], metrics: Metrics
+        self,
+        results: Mapping[str, Result],
+        taken: Sequence[Step],
+        metrics: Metrics,
+        stream: EventStream,
     ) -> None:
         self._results = dict(results)
+        self._stream = stream
         self._taken = tuple(taken)
         self.metrics = metrics
 
@@ -88,6 +97,44 @@ class WorkloadMatches(Mapping[str, Result]):
     def steps(self) -> pd.DataFrame:
         """How each query was computed, see :class:`Step`, in the order of computation."""
         return pd.DataFrame([vars(step) for step in self._taken])
+
+    def cube(
+        self,
+        query: str,
+        levels: int | Iterable[int] | Mapping[str, int | Iterable[int]] | None = None,
+    ) -> pd.DataFrame:
+        """The number of matches of a query by the concepts of their events, rolled up.
+
+        For every combination of one level of each variable the matches are counted as by ``GROUP BY
+        type(a, level), type(b, level)``: by the concept at the level, or the event's own type if that
+        stands above the level.
+
+        Parameters
+        ----------
+        query : str
+        levels : int, iterable of int, or mapping of str to them, optional
+            0 is that of the roots. Of all plain variables, or by variable, and then of those alone; by
+            default all levels from the one of an item's type on.
+
+        Returns
+        -------
+        DataFrame
+            ``a level``, ``a``, ``b level``, ``b``, …, ``matches``, without combinations of concepts that
+            no match has.
+
+        Raises
+        ------
+        EvaluationError
+            If there is no such query, its matches were only counted, a variable is not bound to one
+            event by every match, or a level is none.
+
+        Notes
+        -----
+        Source: the roll-up along concepts of [liu2011]_, section II-A, of results instead of queries.
+        """
+        result = self[query]
+        pattern = result.pattern.with_hierarchy(self._stream.hierarchy)
+        return match_cube(pattern, result.positions, self._stream, levels)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{query}: {its.metrics.matches:,}" for query, its in self.items())

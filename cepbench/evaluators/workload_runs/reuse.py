@@ -396,8 +396,8 @@ def _needed_to_complete(edge: Edge) -> frozenset[str]:
 @cache
 def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    event = pd.DataFrame({"type": ["A"], "time": [0]})
-    query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
+    event = pd.DataFrame({"type": ["A"], "time": [0], "x": [0]})
+    query = Query(parse("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
     begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))
