@@ -6,7 +6,8 @@ that stays and the adaptive one run each segment in turn, so that ratios are of 
 plan that stays sees the segment as one batch, the adaptive one round by round.
 
 Then switches on zstream between any two of the plans, making matches: with the buffers of the old plan
-taken over, and rebuilt from the events of the last window.
+taken over, and rebuilt from the events of the last window. The same for the queries of [liu2011]_'s
+Figure 19 and the plans of its planners, on tree.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.adaptation.detector import BATCH_SIZE
 from cepbench.evaluators.registry import EVALUATORS
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from cepbench.streams.stock_rates import StockRates
+from cepbench.studies.liu2011.turns import PLANNERS, study_workload
 
 QUERY = (
     "PATTERN SEQ(IBM i, Sun s, Oracle o, Google g) WHERE o.price > s.price AND o.price > g.price "
@@ -129,6 +133,36 @@ def measure_switches(windows: Sequence[int], repetitions: int, seed: int) -> pd.
     return pd.DataFrame(rows, columns=["window", "old", "new", "way", "repetition", "seconds"])
 
 
+def measure_workload_switches(windows: Sequence[int], repetitions: int, seed: int) -> pd.DataFrame:
+    """As :func:`measure_switches`, by window in ms, of a workload's plans."""
+    size = 20 * max(windows)
+    table = CompanyTrades(size, seed).table(0, size)
+    events = cep.EventStream.from_arrow(table, type="symbol", time="ts").with_hierarchy(HIERARCHY)
+    rows = []
+    for window in windows:
+        workload = study_workload("both", HIERARCHY, f"{window} milliseconds")
+        statistics = cep.measure_statistics(workload, events)
+        plans = {name: cep.plan_workload(workload, statistics, name) for name in PLANNERS}
+        first = int(np.searchsorted(events.timestamps, events.timestamps[-1] - window * 10**6))
+        for old, new in itertools.permutations(plans, 2):
+            detector = cep.AdaptiveDetector(
+                workload, evaluator="tree", policy="static", initial=plans[old]
+            )
+            detector.push(events)
+            for number in range(repetitions):
+                detector.switch(plans[new], "measured")
+                detector.switch(plans[old], "back")
+                began = time.perf_counter()
+                rebuilt = cep.Detector(workload, plans[new], evaluator="tree", position=first)
+                rebuilt.take(events[first:])
+                seconds = time.perf_counter() - began
+                rows.append((window, old, new, REBUILT, number, seconds))
+            its = detector.switches
+            taken = its.loc[its["reason"] == "measured", "seconds"]
+            rows += [(window, old, new, "taken over", n, s) for n, s in enumerate(taken)]
+    return pd.DataFrame(rows, columns=["window", "old", "new", "way", "repetition", "seconds"])
+
+
 def summary_of_switches(rows: pd.DataFrame) -> str:
     """How long switches take, from the table of :func:`measure_switches`."""
     best = rows.groupby(["window", "old", "new", "way"], sort=False)["seconds"].min().unstack()
@@ -213,6 +247,8 @@ def main(arguments: Sequence[str]) -> None:
     if given.windows:
         switched = measure_switches(given.windows, 3 * given.repetitions, given.seed)
         print(summary_of_switches(switched))
+        of_plans = measure_workload_switches(given.windows, 3 * given.repetitions, given.seed)
+        print(f"plans of a workload\n{summary_of_switches(of_plans)}")
     write(rows, given.out)
 
 

@@ -131,10 +131,10 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
                 )
         if generator is not None and evaluator is not None:
             check_runs(evaluator_for(evaluator), find_generator(generator))
-        if generator is not None and self._settings.policy.name == "bound":
+        if self._settings.policy.name == "bound" and (generator is not None or entry.virtual):
             raise AdaptationError(
-                "with plans of a generator there is no lower bound of the cost of a workload; choose "
-                'policy="threshold", or leave out generator='
+                "with virtual queries or plans of a generator there is no lower bound of the cost of a "
+                'workload; choose policy="threshold", or another planner without generator='
             )
         # Made without statistics, to check all arguments before the first event.
         statistics = {query: equal_rates(its) for query, its in workload.patterns.items()}

@@ -133,11 +133,13 @@ class WorkloadRun(Rounds):
         return replace(plan, plans=plans)
 
     def _text(self, plan: WorkloadPlan) -> str:
-        """The sources of the queries, and the plans along which others are joined."""
+        """The sources of the queries, the plans and orders of joins, and the virtual queries."""
         ways = map(plan.reuse, plan.order)
         parts = [
             *(f"{way.query} from {' and '.join(way.sources)}" for way in ways if way.sources),
             *(f"{query} by {its.text}" for query, its in plan.plans.items()),
+            *(f"{query} in the order {', '.join(its)}" for query, its in plan.orders.items()),
+            *(f"{query} = {its}" for query, its in plan.virtual.items()),
         ]
         return ", ".join(parts) or "each query from scratch"
 

@@ -49,7 +49,9 @@ def complete_scopes(incomplete: str) -> list[str]:
 
 
 #: The modules of planners that reuse matches.
-_OF_MATCHES = ("planners/sharing/chase.py", "planners/sharing/hierarchical.py")
+_OF_MATCHES = tuple(
+    f"planners/sharing/{name}.py" for name in ("chase", "hierarchical", "steiner", "forests")
+)
 
 
 def complete_planners(incomplete: str) -> list[str]:
@@ -61,8 +63,8 @@ def complete_planners(incomplete: str) -> list[str]:
 
 def complete_sharing(incomplete: str) -> list[str]:
     """Planners of shared counts, and the other way of sharing."""
-    matches = _OF_MATCHES
-    return _beginning([*_named("planners/sharing/", but=matches), "CONSTRUCTION"], incomplete)
+    counts = _named("planners/sharing/", but=_OF_MATCHES)
+    return _beginning([*counts, "CONSTRUCTION"], incomplete)
 
 
 def complete_data(incomplete: str) -> list[str]:

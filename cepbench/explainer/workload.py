@@ -23,6 +23,7 @@ from cepbench.evaluators.workload_runs.result import WorkloadMatches
 from cepbench.explainer.columns import MARKED, MISSING, Row, percent, short
 from cepbench.explainer.text import WIDTH
 from cepbench.markup import Html
+from cepbench.planners.sharing.generate import with_virtual
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import sources_in
 from cepbench.plans.reuse_drawing import reuse_svg
@@ -267,11 +268,16 @@ def explain_workload(
 def _of_virtual(
     plan: WorkloadPlan, statistics: Mapping[str, Statistics] | None, stream: EventStream | None
 ) -> dict[str, Statistics]:
-    """The statistics of virtual queries; measured, unless they are given."""
+    """The statistics of virtual queries: given, measured, or as planners estimate them."""
     virtual = Workload(plan.virtual, hierarchy=plan.workload.hierarchy)
-    if statistics is None or stream is None or plan.virtual.keys() <= statistics.keys():
-        return workload_statistics(virtual, {} if statistics is None else statistics)
-    return measure_statistics(virtual, stream)
+    known = {} if statistics is None else dict(statistics)
+    if not plan.virtual.keys() <= known.keys():
+        if stream is not None:
+            return measure_statistics(virtual, stream)
+        computed, estimated = with_virtual(plan.workload, known)
+        patterns = computed.patterns
+        known |= {q: estimated[q] for q, its in plan.virtual.items() if patterns.get(q) == its}
+    return workload_statistics(virtual, known)
 
 
 def _runs(

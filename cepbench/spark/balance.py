@@ -246,7 +246,7 @@ def planned_slices(
             _plan(pattern, _weighted(statistics, density, its, measured), generator)
             for its in made.slices()
         )
-    unit = _seconds_per_unit(detection, pieces, plans[0])
+    unit = _seconds_per_unit(detection, pieces, plans[0], density, work)
     rows = []
     for its in made.slices():
         events = density.between(density.events, its.start, its.end)
@@ -331,9 +331,13 @@ def _weighted(
 
 
 def _seconds_per_unit(
-    detection: SliceDetection, pieces: Sequence[EventStream], plan: AnyPlan | None
+    detection: SliceDetection,
+    pieces: Sequence[EventStream],
+    plan: AnyPlan | None,
+    density: Density,
+    work: np.ndarray,
 ) -> float:
-    """Seconds for an event or a partial match, from a short run on the sample after a shorter one."""
+    """Seconds for a unit of expected work, from short runs on the sample after a shorter one."""
     seconds = units = 0.0
     for number, piece in enumerate([*(p[:100] for p in pieces[:1]), *pieces]):
         detector = Detector(
@@ -348,8 +352,8 @@ def _seconds_per_unit(
                 detector.take(batch)
                 if detector.metrics().seconds > _CALIBRATION_SECONDS:
                     break
-        if number:  # the first one loads the kernels
-            metrics = detector.metrics()
-            seconds += metrics.seconds
-            units += metrics.events + np.nan_to_num(metrics.partial_matches_created)
+        if number and detector.position:  # the first one loads the kernels
+            seconds += detector.metrics().seconds
+            first, last = piece.timestamps[[0, detector.position - 1]]
+            units += density.between(work, first, last)
     return seconds / units if units else 0.0

@@ -26,9 +26,12 @@ from cepbench.patterns.structure import Structure, Variable
 from cepbench.workloads.model import Workload
 from cepbench.workloads.refinement import embeddings, implies, refines_others, renamed
 
-#: Queries that each is compared with, those with most types in common; alignments of two; rounds in
-#: which what was found is compared again.
-MOST_PARTNERS, MOST_ALIGNMENTS, ROUNDS = 8, 8, 2
+#: Queries that each is compared with, those with most types in common: first each query, then what was
+#: found.
+PARTNERS = (8, 2)
+
+#: Alignments of two queries.
+MOST_ALIGNMENTS = 8
 
 #: Items of one query and those of another that they are aligned with.
 _Alignment = tuple[tuple[int, int], ...]
@@ -74,9 +77,9 @@ def common_generalizations(workload: Workload) -> list[Generalization]:
             queries.setdefault(its, Generalization(its, query, names))
     found: dict[Pattern, Generalization] = {}
     compared = 0
-    for _ in range(ROUNDS):
+    for most in PARTNERS:
         known = [*queries.values(), *found.values()]
-        for one, other in _pairs(known, compared, hierarchy):
+        for one, other in _pairs(known, compared, most, hierarchy):
             for common in _common(one, other, hierarchy):
                 if common.pattern not in queries:
                     found.setdefault(common.pattern, common)
@@ -100,7 +103,10 @@ def generalization_of(pattern: Pattern, workload: Workload) -> Generalization | 
 
 
 def _pairs(
-    queries: Sequence[Generalization], compared: int, hierarchy: ConceptHierarchy | None
+    queries: Sequence[Generalization],
+    compared: int,
+    most: int,
+    hierarchy: ConceptHierarchy | None,
 ) -> Iterator[tuple[Generalization, Generalization]]:
     """Pairs of queries, not both of the first ``compared``, that have two types or concepts in common."""
     types = [[v.type for v in query.pattern.positive] for query in queries]
@@ -112,8 +118,8 @@ def _pairs(
         common[number] = 0
         # Concepts decide among those with equally many types in common.
         rank = common + 1_000 * np.minimum(own, own[number]).sum(axis=1)
-        best = np.argsort(-rank, kind="stable")[: MOST_PARTNERS + 1]
-        for other in best[common[best] >= 2][:MOST_PARTNERS].tolist():
+        best = np.argsort(-rank, kind="stable")[: most + 1]
+        for other in best[common[best] >= 2][:most].tolist():
             found[min(number, other), max(number, other)] = None
     for one, other in found:
         yield queries[one], queries[other]

@@ -98,10 +98,18 @@ def test_planners_in_every_round(workload, frame, data) -> None:
         assert situation.log_bound <= situation.log_cost + 1e-9  # type: ignore[attr-defined]
         return "again"
 
+    @adaptation_policy("often")
+    def replanned(situation: object) -> str:
+        return "again"
+
     assume(all(pattern.window.length for pattern in workload.patterns.values()))
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
-    planner = data.draw(st.sampled_from(["NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE"]))
-    policy = data.draw(st.sampled_from(["always", *ADAPTATION_POLICIES]))
+    able = [name for name, its in cep.WORKLOAD_PLANNERS.items() if its.shares == "matches"]
+    planner = data.draw(st.sampled_from(able))
+    policies = ["always", *ADAPTATION_POLICIES]
+    if cep.WORKLOAD_PLANNERS[planner].virtual:
+        policies = ["often", "threshold", "static", "clairvoyant"]
+    policy = data.draw(st.sampled_from(policies))
     how = {"planner": planner, "policy": policy, "threshold": 0.0, "gain": 0.0}
     try:
         found = cep.adapt(workload, stream, **how, batch_size=data.draw(st.integers(1, 5)))
@@ -192,7 +200,8 @@ LATE = cep.Workload(
         (WORKLOAD, {"threshold": -1}, "threshold"),
         (WORKLOAD, {"batch_size": 0}, "batch_size"),
         (WORKLOAD, {"output": "compressed"}, "output"),
-        (WORKLOAD, {"generator": "DP-B", "policy": "bound"}, "no lower bound .* leave out"),
+        (WORKLOAD, {"generator": "DP-B", "policy": "bound"}, "no lower bound .* without generator"),
+        (WORKLOAD, {"planner": "STEINER", "policy": "bound"}, "no lower bound"),
         (
             WORKLOAD,
             {"generator": "DP-B", "evaluator": "lazy-nfa"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -120,3 +121,28 @@ def test_forced_switches(drawn, frame, data) -> None:
         if query not in OTHERS:
             assert {*rows[query]} == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)
     assert detector.metrics().matches == sum(map(len, rows.values()))
+
+
+def test_what_both_plans_have_is_taken_over() -> None:
+    """Queries computed from scratch in both are not run again, the others on the last windows alone."""
+    texts = {
+        "q1": "PATTERN SEQ(A a, C c) WHERE a.x < c.x WITHIN 5 units",
+        "q2": "PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 5 units",
+    }
+    workload = cep.Workload(texts)
+    frame = pd.DataFrame({"type": list("ABC") * 40, "time": range(120), "x": [*range(8)] * 15})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    apart = cep.WorkloadPlan(workload, sources={"q1": None, "q2": None})
+    down = cep.WorkloadPlan(workload, sources={"q1": None, "q2": "q1"})
+    detector = cep.AdaptiveDetector(workload, initial=apart, policy="static", evaluator="tree")
+    detector.push(stream[:100])
+    before = detector.metrics()
+    detector.switch(down)
+    assert detector.metrics().comparisons == before.comparisons > 0
+    detector.push(stream[100:])
+    between = detector.metrics()
+    detector.switch(apart)
+    rebuilding = detector.metrics().comparisons - between.comparisons
+    assert 0 < rebuilding < before.comparisons / 5
+    assert detector.metrics().matches == between.matches > before.matches
+    assert detector.switches["reason"].tolist() == ["requested", "requested"]

@@ -40,7 +40,7 @@ STEMS = (
     "qi2014/figure_12", "qi2014/figure_13", "qi2014/figure_14", "qi2014/figure_15", "qi2014/figure_16",
     "qi2014/expiry", "qi2014/ledger", "liu2011/figures_13_14_15", "liu2011/figure_16",
     "liu2011/figure_17", "liu2011/figure_18", "liu2011/figure_19", "liu2011/scale",
-    "liu2011/evacuation", "liu2011/ledger",
+    "liu2011/drift", "liu2011/evacuation", "liu2011/ledger",
 )  # fmt: skip
 SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 #: Pages with a fixed number of charts.
@@ -55,6 +55,7 @@ CHARTS = {
     "qi2014/figure_14": 2, "qi2014/figure_15": 1, "qi2014/figure_16": 4, "qi2014/expiry": 2,
     "liu2011/figures_13_14_15": 5, "liu2011/figure_16": 3, "liu2011/figure_17": 3,
     "liu2011/figure_18": 3, "liu2011/figure_19": 3, "liu2011/scale": 2,
+    "liu2011/drift": 1,
 }  # fmt: skip
 
 

@@ -139,6 +139,7 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert made.starts[0] > 80_000
     assert made.table["work"].max() < 1.4 * made.table["work"].min()
     assert made.table["events"].max() > 2 * made.table["events"].min()
+    assert made.table["seconds"].min() > 0
     # Without a wish, no more slices than keep copied events below a twentieth.
     few = planned_slices(detection, density, pieces, None, "DP-B", tasks=None, cores=100)
     assert few.tasks == 100  # but one for each core

@@ -277,7 +277,7 @@ class _Delta:
         return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
-        """The general query's variables, the restricted one, then those that decide.
+        """The general query's variables, one restricted to few events, then those that decide.
 
         From the last one on, since the earlier end of a gap is restricted by the later one.
         """
@@ -288,7 +288,10 @@ class _Delta:
             for needed, _ in tests
             for image in needed
         }
-        restricted = self.sought.variable(general)
+        size = len(self.events.times)
+        # Of a long batch, most events of the others are new as well.
+        few = 2 * (min(self.sought.end, size) - self.sought.begin) < size
+        restricted = self.sought.variable(general) if few else None
         if given:
             return sorted(given, key=lambda name: name != restricted)
         behind = reversed(general.names)

@@ -25,7 +25,6 @@ from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.generalization import common_generalizations
 from cepbench.workloads.model import Workload
-from cepbench.workloads.refinement import refines_others
 
 
 def plan_workload(
@@ -53,7 +52,7 @@ def plan_workload(
     generator : str, optional
         The plan generator for the queries that reuse none, in whose order items are joined to reused
         matches too if that is cheaper; without it they are joined in written order, or by an evaluator
-        that needs no plan. FORESTS takes DP-B then, where that is cheaper.
+        that needs no plan. FORESTS takes its plans where they are cheaper than that.
     delays : bool
         Whether a query may reuse one that goes on after its last item, whose matches come late. A query
         that would come after the end of its window, since its source does, is computed from scratch.
@@ -88,15 +87,13 @@ def plan_workload(
     known = workload_statistics(workload, statistics)
     computed = workload.without_aggregates()
     if entry.virtual:
-        computed, known = _with_virtual(computed, known)
+        computed, known = with_virtual(computed, known)
     plans: dict[str, AnyPlan] = {}
     if generator is not None:
         plans = _plans(computed.patterns, known, generator, seed)
-    elif entry.orders:
-        related = {q: its for q, its in computed.patterns.items() if refines_others(its)}
-        plans = _plans(related, known, "DP-B", seed)
-        written, planned = (reuse_cost(cost, computed, known, its) for its in ({}, plans))
-        plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
+        if entry.orders:
+            written, planned = (reuse_cost(cost, computed, known, its) for its in ({}, plans))
+            plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
     problem = ReuseProblem.of(
         computed,
         known,
@@ -143,7 +140,7 @@ def _plans(
     }
 
 
-def _with_virtual(
+def with_virtual(
     workload: Workload, statistics: Mapping[str, Statistics]
 ) -> tuple[Workload, dict[str, Statistics]]:
     """The workload with the virtual queries that a plan may use, and the statistics of all."""

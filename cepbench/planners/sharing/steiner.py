@@ -53,10 +53,11 @@ class Forest:
         self.unions: Mapping[str, Reuse] = {}
         self.sources: dict[str, Source] = {}
         self.cost = np.inf
-        self._ways: dict[str, list[Reuse]] = {}
+        self._from: dict[str, list[Reuse]] = {}
+        self._into: dict[str, list[Reuse]] = {}
         for edge in problem.edges:
-            for source in edge.sources:
-                self._ways.setdefault(source, []).append(edge)
+            self._from.setdefault(edge.sources[0], []).append(edge)
+            self._into.setdefault(edge.query, []).append(edge)
         self.try_(self.virtual, self.unions)
 
     def try_(self, virtual: frozenset[str], unions: Mapping[str, Reuse]) -> bool:
@@ -95,33 +96,35 @@ class Forest:
 
     def improve(self) -> None:
         """Add virtual queries and unions that make the plan cheaper, and drop others."""
-        while any(self.try_(self.virtual | {name}, self.unions) for name in self._by_gain()):
-            pass
+        is_better = True
+        while is_better:
+            is_better = False
+            gains = {name: self._gain(name) for name in self._others()}
+            for name in sorted(gains, key=gains.__getitem__, reverse=True):
+                if self._gain(name) > 0.0 and self.try_(self.virtual | {name}, self.unions):
+                    is_better = True
         for name in sorted(self.virtual):
             self.try_(self.virtual - {name}, self.unions)
         for union in sorted(self.problem.unions, key=self._saved_by, reverse=True):
             if self._saved_by(union) > 0:
                 self.try_(self.virtual, {**self.unions, union.query: union})
 
-    def _by_gain(self) -> Iterator[str]:
-        """The other virtual queries that make the plan cheaper if all sources stay but those improved."""
-        now = {query: self._cost_of(query) for query in self.sources}
-        enters = {name: self.problem.scratch[name] for name in self.problem.virtual}
-        for edge in self.problem.edges:
-            if edge.query in enters and edge.sources[0] in now:
-                enters[edge.query] = min(enters[edge.query], edge.cost)
-        gains = {
-            name: sum(
-                max(0.0, now[edge.query] - edge.cost)
-                for edge in self._ways.get(name, ())
-                if edge.query in now
-            )
-            - enters[name]
-            for name in self.problem.scratch
-            if name in self.problem.virtual - self.virtual
-        }
-        gaining = [name for name, gain in gains.items() if gain > 0.0]
-        yield from sorted(gaining, key=gains.__getitem__, reverse=True)
+    def _others(self) -> Iterator[str]:
+        left = self.problem.virtual - self.virtual
+        return (name for name in self.problem.scratch if name in left)
+
+    def _gain(self, name: str) -> float:
+        """What another virtual query saves if all sources stay but those that it improves."""
+        enters = min(
+            [self.problem.scratch[name]]
+            + [way.cost for way in self._into.get(name, ()) if way.sources[0] in self.sources]
+        )
+        saved = (
+            max(0.0, self._cost_of(way.query) - way.cost)
+            for way in self._from.get(name, ())
+            if way.query in self.sources
+        )
+        return sum(saved) - enters
 
     def _cost_of(self, query: str) -> float:
         source = self.sources[query]

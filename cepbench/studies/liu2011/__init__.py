@@ -14,6 +14,7 @@ STUDY = Study(
         "figure_18",
         "figure_19",
         "scale",
+        "drift",
         "evacuation",
     ),
 )

@@ -8,7 +8,7 @@ import pandas as pd
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.seeds import rng_for
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY
-from cepbench.studies.liu2011.turns import ALONE, company_stream, planner_runs
+from cepbench.studies.liu2011.turns import ALONE, PLANNERS, company_stream, planner_runs
 from cepbench.studies.runs import figure_runs
 from cepbench.workloads.model import Workload
 
@@ -17,6 +17,9 @@ SIZES = (10, 100, 1_000)
 
 #: Queries of a family: a general one, and others with an item more or a company for a concept.
 FAMILY = 10
+
+#: Queries of the largest workload that planners other than the paper's plan.
+SEARCHED = 100
 
 #: Profile → trades of the stream, runs.
 PROFILES = {"quick": (10_000, 6), "full": (100_000, 10)}
@@ -112,7 +115,7 @@ def scale_runs(
             evaluator=evaluator,
             repetitions=repetitions or runs,
             seed=seed,
-            planners=(*all_planners(), ALONE),
+            planners=(*(PLANNERS if size > SEARCHED else all_planners()), ALONE),
         )
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "generator")

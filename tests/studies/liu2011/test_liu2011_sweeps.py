@@ -10,7 +10,7 @@ import pytest
 import cepbench as cep
 from cepbench.reporting.claims import Claim, claims
 from cepbench.streams.company_trades import COMPANIES, HIERARCHY, CompanyTrades
-from cepbench.studies.liu2011 import STUDY
+from cepbench.studies.liu2011 import STUDY, drift
 from cepbench.studies.liu2011.runs import RATES
 from cepbench.studies.liu2011.turns import PLANNERS, company_stream, study_workload
 from cepbench.sweeps.sweep_file import Sweep, read_sweep
@@ -109,6 +109,8 @@ def settings(notebook: str) -> set[str]:
         case "figure_17":
             windows = sweep_of("concept").config("data").windows
             return {window.removesuffix(" milliseconds") for window in windows}
+        case "drift":
+            return {*drift.SEGMENTS, drift.WHOLE}
     return {"10,000", "100,000", "every plan"}
 
 
@@ -116,7 +118,7 @@ def settings(notebook: str) -> set[str]:
 def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
     for test in claim.tests:
         for side in (test.check.over, test.check.under):
-            assert side is None or set(side.generators) <= set(PLANNERS)
+            assert side is None or set(side.generators) <= {*PLANNERS, *drift.ADAPTIVE}
         assert set(test.check.pattern_sets) <= settings(claim.results)
 
 

@@ -16,7 +16,7 @@ from cepbench.errors import PlanError
 from cepbench.plans.reuse import in_order
 from cepbench.reporting.verdicts import ledger
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
-from cepbench.studies.liu2011 import by_results, every_plan, scale
+from cepbench.studies.liu2011 import by_results, drift, every_plan, scale
 from cepbench.studies.liu2011.by_results import runs_by_results, window_for
 from cepbench.studies.liu2011.every_plan import plans_measured
 from cepbench.studies.liu2011.runs import over_time, ways_of, with_axes
@@ -146,11 +146,12 @@ def test_a_smaller_workload_is_the_beginning_of_a_larger_one() -> None:
 
 def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(scale.PROFILES, "quick", (EVENTS, 1))
+    monkeypatch.setattr(scale, "SEARCHED", 5)
     runs = scale_runs("quick", sizes=(5, 10))
     assert runs.groupby("pattern_set", sort=False)["generator"].apply(list).to_dict() == {
-        "5": [*all_planners(), ALONE], "10": [*all_planners(), ALONE],
+        "5": [*all_planners(), ALONE], "10": [*PLANNERS, ALONE],
     }  # fmt: skip
-    assert {*PLANNERS} <= {*all_planners()}
+    assert {*PLANNERS} < {*all_planners()}
     assert (runs.groupby("size")["matches"].nunique() == 1).all() and (runs["seconds"] > 0).all()
     planned = runs[runs["generator"] != ALONE]
     assert (planned[["plan_seconds", "plan_cost"]] > 0).all(axis=None)
@@ -170,6 +171,19 @@ def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) ->
         assert cep.evaluate(below, stream, output="count").metrics.matches < wanted
         assert set(its["matches"]) == {int(its["pattern_set"].iloc[0].replace(",", ""))}
         assert its["matches"].iloc[0] >= wanted
+
+
+def test_plans_that_follow_find_what_plans_that_stay_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drift, "ROUND", 200)
+    monkeypatch.setitem(drift.PROFILES, "quick", (2, 1))
+    runs, switches = drift.drift_runs("quick", evaluator="tree")
+    assert set(runs["generator"]) == {*PLANNERS, *drift.ADAPTIVE}
+    assert (runs.groupby("setting")["matches"].nunique() == 1).all()
+    found = runs.groupby("setting", sort=False)["matches"].first()
+    assert list(found.index) == [*drift.SEGMENTS, drift.WHOLE]
+    assert found[drift.WHOLE] == found[[*drift.SEGMENTS]].sum() > 0
+    assert set(switches["generator"]) <= {*drift.ADAPTIVE}
+    assert set(figure_runs(runs, "setting", "generator")["pattern_set"]) == {*found.index}
 
 
 def times(seconds: dict[str, float]) -> pd.DataFrame:

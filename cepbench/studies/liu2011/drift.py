@@ -1,0 +1,135 @@
+"""Plans that stay and plans that follow rates that change, on the workload of Figure 19.
+
+[liu2011]_, section VI, says that adapting the plan can outperform the static plan dramatically, "as shown
+in Section VII", which shows nothing of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from cepbench.adaptation.workload_detector import AdaptiveWorkloadDetector
+from cepbench.evaluators.workload_runs.live import Detector, WorkloadDetector
+from cepbench.planners.sharing.generate import plan_workload
+from cepbench.statistics.measure import measure_statistics
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
+from cepbench.streams.event_stream import EventStream
+from cepbench.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.sweeps.cells import OK
+
+#: Rates in a row, as multiples of those of the other companies.
+SEGMENTS = {
+    "much Education": {"DELL": 0.05, "MSFT": 0.05, "EFC": 8, "ANAT": 8, "OREL": 8},
+    "little Education": {"DELL": 8, "INTC": 8, "MSFT": 8, "EFC": 0.05, "ANAT": 0.05, "OREL": 0.05},
+    "little Finance": {"DELL": 8, "INTC": 8, "MSFT": 8, "QQQ": 0.05, "FCF": 0.05, "ROM": 0.05},
+}
+
+#: The setting that is all segments together.
+WHOLE = "all"
+
+#: Runs that follow the stream, by policy; CHASE plans them.
+ADAPTIVE = {"adaptive": "threshold", "clairvoyant": "clairvoyant"}
+
+WINDOW = "40 milliseconds"
+
+#: Trades in a round.
+ROUND = 20_000
+
+#: Profile → rounds of a segment, and runs.
+PROFILES = {"quick": (3, 5), "full": (15, 15)}
+
+
+def drifting_stream(rounds: int, seed: int) -> EventStream:
+    """The segments in a row, each of so many rounds."""
+    events = rounds * ROUND * len(SEGMENTS)
+    table = CompanyTrades(events, seed, segments=[*SEGMENTS.values()]).table(0, events)
+    return EventStream.from_arrow(table, type="symbol", time="ts").with_hierarchy(HIERARCHY)
+
+
+def drift_runs(
+    profile: str, *, seed: int = 0, evaluator: str, repetitions: int = 0
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Run the planners' plans for the first segment, and plans that follow the stream, in turns.
+
+    All list their matches as Arrow tables, round by round.
+
+    Parameters
+    ----------
+    profile : str
+        One of :data:`PROFILES`.
+    seed : int
+        Of the stream and of samples.
+    evaluator : str
+    repetitions : int
+        0: as many as the profile has.
+
+    Returns
+    -------
+    runs : DataFrame
+        A row a run and segment, and all segments together, for
+        :func:`cepbench.studies.runs.figure_runs`: ``setting`` (the segment), ``size`` (queries),
+        ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
+        ``seconds``, ``matches``.
+    switches : DataFrame
+        Of the runs that follow the stream, as :attr:`cepbench.AdaptiveDetector.switches`, with
+        ``generator`` and ``repetition``.
+    """
+    rounds, runs = PROFILES[profile]
+    workload = study_workload("both", HIERARCHY, WINDOW)
+    stream = drifting_stream(rounds, seed)
+    segments = dict(zip(SEGMENTS, stream.batches(rounds * ROUND), strict=True))
+    statistics = measure_statistics(workload, stream[: rounds * ROUND], seed=seed)
+    plans = {name: plan_workload(workload, statistics, name, seed=seed) for name in PLANNERS}
+    rows: list[dict[str, Any]] = []
+    switches = []
+    for run in range(-1, repetitions or runs):  # the first one loads compiled code
+        how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
+        detectors: dict[str, Detector] = {
+            name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()
+        }
+        for name, policy in ADAPTIVE.items():
+            detectors[name] = AdaptiveWorkloadDetector(
+                workload, policy=policy, batch_size=ROUND, seed=seed, **how
+            )
+        seen = dict.fromkeys(detectors, 0)
+        for setting, events in segments.items():
+            for name, detector in detectors.items():
+                seconds = sum(_pushed(detector, events))
+                found, seen[name] = (
+                    detector.metrics().matches - seen[name],
+                    detector.metrics().matches,
+                )
+                rows.append(
+                    {
+                        "setting": setting,
+                        "size": len(workload.patterns),
+                        "generator": name,
+                        "regime": evaluator,
+                        "repetition": run,
+                        "status": OK,
+                        "seconds": seconds,
+                        "matches": found,
+                    }
+                )
+        switches += [
+            detector.switches.assign(generator=name, repetition=run)
+            for name, detector in detectors.items()
+            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0
+        ]
+    parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
+    keys = ["size", "generator", "regime", "repetition", "status"]
+    whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
+    both = [parts, whole.assign(setting=WHOLE)]
+    return pd.concat(both, ignore_index=True), pd.concat(switches, ignore_index=True)
+
+
+def _pushed(detector: Detector, events: EventStream) -> Iterator[float]:
+    """Seconds of each round."""
+    for batch in events.batches(ROUND):
+        began = time.perf_counter()
+        detector.push(batch)
+        yield time.perf_counter() - began
