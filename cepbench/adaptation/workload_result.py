@@ -33,6 +33,7 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
     ----------
     results : mapping of str to Result
     metrics : Metrics
+    stream : EventStream
     plan : WorkloadPlan
     switches : DataFrame
     averages : sequence of (int, int, AveragedQueries)
@@ -51,11 +52,12 @@ class AdaptiveWorkloadMatches(WorkloadMatches):
         self,
         results: Mapping[str, Result],
         metrics: Metrics,
+        stream: EventStream,
         plan: WorkloadPlan,
         switches: pd.DataFrame,
         averages: Sequence[tuple[int, int, AveragedQueries]],
     ) -> None:
-        super().__init__(results, (), metrics)
+        super().__init__(results, (), metrics, stream)
         self.plan = plan
         self.switches = switches
         self.averages = averages
@@ -137,4 +139,5 @@ def adapt_workload(
             events=stream if pattern.returns else None,
         )
     plan = replace(detector.plan, workload=workload)
-    return AdaptiveWorkloadMatches(results, detector.metrics(), plan, detector.switches, rounds)
+    known = (stream, plan, detector.switches, rounds)
+    return AdaptiveWorkloadMatches(results, detector.metrics(), *known)

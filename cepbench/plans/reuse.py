@@ -328,11 +328,9 @@ def _chosen(ways: Sequence[Reuse], embedding: Any, where: str, *, delays: bool) 
 
 def _checked_order(workload: Workload, way: Reuse, given: Any) -> tuple[str, ...]:
     where = f"the order of query {way.query!r}"
-    names = workload.patterns[way.query].positive_names
     if way.source is None:
         raise PlanError(f"{where}, which is computed from scratch, is its plan; give it in plans")
-    if way.method == "down":
-        names = tuple(name for place, name in enumerate(names) if place not in way.embedding)
+    names = items_joined(workload, way)
     order = tuple(elements(given, where, "('a', 'b')", PlanError))
     if sorted(map(str, order)) != sorted(names):
         raise PlanError(
@@ -340,6 +338,14 @@ def _checked_order(workload: Workload, way: Reuse, given: Any) -> tuple[str, ...
             f"is computed {way.method} from {', '.join(way.sources)}; not {shown(order)}"
         )
     return order
+
+
+def items_joined(workload: Workload, way: Reuse) -> tuple[str, ...]:
+    """The items that are joined one by one: downwards those that the source has not, upwards all."""
+    names = workload.patterns[way.query].positive_names
+    if way.method != "down":
+        return names
+    return tuple(name for place, name in enumerate(names) if place not in way.embedding)
 
 
 def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:

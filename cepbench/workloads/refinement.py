@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,7 @@ def embeddings(
     adding it to SEQ(G, ¬D, T) would both be refinements; but A, T without D between G and A may have
     a D between A and T, so that the former is not below SEQ(G, ¬D, T).
     """
-    above, below = _Query.of(general), _Query.of(specific)
+    above, below = _query_of(general), _query_of(specific)
     if above is None or below is None:
         return ()
     return tuple(_Refinement(above, below, hierarchy).embeddings())
@@ -132,6 +132,17 @@ class Refinements:
         if retyped:
             return "concept"
         return "nothing" if (specific, general) in self.embeddings else "condition"
+
+
+def refines_others(pattern: Pattern) -> bool:
+    """Whether there can be refinements of a pattern, see :func:`embeddings`."""
+    return _query_of(pattern) is not None
+
+
+def implies(pattern: Pattern, clause: Clause) -> bool:
+    """Whether a condition on positive variables holds in every match of a pattern with refinements."""
+    query = _query_of(pattern)
+    return query is not None and query.known.implies(clause)
 
 
 def is_at_or_above(
@@ -248,6 +259,12 @@ class _Query:
         )
 
 
+@lru_cache(maxsize=4096)
+def _query_of(pattern: Pattern) -> _Query | None:
+    """The cached query of a pattern; None for patterns without refinements."""
+    return _Query.of(pattern)
+
+
 class _Known:
     """What conditions that all hold imply."""
 
@@ -329,7 +346,7 @@ class _Refinement:
     def _implied(self, place: int, chosen: Embedding) -> bool:
         """Whether the conditions that end at a variable hold."""
         return all(
-            self._specific.known.implies(_renamed(clause, self._names(chosen)))
+            self._specific.known.implies(renamed(clause, self._names(chosen)))
             for clause in self._general.clauses[place]
         )
 
@@ -397,12 +414,12 @@ class _Refinement:
     def _asks_no_more(self, other: _Negation, negation: _Negation, chosen: Embedding) -> bool:
         """Whether the conditions on a negated variable follow from those on a general one."""
         names = self._names(chosen) | {negation.variable.name: other.variable.name}
-        given = [_renamed(clause, names) for clause in negation.clauses]
+        given = [renamed(clause, names) for clause in negation.clauses]
         known = _Known([*self._specific.known.clauses, *given]) if other.clauses else None
         return known is None or all(map(known.implies, other.clauses))
 
 
-def _renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
+def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
     """The clause with other variables."""
 
     def change(term: Attribute | Aggregate) -> Expression:

@@ -284,3 +284,42 @@ def test_what_only_the_specific_query_asks_is_tested(general: str, specific: str
         found = cep.evaluate(workload, stream, cep.WorkloadPlan(workload, sources=sources))
         for query, rows in expected.items():
             assert set(found[query].matches.itertuples(index=False, name=None)) == rows
+
+
+def any_sources(problem, rng):
+    """Of each query any, virtual ones and unions first."""
+    found = {}
+    for query in rng.permutation([*problem.scratch]).tolist():
+        ways = [its for its in problem.edges if its.query == query and its.source in found]
+        ways += [its for its in problem.unions if its.query == query and {*its.source} <= {*found}]
+        preferred = [
+            its for its in ways if not {*its.sources} <= problem.scratch.keys() - problem.virtual
+        ]
+        ways = preferred or ways
+        found[query] = ways[rng.integers(len(ways))].source if ways else None
+    return found
+
+
+@given(chains(), chains(), frames(), st.integers(0, 99), st.data())
+def test_queries_that_share_virtual_ones_have_their_own_matches(
+    queries, more, frame, seed, data
+) -> None:
+    drawn = [*queries[-2:], *more[-1:], _with_a_and_b_exchanged(queries[-1])]
+    patterns = {f"q{k}": its for k, its in enumerate(drawn)}
+    workload = cep.Workload(patterns, hierarchy=HIERARCHY)
+    rates = {v.name: 1.0 for its in drawn for v in its.variables}
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    with cep.WORKLOAD_PLANNERS.restored():
+        cep.workload_planner("ANY", virtual=True)(any_sources)
+        plan = cep.plan_workload(
+            workload,
+            dict.fromkeys(patterns, cep.Statistics(rates=rates)),
+            data.draw(st.sampled_from(["ANY", "ANY", "STEINER", "FORESTS"])),
+            delays=data.draw(st.booleans()),
+            seed=seed,
+        )
+    found = cep.evaluate(workload, stream, plan)
+    for query, pattern in workload.patterns.items():
+        rows = [*found[query].matches.itertuples(index=False, name=None)]
+        assert len(rows) == len({*rows})
+        assert {*rows} == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)

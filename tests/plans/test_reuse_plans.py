@@ -74,6 +74,64 @@ def test_a_query_that_goes_on_is_reused_with_delays_only() -> None:
     assert cep.WorkloadPlan(both, sources={"q1": "q2", "q2": None}).embeddings == {"q1": (0, 2)}
 
 
+def test_a_virtual_query_a_union_and_an_order() -> None:
+    its = cep.WorkloadPlan(
+        workload({"q1": "AB", "q2": "XAB", "q3": "AXYB"}),
+        sources={"q1": ["q2", "v"], "q2": None, "q3": "v", "v": None},
+        virtual={"v": "PATTERN SEQ(A a, X x, B b) WHERE [id] WITHIN 48 hours"},
+        orders={"q3": ["x2"], "q1": ("x1", "x0")},
+    )
+    assert its.order == ("q2", "v", "q1", "q3") and [*its.workload.patterns] == ["q1", "q2", "q3"]
+    assert [*its.computed.patterns] == ["q1", "q2", "q3", "v"] == [*its.sources]
+    union = its.reuse("q1")
+    assert (union.source, union.method, union.change) == (("q2", "v"), "union", "pattern")
+    assert [(part.source, part.method, part.embedding) for part in union.parts] == [
+        ("q2", "up", (1, 2)), ("v", "up", (0, 2)),
+    ]  # fmt: skip
+    assert its.embeddings == {"q1": ((1, 2), (0, 2)), "q3": (0, 1, 3)}
+    assert its.describe().splitlines()[2:] == [
+        "  v: from scratch, virtual: PATTERN SEQ(A a, X x, B b) WHERE [id] WITHIN 48 hours",
+        "  q1: union from q2, v (pattern), joins x1, x0",
+        "  q3: down from v (pattern), joins x2",
+    ]
+    assert cep.WorkloadPlan.from_dict(json.loads(json.dumps(its.to_dict()))) == its
+    drawing = ET.fromstring(its._repr_html_())
+    assert sum(e.tag.endswith("}path") for e in drawing.iter()) == 3
+    (dashed,) = (e for e in drawing.iter() if e.get("stroke-dasharray"))
+    boxes = [e for e in drawing.iter() if e.tag.endswith("}rect")]
+    # The union is right of the deepest of its sources.
+    assert len(boxes) == 4 and dashed in boxes
+    assert its != cep.WorkloadPlan(
+        its.workload, sources=its.sources, virtual=its.virtual, embeddings=its.embeddings
+    )
+
+
+def test_errors_of_virtual_queries_and_orders() -> None:
+    queries = workload({"q1": "AB", "q2": "AXB"})
+    alone = dict.fromkeys(("q1", "q2"))
+    text = "PATTERN SEQ(A a, B b) WITHIN 48 hours"
+    for options, message in (
+        ({"sources": alone, "virtual": [text]}, "virtual is a mapping of names to patterns"),
+        ({"sources": alone, "virtual": {"q1": text}}, "'q1' has the name of a query of the workload"),
+        ({"sources": alone, "virtual": {"v": text}}, "sources leaves out v"),
+        ({"sources": {**alone, "v": None}, "virtual": {"v": text}}, "'v' is the source of none"),
+        ({"sources": {**alone, "v": None}, "virtual": {"v": "PATTERN"}}, "query 'v': "),
+        ({"sources": alone, "orders": {"q1": ["x0", "x1"]}}, "'q1', which is computed from scratch, is its plan"),
+        ({"sources": {**alone, "q2": "q1"}, "orders": {"q2": ["x0"]}}, "has each of its items x1 once"),
+        ({"sources": {**alone, "q1": "q2"}, "orders": {"q1": ["x0"]}}, "has each of its items x0, x1 once.* computed up from q2"),
+        ({"sources": alone, "orders": {"q3": []}}, "orders has a query 'q3'"),
+        ({"virtual": {"v": text}}, "virtual and orders go with sources"),
+    ):  # fmt: skip
+        with pytest.raises(cep.CepbenchError, match=message):
+            cep.WorkloadPlan(queries, **options)
+    both = workload({"q1": "AB", "q2": "AXB", "q3": "AYB"})
+    sources = {"q1": ("q2", "q3"), "q2": None, "q3": None}
+    with pytest.raises(PlanError, match="is one for each of its 2 sources"):
+        cep.WorkloadPlan(both, sources=sources, embeddings={"q1": [(0, 2)]})
+    with pytest.raises(PlanError, match=r"into 'q3' is one of \(0, 2\), not \(0, 1\)"):
+        cep.WorkloadPlan(both, sources=sources, embeddings={"q1": [(0, 2), (0, 1)]})
+
+
 def test_equal_queries_are_computed_from_each_other_downwards() -> None:
     its = workload({"q1": "AB", "q2": "AB"})
     for source, query in (("q1", "q2"), ("q2", "q1")):

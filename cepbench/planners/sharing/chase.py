@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
 from cepbench.costs.reuse import ReuseProblem, Sources
 from cepbench.kernels.planning.arborescence import least_arborescence
+from cepbench.plans.reuse import Reuse
 
 
 def chase(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
@@ -15,9 +18,21 @@ def chase(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
     edge is there only if it is cheaper. Lemma 1, which says that the plan is optimal, needs that a
     query has one source and that no cost depends on how the source is computed.
     """
-    scratch = problem.scratch
+    return least_sources(problem.scratch, problem.edges)
+
+
+def least_sources(scratch: Mapping[str, float], edges: Iterable[Reuse]) -> dict[str, str | None]:
+    """One source for each query, or None, at the least sum of costs.
+
+    Parameters
+    ----------
+    scratch : mapping of str to float
+        Query → its cost from scratch.
+    edges : iterable of Reuse
+        The other ways, between these queries.
+    """
     place = {query: number for number, query in enumerate(scratch, 1)}
-    cheaper = [its for its in problem.edges if its.cost < scratch[its.query]]
+    cheaper = [its for its in edges if its.cost < scratch[its.query]]
     ends = [(0, number) for number in place.values()]
     ends += [(place[its.sources[0]], place[its.query]) for its in cheaper]
     weights = [*scratch.values(), *(its.cost for its in cheaper)]

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 
 import numpy as np
 
 from cepbench.arguments import flag, shown
 from cepbench.arguments import seed as seed_from
-from cepbench.costs.reuse import ReuseProblem, Sources
+from cepbench.costs.reuse import ReuseProblem, Sources, reuse_cost
 from cepbench.costs.sharing import SharingProblem
+from cepbench.costs.virtual import VirtualStatistics
 from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.patterns.model import Pattern
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
-from cepbench.plans.reuse import Reuse, Source, in_order, waits_on_stream
+from cepbench.planners.sharing.steiner import without_unused
+from cepbench.plans.model import AnyPlan
+from cepbench.plans.reuse import Reuse, Source, in_order, sources_in, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import workload_statistics
 from cepbench.statistics.model import Statistics
+from cepbench.workloads.generalization import common_generalizations
 from cepbench.workloads.model import Workload
+from cepbench.workloads.refinement import refines_others
 
 
 def plan_workload(
@@ -44,8 +51,9 @@ def plan_workload(
     cost : str
         The cost of reused matches: ``calibrated``, of our engines, or ``e-cube``, the paper's.
     generator : str, optional
-        The plan generator for the queries that reuse none; without it they are joined in written order,
-        or by an evaluator that needs no plan.
+        The plan generator for the queries that reuse none, in whose order items are joined to reused
+        matches too if that is cheaper; without it they are joined in written order, or by an evaluator
+        that needs no plan. FORESTS takes DP-B then, where that is cheaper.
     delays : bool
         Whether a query may reuse one that goes on after its last item, whose matches come late. A query
         that would come after the end of its window, since its source does, is computed from scratch.
@@ -78,32 +86,76 @@ def plan_workload(
     if entry.shares == "aggregates":
         return _plan_of_cuts(workload, statistics, entry, rng)
     known = workload_statistics(workload, statistics)
-    plans = {}
+    computed = workload.without_aggregates()
+    if entry.virtual:
+        computed, known = _with_virtual(computed, known)
+    plans: dict[str, AnyPlan] = {}
     if generator is not None:
-        its_generator = find_generator(generator)
-        plans = {
-            query: plan(pattern.without_aggregate(), known[query], its_generator, seed=seed)
-            for query, pattern in workload.patterns.items()
-        }
-    matches = workload.without_aggregates()
-    problem = ReuseProblem.of(matches, known, cost, plans=plans, delays=delays)
+        plans = _plans(computed.patterns, known, generator, seed)
+    elif entry.orders:
+        related = {q: its for q, its in computed.patterns.items() if refines_others(its)}
+        plans = _plans(related, known, "DP-B", seed)
+        written, planned = (reuse_cost(cost, computed, known, its) for its in ({}, plans))
+        plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
+    problem = ReuseProblem.of(
+        computed,
+        known,
+        cost,
+        plans=plans,
+        delays=delays,
+        virtual=computed.patterns.keys() - workload.patterns.keys(),
+        unions=entry.virtual,
+        all_orders=entry.orders,
+    )
     sources = planned_sources(entry, problem, rng)
     if delays:
-        sources = _in_time(workload, problem, sources)
-    chosen = [
-        problem.edge(source, query) for query, source in sources.items() if source is not None
-    ]
-    scratch = [Reuse(query, cost=its) for query, its in problem.scratch.items()]
+        sources = without_unused(_in_time(computed, problem, sources), problem.virtual)
+    chosen = {
+        query: way
+        for query, source in sources.items()
+        if source is not None and (way := problem.edge(source, query)) is not None
+    }
+    ways = [*(Reuse(query, cost=its) for query, its in problem.scratch.items()), *problem.edges]
     return WorkloadPlan(
         workload,
         sources=sources,
         delays=delays,
-        embeddings={its.query: its.embedding for its in chosen if its is not None},
-        plans={query: its for query, its in plans.items() if sources[query] is None},
+        embeddings={query: way.embeddings or way.embedding for query, way in chosen.items()},
+        plans={query: its for query, its in plans.items() if query in sources.keys() - chosen},
+        virtual={query: computed.patterns[query] for query in sources if query in problem.virtual},
+        orders={query: way.order for query, way in chosen.items() if way.order},
         planner=entry.name,
         cost=problem.cost(sources),
-        candidates=(*scratch, *problem.edges),
+        candidates=[
+            way for way in (*ways, *problem.unions) if {way.query, *way.sources} <= sources.keys()
+        ],
     )
+
+
+def _plans(
+    patterns: Mapping[str, Pattern], statistics: Mapping[str, Statistics], generator: str, seed: int
+) -> dict[str, AnyPlan]:
+    """The plan of each query from scratch."""
+    found = find_generator(generator)
+    return {
+        query: plan(pattern, statistics[query], found, seed=seed)
+        for query, pattern in patterns.items()
+    }
+
+
+def _with_virtual(
+    workload: Workload, statistics: Mapping[str, Statistics]
+) -> tuple[Workload, dict[str, Statistics]]:
+    """The workload with the virtual queries that a plan may use, and the statistics of all."""
+    known, patterns = dict(statistics), dict(workload.patterns)
+    estimated = VirtualStatistics(workload, statistics)
+    names = (name for name in map("v{}".format, count(1)) if name not in workload.patterns)
+    for its in common_generalizations(workload):
+        found = estimated.of(its)
+        if found is not None:
+            name = next(names)
+            known[name], patterns[name] = found, its.pattern
+    return Workload(patterns, hierarchy=workload.hierarchy), known
 
 
 def planned_sources(
@@ -127,7 +179,9 @@ def planned_sources(
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
         raise PlanGeneratorError(f"planner {entry.name} failed: {detail}") from error
     returned = f"planner {entry.name} returned"
-    if not isinstance(found, Mapping) or found.keys() != problem.scratch.keys():
+    if not isinstance(found, Mapping) or (
+        not problem.scratch.keys() - problem.virtual <= found.keys() <= problem.scratch.keys()
+    ):
         raise PlanGeneratorError(
             f"{returned} {shown(found)}; a plan is a mapping of every query to its source, or None"
         )
@@ -135,13 +189,19 @@ def planned_sources(
         if source is not None and problem.edge(source, query) is None:
             raise PlanGeneratorError(
                 f"{returned} {shown(source)} as the source of {query!r}; there is no such edge in "
-                "problem.edges"
+                f"problem.edges{' or problem.unions' if problem.unions else ''}"
+            )
+        if left_out := {*sources_in(source)} - found.keys():
+            raise PlanGeneratorError(
+                f"{returned} {shown(source)} as the source of {query!r}, and no source of "
+                f"{', '.join(sorted(left_out))}; name that of each virtual query that is used"
             )
     try:
         in_order(found)
     except PlanError as error:
         raise PlanGeneratorError(f"{returned} a plan that cannot be run: {error}") from None
-    return {query: found[query] for query in problem.scratch}
+    found = {query: found[query] for query in problem.scratch if query in found}
+    return without_unused(found, problem.virtual)
 
 
 def _in_time(workload: Workload, problem: ReuseProblem, sources: Sources) -> Sources:

@@ -2,7 +2,9 @@
 
 A planner shares counts of sequences or matches. One of matches is a function ``f(problem, rng)`` of a
 :class:`~cepbench.costs.reuse.ReuseProblem` and a seeded NumPy generator, and returns for each query the
-query whose matches it reuses, or None.
+query whose matches it reuses, or None. One registered with ``virtual=True`` gets problems with virtual
+queries and unions too, and returns the sources of the virtual queries that it uses, and several where it
+chooses a union.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from cepbench.errors import PlanGeneratorError
 from cepbench.planners.sharing.chase import chase
 from cepbench.planners.sharing.chop_connect import chop_connect
 from cepbench.planners.sharing.exhaustive import exhaustive
+from cepbench.planners.sharing.forests import forests
 from cepbench.planners.sharing.hierarchical import bottom_up, naive, top_down
 from cepbench.planners.sharing.none import none
 from cepbench.planners.sharing.pretree import pretree
 from cepbench.planners.sharing.sharon import sharon
+from cepbench.planners.sharing.steiner import steiner
 from cepbench.registry import Registry
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -43,12 +47,18 @@ class WorkloadPlanner:
         What its plans share: counts of sequences, or matches.
     source : str
         Its source in the literature.
+    virtual : bool
+        Whether its problems have virtual queries and unions.
+    orders : bool
+        Whether each way of its problems is along the cheapest join order.
     """
 
     name: str
     plan: Callable[[Any, np.random.Generator], Any]
     shares: str = "aggregates"
     source: str = ""
+    virtual: bool = False
+    orders: bool = False
 
     @property
     def is_builtin(self) -> bool:
@@ -70,11 +80,13 @@ WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
         WorkloadPlanner("TOP-DOWN", top_down, "matches", "[liu2011]_, section 7"),
         WorkloadPlanner("BOTTOM-UP", bottom_up, "matches", "[liu2011]_, section 7"),
         WorkloadPlanner("CHASE", chase, "matches", "[liu2011]_, section 5, Figure 10"),
+        WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_", virtual=True),
+        WorkloadPlanner("FORESTS", forests, "matches", virtual=True, orders=True),
     ),
 )
 
 
-def workload_planner(name: str, *, source: str = "") -> Callable[[_F], _F]:
+def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> Callable[[_F], _F]:
     """Register the decorated function as a planner of reused matches; it is returned unchanged.
 
     Registering a name again replaces a user-defined planner; built-in ones cannot be replaced.
@@ -86,6 +98,8 @@ def workload_planner(name: str, *, source: str = "") -> Callable[[_F], _F]:
         Compared without regard to case, ``-`` and ``_``.
     source : str
         The paper.
+    virtual : bool
+        Whether its problems have virtual queries and unions: ``problem.virtual``, ``problem.unions``.
 
     Raises
     ------
@@ -109,7 +123,7 @@ def workload_planner(name: str, *, source: str = "") -> Callable[[_F], _F]:
             raise PlanGeneratorError(
                 f"{name}: a planner of workloads is a function, not {shown(function)}"
             )
-        WORKLOAD_PLANNERS.add(WorkloadPlanner(name, function, "matches", source))
+        WORKLOAD_PLANNERS.add(WorkloadPlanner(name, function, "matches", source, virtual))
         return function
 
     return register
