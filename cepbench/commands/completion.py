@@ -49,7 +49,9 @@ def complete_scopes(incomplete: str) -> list[str]:
 
 
 #: The modules of planners that reuse matches.
-_OF_MATCHES = ("planners/sharing/chase.py", "planners/sharing/hierarchical.py")
+_OF_MATCHES = tuple(
+    f"planners/sharing/{module}.py" for module in ("chase", "hierarchical", "steiner", "forests")
+)
 
 
 def complete_planners(incomplete: str) -> list[str]:
@@ -60,9 +62,8 @@ def complete_planners(incomplete: str) -> list[str]:
 
 
 def complete_sharing(incomplete: str) -> list[str]:
-    """Planners of shared counts, and the other way of sharing."""
-    matches = _OF_MATCHES
-    return _beginning([*_named("planners/sharing/", but=matches), "CONSTRUCTION"], incomplete)
+    """Planners of workloads."""
+    return _beginning(_named("planners/sharing/"), incomplete)
 
 
 def complete_data(incomplete: str) -> list[str]:
