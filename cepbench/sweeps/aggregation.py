@@ -45,8 +45,7 @@ def aggregated(
 ) -> dict[str, Any]:
     """The metrics of a method's run on a stream, and a digest of its values.
 
-    A method that lists matches takes the stream in batches of about as many matches; ``e-cube``
-    divides batches itself.
+    A method that lists matches takes the stream in batches of about as many matches.
 
     Raises
     ------
@@ -54,9 +53,8 @@ def aggregated(
         If the method lists more matches than ``limit``.
     """
     live = Aggregator(query, method, sharing=sharing)
-    has_rounds = method == E_CUBE
-    lists_matches = has_rounds or AGGREGATORS[method].lists_matches
-    size = _MOST if has_rounds else _FIRST if lists_matches else max(1, len(stream))
+    lists_matches = method == E_CUBE or AGGREGATORS[method].lists_matches
+    size = _FIRST if lists_matches else max(1, len(stream))
     done = values = listed = 0
     digest = hashlib.sha256()
     while not done or done < len(stream):
@@ -67,8 +65,7 @@ def aggregated(
         before, listed = listed, live.metrics.updates
         if lists_matches and listed > limit:
             raise MatchLimitError(limit, _measured(live))
-        if not has_rounds:
-            size = max(1, min(2 * size, size * _MATCHES // max(1, listed - before), _MOST))
+        size = max(1, min(2 * size, size * _MATCHES // max(1, listed - before), _MOST))
     return _measured(live) | {"values": values, "digest": digest.hexdigest()[:16]}
 
 
