@@ -1,12 +1,14 @@
 """Workloads that reuse matches: ``python benchmarks/bench_workloads.py [--out rows.parquet]``.
 
-Four questions, each with contestants that take turns:
+Five questions, each with contestants that take turns:
 
 - a hundred queries in ten families: a root of three concepts with two conditions, and nine queries with one
   item more. Solo runs on the evaluator ``tree`` along plans of DP-B, the planner NAIVE, and planners that
   share; then the same without the roots. Matches are listed, and each query's columns read.
 - the workloads of E-Cube's experiments [liu2011]_ on company trades: the planners against plans drawn at
   random;
+- how much is lost where a source's window has to be widened, by charging that to the edge and by STEINER,
+  against all sets of virtual queries;
 - the time to find the refinements of a thousand queries, and their plan; and what a workload of one query
   costs over :func:`cepbench.evaluate`;
 - the bytes that a detector keeps over streams of one, three and ten times the length, and those of a listed match.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -24,8 +27,9 @@ from command_line import parser_of, write
 
 import cepbench as cep
 from cepbench.costs.q_error import q_error
-from cepbench.costs.reuse import REUSE_COSTS, ReuseProblem
-from cepbench.plans.reuse import in_order
+from cepbench.costs.reuse import REUSE_COSTS, ReuseProblem, Sources
+from cepbench.planners.sharing.chase import least_sources
+from cepbench.plans.reuse import Source, in_order
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 
 #: Types, and how many of them each concept has.
@@ -34,7 +38,8 @@ FAMILIES, REFINEMENTS = 10, 9
 WINDOW = 200
 
 PLANNERS = ("NAIVE", "TOP-DOWN", "BOTTOM-UP", "CHASE", "STEINER", "FORESTS")
-RANDOM = 5
+#: Random plans, and workloads drawn with several windows.
+RANDOM, DRAWN = 5, 60
 
 #: The workloads of E-Cube's figures, as queries of the data set company-trades.
 STUDY = {
@@ -190,10 +195,12 @@ def measure_study(events: int, repetitions: int, seed: int) -> Iterator[dict]:
                 )
                 return listed(found)
 
+            # FORESTS plans joins, which stacks do not run.
+            fitting = {k: its for k, its in plans.items() if evaluator == "tree" or not its.plans}
             # Each plan once, whoever chooses it.
-            chosen = {its: str(plan.steps[["query", "source"]]) for its, plan in plans.items()}
+            chosen = {its: str(plan.to_dict()) for its, plan in fitting.items()}
             contestants = {
-                chosen[its]: (lambda plan=plan, run=run: run(plan)) for its, plan in plans.items()
+                chosen[its]: (lambda plan=plan, run=run: run(plan)) for its, plan in fitting.items()
             }
             rows = timed(
                 contestants,
@@ -241,6 +248,75 @@ def random_plan(
             continue
         embeddings = {query: edge.embedding for query, edge in chosen.items() if edge is not None}
         return cep.WorkloadPlan(workload, sources=sources, embeddings=embeddings)
+
+
+def charged(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
+    """CHASE, in which an edge from a query with a widened window is charged all that this query takes.
+
+    Virtual queries are such queries. With the charge no weight depends on other edges, as Lemma 1 of
+    [liu2011]_ needs; but a virtual query that several use is charged to each of them.
+    """
+    scratch = {q: its for q, its in problem.scratch.items() if q not in problem.virtual}
+    through: dict[str, str] = {}
+    for edge in problem.edges:
+        if edge.sources[0] in problem.virtual and edge.query in scratch:
+            cost = problem.scratch[edge.sources[0]] + edge.cost
+            if cost < scratch[edge.query]:
+                scratch[edge.query], through[edge.query] = cost, edge.sources[0]
+    plain = [edge for edge in problem.edges if not {edge.query, *edge.sources} & problem.virtual]
+    found: dict[str, Source] = {**least_sources(scratch, plain)}
+    for query, virtual in through.items():
+        if found[query] is None:
+            found |= {query: virtual, virtual: None}
+    return found
+
+
+def best_of_all(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
+    """The least arborescences over every set of virtual queries."""
+    plans = []
+    for size in range(len(problem.virtual) + 1):
+        for chosen in combinations(sorted(problem.virtual), size):
+            left_out = problem.virtual - {*chosen}
+            scratch = {q: its for q, its in problem.scratch.items() if q not in left_out}
+            edges = [e for e in problem.edges if {e.query, *e.sources} <= scratch.keys()]
+            plans.append(least_sources(scratch, edges))
+    return min(plans, key=problem.cost)
+
+
+def of_several_windows(rng: np.random.Generator) -> tuple[cep.Workload, dict[str, cep.Statistics]]:
+    """Three to five queries with a beginning in common, whose windows differ."""
+    texts, statistics = {}, {}
+    beginning = rng.permutation(list("ABC"))[: int(rng.integers(2, 4))].tolist()
+    for number in range(int(rng.integers(3, 6))):
+        items = [*beginning, *rng.permutation(list("DEF"))[: int(rng.integers(0, 3))].tolist()]
+        listed = ", ".join(f"{type} {type.lower()}" for type in items)
+        window = int(rng.choice([5, 10, 20]))
+        texts[f"q{number}"] = f"PATTERN SEQ({listed}) WITHIN {window} seconds"
+    rates = {name.lower(): float(rng.uniform(0.2, 4.0)) for name in "ABCDEF"}
+    workload = cep.Workload(texts)
+    for query, pattern in workload.patterns.items():
+        its = {name: rates[name] for name in pattern.names}
+        statistics[query] = cep.Statistics(rates=its, stream_rate=sum(rates.values()))
+    return workload, statistics
+
+
+def measure_windows(seed: int) -> Iterator[dict]:
+    """How much more plans cost than the best one where a source's window may be widened."""
+    rng = np.random.default_rng(seed)
+    planners = {"CHARGED": charged, "BEST": best_of_all}
+    for name, function in planners.items():
+        cep.workload_planner(name, virtual=True)(function)
+    for number in range(DRAWN):
+        workload, statistics = of_several_windows(rng)
+        costs = {
+            name: cep.plan_workload(workload, statistics, name).cost
+            for name in ("NAIVE", "CHASE", "CHARGED", "STEINER", "BEST")
+        }
+        for name, cost in costs.items():
+            yield {
+                "part": "windows", "workload": f"windows {number}", "contestant": name,
+                "times_best": cost / costs["BEST"],
+            }  # fmt: skip
 
 
 def thousand(seed: int, queries: int) -> cep.Workload:
@@ -333,9 +409,8 @@ def ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
 def summary(rows: pd.DataFrame) -> str:
     """Medians of ratios in one repetition, with the least and the greatest."""
     lines = []
-    for (part, workload), its in rows[~rows["part"].isin(["memory", "q-errors"])].groupby(
-        ["part", "workload"], sort=False
-    ):
+    timings = rows[rows["seconds"].notna()]
+    for (part, workload), its in timings.groupby(["part", "workload"], sort=False):
         lines.append(f"{part}, {workload}: {its['matches'].iloc[0]:,} matches or pairs")
         medians = its.groupby("contestant", sort=False)["seconds"].median()
         best = medians.idxmin()
@@ -357,6 +432,12 @@ def summary(rows: pd.DataFrame) -> str:
             f"q-errors of {cost}, {len(its)} queries: median {its.median():.2f}, nine of ten within "
             f"{its.quantile(0.9):.2f}, at most {its.max():.2f}"
         )
+    windows = rows[rows["part"] == "windows"]
+    for name, its in windows.groupby("contestant", sort=False)["times_best"]:
+        lines.append(
+            f"windows that differ, {len(its)} workloads, {name}: {its.mean():.3f} times the cost of the best "
+            f"plan on average, at most {its.max():.2f}, the best in {(its < 1 + 1e-9).mean():.0%}"
+        )
     memory = rows[rows["part"] == "memory"]
     for row in memory[memory["contestant"] == "detector"].itertuples():
         lines.append(
@@ -371,7 +452,11 @@ def summary(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-PARTS = ("families", "study", "planning", "memory")
+COLUMNS = (
+    "part", "workload", "contestant", "repetition", "events", "seconds", "matches", "bytes",
+    "q_error", "times_best",
+)  # fmt: skip
+PARTS = ("families", "study", "windows", "planning", "memory")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -386,12 +471,14 @@ def main(arguments: Sequence[str]) -> None:
     measured = {
         "families": lambda: measure_families(given.events, given.repetitions, given.seed),
         "study": lambda: measure_study(given.study_events, given.repetitions, given.seed),
+        "windows": lambda: measure_windows(given.seed),
         "planning": lambda: measure_planning(
             given.events, given.repetitions, given.seed, given.queries
         ),
         "memory": lambda: measure_memory(given.events // 10, given.seed),
     }
-    rows = pd.DataFrame([row for part in given.parts for row in measured[part]()])
+    measurements = [row for part in given.parts for row in measured[part]()]
+    rows = pd.DataFrame(measurements, columns=COLUMNS)
     print(f"{given.events:,} events, seed {given.seed}, {given.repetitions} repetitions")
     print(summary(rows))
     write(rows, given.out)

@@ -148,6 +148,8 @@ __all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "spark":
+        return import_module("cepbench.spark")
     if name not in _HOMES:
         raise AttributeError(f"module 'cepbench' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -16,6 +16,7 @@ from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
 from cepbench.aggregators.triggers import Triggers
 from cepbench.errors import EvaluationError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.reach import looks_back
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_hierarchy_of
@@ -65,7 +66,7 @@ class SliceTask:
                 f"{what}: a match depends on all earlier matches, not only on those in the window; "
                 "use cep.aggregate, which takes the stream in one pass"
             )
-        if self.emit == "trigger" and not self._has_known_keys() and self._looks_back():
+        if self.emit == "trigger" and not self._has_known_keys() and looks_back(self.pattern):
             raise UnsupportedPatternError(
                 f"GROUP BY {', '.join(map(str, pattern.group_by))} with a NOT or a group before the "
                 "first item: which groups were seen depends on all earlier events; group by an "
@@ -85,7 +86,7 @@ class SliceTask:
         A match that counts lies in the window. What stands before its first item reaches back from
         its last event by another window.
         """
-        return (1 + self._looks_back()) * self.pattern.window.length
+        return (1 + looks_back(self.pattern)) * self.pattern.window.length
 
     @property
     def shared_key(self) -> str | None:
@@ -199,15 +200,6 @@ class SliceTask:
             key.variable is None or all(key.variable == last for last in lasts)
             for key in self.pattern.group_by
         )
-
-    def _looks_back(self) -> bool:
-        """Whether a NOT or a group may have events before a match's first other item."""
-        for branch in self.pattern.structure.alternatives():
-            plain = {v.name for v in branch.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
-            preceded = {after for before, after in branch.precedence() if before in plain}
-            if any(v.name not in plain | preceded for v in branch.variables()):
-                return True
-        return False
 
 
 def _codes(column: AttributeColumn) -> np.ndarray:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from cepbench.costs.query_terms import QueryTerms
 from cepbench.costs.unit_costs import unit_costs
+from cepbench.patterns.equivalences import equal_attributes
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
@@ -83,6 +84,8 @@ class _Query(QueryTerms):
 
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
         super().__init__(pattern, statistics)
+        equal = equal_attributes(pattern.expanded.conditions, self.names)
+        self._equal_names = [{term.variable for term in its} for its in equal]
         window = self.window or math.inf
         self.rates = {name: size / window for name, size in self.sizes.items()}
         self.stream_rate = statistics.stream_rate or sum(self.rates.values())
@@ -91,7 +94,8 @@ class _Query(QueryTerms):
     def rows(self, names: Collection[str], apart: Collection[str] = ()) -> float:
         """Matches of some of the positive variables per second.
 
-        Those of conditions between the variables ``apart`` and the others are not tested.
+        Conditions between the variables ``apart`` and the others are not tested, but for equalities, by
+        which engines look events up.
         """
         bound = [name for name in self.names if name in names]
         if not bound or not self.window:
@@ -100,7 +104,8 @@ class _Query(QueryTerms):
         for place, one in enumerate(bound):
             for other in bound[place + 1 :]:
                 tested = other == bound[place + 1] or self.statistics.has_selectivity(one, other)
-                if tested and (one in apart) == (other in apart):
+                is_looked_up = any({one, other} <= its for its in self._equal_names)
+                if tested and ((one in apart) == (other in apart) or is_looked_up):
                     found *= self.selectivity(one, other)
         count = len(bound)
         found *= 1.0 / math.factorial(count - 1) if self.in_order else count

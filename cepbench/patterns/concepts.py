@@ -93,8 +93,8 @@ class ConceptHierarchy:
         circle = self._parents.keys() - set(ordered)
         if circle:
             raise HierarchyError(
-                f"{', '.join(map(repr, sorted(circle)))}: no name may be below itself; take one of "
-                "them from below its parent"
+                f"a circle: {self._circle(min(circle))}; no name may be below itself, so leave out one of "
+                "these"
             )
         last: dict[str, int] = {}
         for place, name in reversed([*enumerate(ordered)]):
@@ -102,6 +102,14 @@ class ConceptHierarchy:
             last[name] = last[below[-1]] if below else place
             self._intervals[name] = (place, last[name])
         return ordered
+
+    def _circle(self, name: str) -> str:
+        """The names above a name of a circle, up to one that comes again."""
+        chain = [name]
+        while (above := self._parents[chain[-1]]) not in chain:
+            assert above is not None  # a circle has no root
+            chain.append(above)
+        return " below ".join(map(repr, [*chain[chain.index(above) :], above]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._parents

@@ -1,11 +1,11 @@
-"""The equivalence test ``[attr]`` [agrawal2008]_, section 2, as comparisons of two variables."""
+"""The equivalence test ``[attr]`` [agrawal2008]_, section 2, as comparisons of two variables, and back."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from cepbench.patterns.expressions import Attribute, Comparison
+from cepbench.patterns.expressions import Attribute, Clause, Comparison
 from cepbench.patterns.structure import Kind, Structure, Variable
 
 
@@ -53,3 +53,31 @@ def _in_branch(variables: Sequence[Variable]) -> Iterator[tuple[str, str, str]]:
             nearest_before = variable.name
         else:
             yield nearest_before, variable.name, "each"
+
+
+def equated(clause: Clause) -> set[Attribute]:
+    """The two attributes that a condition equates; none for another condition."""
+    first, *others = clause.comparisons
+    sides = {its for its in (first.left, first.right) if isinstance(its, Attribute)}
+    return sides if first.operator == "=" and not others and len(sides) == 2 else set()
+
+
+def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[list[Attribute]]:
+    """The attributes of some variables that conditions together make equal.
+
+    Parameters
+    ----------
+    clauses : iterable of Clause
+        All of them hold.
+    names : collection of str
+        The variables; equality through others is left out.
+    """
+    found: list[list[Attribute]] = []
+    for clause in clauses:
+        sides = equated(clause)
+        if sides and {*clause.variables} <= {*names}:
+            joined = [its for its in found if sides & {*its}]
+            terms = [*(term for its in joined for term in its), *sorted(sides, key=str)]
+            found = [its for its in found if its not in joined]
+            found.append([*dict.fromkeys(terms)])
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepbench.arguments import kind_of
+from cepbench.arguments import comes_from, kind_of
 from cepbench.errors import PatternError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -35,6 +35,11 @@ def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
                 "matches use pattern.without_aggregate()"
             )
         return given
+    if comes_from(given, "cepbench", "Workload"):
+        raise PatternError(
+            "pattern must be a single Pattern, not a Workload; give one of its queries, "
+            "workload.patterns[...]"
+        )
     raise PatternError(
         f"pattern must be a Pattern or its text, not {kind_of(given)}; write "
         'cep.parse("PATTERN SEQ(A a, B b) WITHIN 5 minutes"), and check the order of the arguments'

@@ -140,7 +140,7 @@ class WorkloadPlan:
         if not isinstance(self.workload, Workload):
             raise PlanError(
                 f"a workload plan is of a cep.Workload, not {kind_of(self.workload)}; write "
-                "cep.WorkloadPlan(workload, cuts={...})"
+                "cep.WorkloadPlan(workload, sources={...})"
             )
         flag(self.shares_prefixes, "shares_prefixes", PlanError)
         flag(self.delays, "delays", PlanError)

@@ -1,0 +1,27 @@
+"""Spark jobs: ``cep.spark``. Importing it starts nothing; names are loaded on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cepbench.spark.detection import detect as detect
+    from cepbench.spark.detection import slices as slices
+    from cepbench.spark.jobs import watched as watched
+
+_HOMES = {
+    "detect": "cepbench.spark.detection",
+    "slices": "cepbench.spark.detection",
+    "watched": "cepbench.spark.jobs",
+}
+
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cepbench.spark' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

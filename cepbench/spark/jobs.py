@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +17,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tqdm import tqdm
 
+from cepbench import errors
 from cepbench.errors import CepbenchError, DatasetError
 
 _POLL_SECONDS = 0.2
 _LONGEST_POLL_SECONDS = 5.0
 #: Delay before a progress bar appears.
 _SHORT_SECONDS = 3.0
+
+#: An error of ours at the end of a worker's stack trace.
+_OURS = re.compile(r"^cepbench\.errors\.(\w+): (.*)", re.MULTILINE)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -110,6 +115,48 @@ def run_job(
 
 
 @contextmanager
+def watched(spark: SparkSession, name: str, unit: str = "task") -> Iterator[None]:
+    """Show the progress of the actions in a block, and raise the errors of their tasks as such.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    name, unit : str
+        Labels of the progress bar, which appears after a few seconds.
+
+    Raises
+    ------
+    CepbenchError
+        See :func:`short_errors`.
+    """
+    context = spark.sparkContext
+    group = f"cepbench-{name}-{uuid.uuid4()}"
+    before = context.getLocalProperty("spark.jobGroup.id")
+    ended = threading.Event()
+    bar = tqdm(desc=name, unit=f" {unit}s", delay=_SHORT_SECONDS)
+
+    def show() -> None:
+        tracker = context.statusTracker()
+        while not ended.wait(_POLL_SECONDS):
+            jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)))
+            stages = {stage for job in jobs for stage in job.stageIds}
+            found = [info for info in map(tracker.getStageInfo, sorted(stages)) if info]
+            bar.total = sum(info.numTasks for info in found)
+            _advance(bar, sum(info.numCompletedTasks for info in found))
+
+    context.setJobGroup(group, f"cepbench {name}", interruptOnCancel=True)
+    thread = InheritableThread(target=show)
+    thread.start()
+    try:
+        with bar, short_errors(name):
+            yield
+    finally:
+        ended.set()
+        thread.join()
+        context.setLocalProperty("spark.jobGroup.id", before or "")
+
+
+@contextmanager
 def short_errors(name: str) -> Iterator[None]:
     """Replace the Java and Python stack traces of Spark by an error with job and cause.
 
@@ -120,12 +167,17 @@ def short_errors(name: str) -> Iterator[None]:
 
     Raises
     ------
-    DatasetError
-        Raised from Spark's error, which has the full text.
+    CepbenchError
+        The error of a task, if it is a CepbenchError; otherwise a DatasetError with the cause and
+        its location. Raised from Spark's error, which has the full text.
     """
     try:
         yield
     except (Py4JError, PySparkException) as error:
+        ours = _OURS.findall(str(error))
+        if ours:
+            kind, message = ours[-1]
+            raise getattr(errors, kind)(message) from error
         raise DatasetError(f"the Spark job {name!r} failed: {_cause(str(error))}") from error
 
 

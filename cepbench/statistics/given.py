@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepbench.arguments import kind_of
-from cepbench.errors import PlanError, StatisticsError
+from cepbench.errors import PlanError, StatisticsError, errors_naming
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.workloads.model import Workload
@@ -40,7 +40,7 @@ def workload_statistics(
     PlanError
         If it is not a workload.
     StatisticsError
-        If there are none of a query.
+        If there are none of a query, or of one of its variables.
     """
     if not isinstance(workload, Workload):
         raise PlanError(
@@ -54,4 +54,10 @@ def workload_statistics(
     for query in workload.patterns:
         if query not in statistics:
             raise StatisticsError(f"there are no statistics of query {query!r}; {advice}")
-    return {query: statistics_from(statistics[query]) for query in workload.patterns}
+    found = {}
+    for query, pattern in workload.patterns.items():
+        with errors_naming(query):
+            found[query] = statistics_from(statistics[query])
+            for name in pattern.names:
+                found[query].cardinality(name, pattern.window.seconds)  # raises without a rate
+    return found

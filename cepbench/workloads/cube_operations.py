@@ -196,9 +196,30 @@ def concept_drill_down(
                 f"unknown variable {shown(name)}; the pattern has {', '.join(given.names)}"
                 f"{did_you_mean(str(name), given.names)}"
             )
-        hierarchy.interval(text(type_, f"the type of {name}", PatternError))
+        _check_below(given, name, text(type_, f"the type of {name}", PatternError), hierarchy)
     result = _retyped(given, types)
     return _checked(given, result, result, hierarchy)
+
+
+def _check_below(pattern: Pattern, name: str, type_: str, hierarchy: ConceptHierarchy) -> None:
+    """Raise unless a type is below that of a variable, or above that of a negated one."""
+    hierarchy.interval(type_)
+    (variable,) = (its for its in pattern.variables if its.name == name)
+    own = variable.type
+    if own is None:
+        return
+    is_negated = variable in pattern.negated
+    lower, higher = (own, type_) if is_negated else (type_, own)
+    if hierarchy.is_a(lower, higher):
+        return
+    there: tuple[str, ...] = ()
+    if own in hierarchy:
+        there = hierarchy.ancestors(own) if is_negated else hierarchy.below(own)[1:]
+    way = "above" if is_negated else "below"
+    raise PatternError(
+        f"{name} is of type {own!r}, and {type_!r} is not {way} it; {way} it "
+        + (f"are {', '.join(there)}" if there else "is none")
+    )
 
 
 def _flat(pattern: Any) -> Pattern:

@@ -12,6 +12,7 @@ bench = importlib.import_module("bench_workloads")
 
 def test_every_part_is_measured(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(bench, "FAMILIES", 2)
+    monkeypatch.setattr(bench, "DRAWN", 10)
     monkeypatch.setattr(bench, "STUDY", dict([*bench.STUDY.items()][:2]))
     out = tmp_path / "rows.parquet"
     sizes = ["--events", "10000", "--study-events", "2000", "--queries", "20"]
@@ -26,6 +27,9 @@ def test_every_part_is_measured(tmp_path, capsys, monkeypatch) -> None:
     assert (rows["seconds"].dropna() > 0).all()
     errors = rows[rows["part"] == "q-errors"]
     assert set(errors["contestant"]) == {"calibrated", "e-cube"} and (errors["q_error"] >= 1).all()
+    windows = rows[rows["part"] == "windows"].groupby("contestant")["times_best"]
+    assert windows.min().min() > 1 - 1e-9 and windows.max()["BEST"] == 1
+    assert windows.mean()["CHARGED"] < windows.mean()["CHASE"] < windows.mean()["NAIVE"]
     memory = rows[(rows["part"] == "memory") & (rows["contestant"] == "detector")]
     # The shortest stream is a single push.
     _, three, ten = memory["bytes"]

@@ -159,8 +159,8 @@ def test_the_share_of_gaps_without_events(items: int, events: float) -> None:
 
 
 def test_one_source_for_nine_children_is_worth_it() -> None:
-    queries = {"root": "SEQ(A a, B b, C c) WHERE b.x = c.x"}
-    queries |= {f"q{k}": f"SEQ(A a, B b, C c, T{k} t) WHERE b.x = c.x" for k in range(9)}
+    queries = {"root": "SEQ(A a, B b, C c) WHERE b.x < c.x"}
+    queries |= {f"q{k}": f"SEQ(A a, B b, C c, T{k} t) WHERE b.x < c.x" for k in range(9)}
     texts = {query: f"PATTERN {text} WITHIN 100 s" for query, text in queries.items()}
     workload = cep.Workload(texts)
     statistics = {
@@ -174,6 +174,31 @@ def test_one_source_for_nine_children_is_worth_it() -> None:
     assert plan.sources == dict.fromkeys(queries, "root") | {"root": None}
     naive = cep.plan_workload(workload, statistics, "NAIVE")
     assert plan.cost is not None and naive.cost is not None and naive.cost > 4 * plan.cost
+
+
+def test_events_are_looked_up_by_equalities() -> None:
+    """Other conditions are tested pair by pair, whatever their selectivity."""
+    costs = {}
+    for operator in "=<":
+        condition = f"WHERE a.x {operator} b.x AND b.x {operator} c.x WITHIN 100 s"
+        workload = cep.Workload(
+            {
+                "q1": f"PATTERN SEQ(A a, C c) WHERE a.x {operator} c.x WITHIN 100 s",
+                "q2": f"PATTERN SEQ(A a, B b, C c) {condition}",
+            }
+        )
+        pairs = [("a", "b"), ("b", "c"), ("a", "c")]
+        statistics = {
+            "q1": cep.Statistics(rates={"a": 2.0, "c": 2.0}, selectivities={("a", "c"): 0.01}),
+            "q2": cep.Statistics(
+                rates=dict.fromkeys("abc", 2.0), selectivities=dict.fromkeys(pairs, 0.01)
+            ),
+        }
+        problem = ReuseProblem.of(workload, statistics)
+        edge = problem.edge("q1", "q2")
+        costs[operator] = (problem.scratch["q1"], problem.scratch["q2"], edge.cost)
+    for equal, less in zip(costs["="], costs["<"], strict=True):
+        assert equal < less / 2
 
 
 @given(sequences())

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.evaluators.workload_runs import growth
+from cepbench.evaluators.workload_runs.queries import query_of
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.plans.reuse import Reuse, reuses, union_of
 from tests.naive.matcher import naive_matches
@@ -163,10 +165,13 @@ def plan_of(
     )
 
 
-@given(plans(), frames())
-def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame) -> None:
+@given(plans(), frames(), st.booleans())
+def test_each_query_has_its_own_matches_whatever_it_is_computed_from(plan, frame, by_key) -> None:
     stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
-    found = cep.evaluate(plan.workload, stream, plan)
+    with pytest.MonkeyPatch.context() as patch:
+        if by_key:  # as with many pairs of a match and an event
+            patch.setattr(growth, "_TESTS", -1)
+        found = cep.evaluate(plan.workload, stream, plan)
     alone = cep.evaluate(plan.workload, stream)
     steps = found.steps.set_index("query")
     for query, pattern in plan.workload.patterns.items():
@@ -323,3 +328,61 @@ def test_queries_that_share_virtual_ones_have_their_own_matches(
         rows = [*found[query].matches.itertuples(index=False, name=None)]
         assert len(rows) == len({*rows})
         assert {*rows} == naive_matches(pattern.with_hierarchy(HIERARCHY), frame)
+
+
+def test_equalities_hold_between_any_two_variables() -> None:
+    """One that conditions imply is tested as soon as both are bound, not through a negated variable."""
+    query = query_of(
+        cep.parse(
+            "PATTERN SEQ(A a, B b, NOT(D d), C c, E e) WHERE [id] AND d.x = b.x AND d.x = e.x "
+            "WITHIN 9 units"
+        )
+    )
+    texts = {
+        bound: [str(its) for its in query.relations("e", bound).conditions]
+        for bound in [("a",), ("a", "b"), ("a", "b", "c")]
+    }
+    assert texts == {
+        ("a",): ["a.id = e.id"],
+        ("a", "b"): ["a.id = e.id"],
+        ("a", "b", "c"): ["c.id = e.id"],
+    }
+
+
+def test_events_are_looked_up_by_the_value_of_an_equality(monkeypatch) -> None:
+    """Many pairs of a match and an event, few of which are equal; some events have no value."""
+    count = 600
+    frame = pd.DataFrame(
+        {
+            "type": ["A", "B", "C"] * (count // 3),
+            "time": range(count),
+            "x": [float(k * k % 97) if k % 11 else float("nan") for k in range(count)],
+        }
+    )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    workload = cep.Workload(
+        {
+            "q1": "PATTERN SEQ(A a, C c) WHERE [x] WITHIN 300 units",
+            "q2": "PATTERN SEQ(A a, B b, C c) WHERE [x] WITHIN 300 units",
+            "q3": "PATTERN SEQ(A a, NOT(B b), C c) WHERE [x] WITHIN 300 units",
+        }
+    )
+    looked_up = []
+    real = growth.Candidates.by_key
+
+    def by_key(self, number, values):
+        looked_up.append(number)
+        return real(self, number, values)
+
+    monkeypatch.setattr(growth.Candidates, "by_key", by_key)
+    alone = cep.evaluate(workload, stream)
+    for sources in (
+        {"q1": None, "q2": "q1", "q3": "q1"},
+        {"q2": None, "q1": "q2", "q3": "q1"},
+    ):
+        looked_up.clear()
+        found = cep.evaluate(workload, stream, cep.WorkloadPlan(workload, sources=sources))
+        assert looked_up
+        for query, its in alone.items():
+            assert len(its.matches) > 20
+            pd.testing.assert_frame_equal(found[query].matches, its.matches)

@@ -61,9 +61,9 @@ def test_equal_hierarchies_have_the_same_parents() -> None:
     [
         ({"A": ["C"], "B": ["C"]}, "'C' has two parents, 'A' and 'B'"),
         ({"A": ["C", "C"]}, "'C' is listed twice below 'A'"),
-        ({"A": {"B": ["A"]}}, "'A', 'B': no name may be below itself"),
-        ({"A": ["A"]}, "'A': no name may be below itself"),
-        ({"R": ["X"], "A": ["B"], "B": ["A"]}, "'A', 'B': no name may be below itself"),
+        ({"A": {"B": ["A"]}}, "a circle: 'A' below 'B' below 'A'; no name may be below itself"),
+        ({"A": ["A"]}, "a circle: 'A' below 'A'; no name"),
+        ({"R": ["X"], "B": ["A", "C"], "C": ["B"]}, "a circle: 'B' below 'C' below 'B'; no name"),
         ({"A": "BC"}, r"the names below 'A' must be a list such as \[\"INTC\"\]"),
         ({"A": None}, "the names below 'A' must be a list"),
         ({"A": [1]}, "each name of a hierarchy must be a text"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,15 @@ from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Attribute, Clause, Expression, Variable
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+
+
+class ByKey(NamedTuple):
+    """Candidates in the order of a value, see :class:`~cepbench.kernels.match_extension.extend.Probe`."""
+
+    positions: np.ndarray
+    times: np.ndarray
+    keys: np.ndarray
+    starts: np.ndarray
 
 
 class Candidates:
@@ -31,11 +41,35 @@ class Candidates:
     def __init__(self, positions: np.ndarray, times: np.ndarray) -> None:
         self.positions = read_only(positions)
         self._times = times
+        self._by_key: dict[int, ByKey] = {}
 
     def between(self, begin: int, end: int) -> Candidates:
         """Those at positions from ``begin`` to ``end`` - 1."""
         first, last = np.searchsorted(self.positions, [begin, end])
         return Candidates(self.positions[first:last], self._times)
+
+    def by_key(self, number: int, values: np.ndarray) -> ByKey:
+        """Them in the order of a value, those of equal ones in their own.
+
+        Parameters
+        ----------
+        number : int
+            Of the value; it has the same values at each call.
+        values : float64 array, shape (events,)
+            Events without a value are left out.
+        """
+        if number not in self._by_key:
+            its = values[self.positions]
+            order = np.argsort(its, kind="stable")[: len(its) - np.count_nonzero(np.isnan(its))]
+            positions = self.positions[order]
+            keys, starts = np.unique(its[order], return_index=True)
+            self._by_key[number] = ByKey(
+                read_only(positions),
+                read_only(self._times[positions]),
+                read_only(keys),
+                read_only(np.append(starts, len(positions)).astype(np.int64)),
+            )
+        return self._by_key[number]
 
     @cached_property
     def times(self) -> np.ndarray:

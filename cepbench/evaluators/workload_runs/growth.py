@@ -22,10 +22,20 @@ from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
 from cepbench.kernels.match_extension.columns import gathered
-from cepbench.kernels.match_extension.extend import Probe, extended, extensible, extensions
+from cepbench.kernels.match_extension.extend import (
+    Probe,
+    extended,
+    extensible,
+    extensions,
+    in_range,
+)
 from cepbench.patterns.model import Clause, Expression
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
+_NO_KEYS = read_only(np.empty(0, np.float64))
+
+#: Tests of a pair in the time in which an event is sorted by a key.
+_TESTS = 30
 
 
 class Sought(NamedTuple):
@@ -244,10 +254,13 @@ class Growth:
             return np.array([read.index(each) for each in chosen], np.int64)
 
         compared, program, constants = _conditions(name, read, its.conditions, self.events)
-        return table, Probe(
+        probe = Probe(
             times=self.events.times,
             candidates=candidates.positions,
             candidate_times=candidates.times,
+            keys=_NO_KEYS,
+            starts=_NO_TIMES,
+            key=(-1, -1),
             blocks=candidates.blocks,
             after=rows(its.after),
             before=rows(its.before),
@@ -262,6 +275,20 @@ class Growth:
             constants=constants,
             values=self.events.values,
         )
+        equal = compared[compared[:, 2] == instructions.EQUAL]
+        # Sorting by the key takes about as long as this many tests of each event.
+        tests = _TESTS * len(candidates.positions)
+        if len(equal) and in_range(table, probe) > tests:
+            row, value, _, own = equal[0].tolist()
+            by_key = candidates.by_key(own, self.events.values[own])
+            probe = probe._replace(
+                candidates=by_key.positions,
+                candidate_times=by_key.times,
+                keys=by_key.keys,
+                starts=by_key.starts,
+                key=(row, value),
+            )
+        return table, probe
 
 
 def _conditions(

@@ -51,6 +51,10 @@ class KeptMatches:
         """Positions, int32, shape (variables, matches)."""
         return self._copied(np.int32)
 
+    def chunks(self) -> list[tuple[np.ndarray, ...]]:
+        """The columns of some of the matches each, all together."""
+        return [self.columns()]
+
     def columns(self) -> tuple[np.ndarray, ...]:
         """Positions of each variable, int64, shape (matches,)."""
         return tuple(self._copied(np.int64))
@@ -96,6 +100,38 @@ class ListedMatches(KeptMatches):
         return self.table.nbytes
 
 
+class UnitedMatches(ListedMatches):
+    """Matches of one query, kept in several parts.
+
+    Parameters
+    ----------
+    parts : sequence of KeptMatches
+        Of the same variables.
+    """
+
+    def __init__(self, parts: Sequence[KeptMatches]) -> None:
+        self.names = parts[0].names
+        self._parts = tuple(parts)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Positions, int32, shape (variables, matches)."""
+        return np.concatenate([part.table for part in self._parts], axis=1)
+
+    def chunks(self) -> list[tuple[np.ndarray, ...]]:
+        """The columns of each part."""
+        return [part.columns() for part in self._parts]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, without those of sources."""
+        copied = self.table.nbytes if "table" in self.__dict__ else 0
+        return sum(part.nbytes for part in self._parts) + copied
+
+
 class CopiedWhenAsked(BranchMatches):
     """Kept matches as columns.
 
@@ -114,4 +150,4 @@ class CopiedWhenAsked(BranchMatches):
     @cached_property
     def chunks(self) -> list[tuple[Column, ...]]:  # type: ignore[override]
         """The positions, copied once."""
-        return [self._matches.columns()]
+        return [*self._matches.chunks()]

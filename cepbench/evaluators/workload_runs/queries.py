@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from cepbench.patterns.model import Clause, Pattern
+from cepbench.patterns.equivalences import equal_attributes, equated
+from cepbench.patterns.model import Clause, Comparison, Pattern
 from cepbench.patterns.negations import Check
 
 
@@ -75,6 +76,7 @@ class Query:
         self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+        self._equal = equal_attributes(self.conditions, self.names)
         self._relations: dict[tuple[str, tuple[str, ...]], Relations] = {}
 
     def _end(self, is_beyond: Callable[[str, str], bool]) -> str | None:
@@ -106,15 +108,30 @@ class Query:
                 [] if before else earliest,
                 [] if after else latest,
                 [x for x in bound if {(x, name), (name, x)}.isdisjoint(self.before)],
-                [
-                    clause
-                    for clause in self.conditions
-                    if len(clause.variables) > 1
-                    and name in clause.variables
-                    and {*clause.variables} <= {*bound, name}
-                ],
+                self._between(name, bound),
             )
         return self._relations[name, bound]
+
+    def _between(self, name: str, bound: Collection[str]) -> list[Clause]:
+        """The conditions on a variable and bound ones, those included that equalities imply.
+
+        In SEQ(A a, B b, C c) WHERE [id], c.id = a.id is implied; it is tested if b is not bound.
+        """
+        found = [
+            clause
+            for clause in self.conditions
+            if len(clause.variables) > 1
+            and name in clause.variables
+            and {*clause.variables} <= {*bound, name}
+        ]
+        for equal in self._equal:
+            own = next((term for term in equal if term.variable == name), None)
+            others = [term for term in equal if term.variable in bound]
+            if own is None or not others:
+                continue
+            if not any({own, other} in map(equated, found) for other in others):
+                found.append(Clause((Comparison("=", others[0], own),)))
+        return found
 
     def filters(self, name: str) -> tuple[Clause, ...]:
         """The conditions on one variable alone."""

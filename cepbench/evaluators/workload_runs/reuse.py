@@ -23,7 +23,7 @@ import pandas as pd
 
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches, UnitedMatches
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
@@ -216,10 +216,18 @@ def up(
     reused : int
         The number of projections.
     """
-    reused = projected(edges, sources)
-    added = delta(edges, events, limit, sought, order)
-    together = np.ascontiguousarray(np.concatenate((reused, added), axis=1))
-    return ListedMatches(edges[0].general.names, together), reused.shape[1]
+    names = edges[0].general.names
+    if len(edges) == 1 and not edges[0].missing:
+        rows = np.arange(len(sources[0]), dtype=np.int32)
+        images = dict(zip(names, edges[0].images, strict=True))
+        reused = KeptMatches(names, {}, sources[0], rows, images)
+    else:
+        reused = ListedMatches(names, np.ascontiguousarray(projected(edges, sources)))
+    added = _Delta(edges, events, limit, sought, order).matches()
+    if sought.restricts:
+        table = np.ascontiguousarray(added.table[:, sought.mask(added.table)])
+        added = ListedMatches(names, table)
+    return UnitedMatches([reused, added]), len(reused)
 
 
 def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> np.ndarray:
@@ -242,7 +250,7 @@ def delta(
     order: Sequence[str] = (),
 ) -> np.ndarray:
     """The matches that no specific query contains, int32, shape (variables, matches); see :func:`up`."""
-    found = _Delta(edges, events, limit, sought, order).matches()
+    found = _Delta(edges, events, limit, sought, order).matches().table
     return found[:, sought.mask(found)] if sought.restricts else found
 
 
@@ -278,11 +286,11 @@ class _Delta:
         if self.gap is not None:
             self.tests = [[]]
 
-    def matches(self) -> np.ndarray:
-        """Positions, shape (variables of the general query, matches)."""
+    def matches(self) -> KeptMatches:
+        """Matches of the general query."""
         general = self.general
         if self.gap is None and not all(self.tests):
-            return np.empty((len(general.names), 0), np.int32)
+            return ListedMatches(general.names, np.empty((len(general.names), 0), np.int32))
         first, *others = self.order
         growth = Growth.of_one(general, self.events, first, self.limit, self.sought)
         growth.labels = np.zeros((len(growth), len(self.edges)), bool)
@@ -291,7 +299,10 @@ class _Delta:
             gap = None if self.gap is None or name != self.gap[0] else self.gap[1:]
             growth.extend(name, gap)
             tests = self._tested(growth, tests)
-        return growth.table(general.names)
+        if growth.rows is None:
+            return ListedMatches(general.names, growth.begun)
+        begun = ListedMatches([first], growth.begun)
+        return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, the restricted one, then those that decide.
@@ -396,8 +407,8 @@ def _needed_to_complete(edge: Edge) -> frozenset[str]:
 @cache
 def warm_up() -> None:
     """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    event = pd.DataFrame({"type": ["A"], "time": [0]})
-    query = Query(parse("PATTERN SEQ(A a, B b) WITHIN 1 units"))
+    event = pd.DataFrame({"type": ["A"], "time": [0], "x": [0]})
+    query = Query(parse("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 1 units"))
     stream = EventStream.from_pandas(event, type="type", time="time")
     events = Events(stream, NumericReader(), [query])
     begun = ListedMatches(["a"], np.zeros((1, 1), np.int32))

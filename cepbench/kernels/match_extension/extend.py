@@ -3,7 +3,7 @@
 Matches are columns of positions, one row of a table for each variable. The candidates of the new
 variable are sorted by time. An index of blocks of positions gives the first that is near to an event of
 the match; a bound by the window is found from that of the match before, which is near to it in time, by
-galloping.
+galloping. Under an equality they may be sorted by its value first, and are looked up by it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,15 @@ class Probe(NamedTuple):
     ----------
     times : int64 array, shape (events,)
     candidates : int64 array, shape (candidates,)
-        Ascending positions of the events that fit the new variable by themselves.
+        Ascending positions of the events that fit the new variable by themselves; with ``keys`` those
+        of each key, one after the other.
     candidate_times : int64 array, shape (candidates,)
+    keys : float64 array, shape (keys,)
+        Ascending values by which candidates are looked up; empty for none.
+    starts : int64 array, shape (keys + 1,)
+        The first candidate of each key, and the number of candidates.
+    key : (int, int)
+        Row of the variable, and number of its value, that the key is equal to.
     blocks : int32 array, shape (blocks + 1,)
         The number of candidates before each block of positions.
     after, before : int64 arrays
@@ -60,6 +67,9 @@ class Probe(NamedTuple):
     times: np.ndarray
     candidates: np.ndarray
     candidate_times: np.ndarray
+    keys: np.ndarray
+    starts: np.ndarray
+    key: tuple[int, int]
     blocks: np.ndarray
     after: np.ndarray
     before: np.ndarray
@@ -150,6 +160,16 @@ def _tested(matches, match, found, begins, ends, probe, stack, parents, events):
 
 
 @njit
+def in_range(matches, probe):
+    """The number of pairs of a match and a candidate in order and within the window."""
+    begin = end = total = 0
+    for match in range(matches.shape[1]):
+        begin, end = _range(matches, match, probe, begin, end)
+        total += end - begin
+    return total
+
+
+@njit
 def extensions(matches, probe):
     """The number of matches that :func:`extended` would find."""
     stack = np.empty(STACK)
@@ -207,6 +227,8 @@ def _is_tested(probe):
 @njit_in_place
 def _range(matches, match, probe, begin, end):
     """The candidates in order and within the window, from the range of the match before."""
+    if len(probe.keys) > 0:
+        return _range_of_key(matches, match, probe)
     times, candidate_times = probe.times, probe.candidate_times
     if len(probe.after) > 0:
         begin = 0
@@ -231,6 +253,33 @@ def _range(matches, match, probe, begin, end):
             high = min(high, times[matches[row, match]] + probe.window + 1)
         end = _sought(candidate_times, high, max(begin, end))
     return begin, max(begin, end)
+
+
+@njit_in_place
+def _range_of_key(matches, match, probe):
+    """As :func:`_range`, of the candidates of one key."""
+    times = probe.times
+    value = probe.values[probe.key[1], matches[probe.key[0], match]]
+    group = np.searchsorted(probe.keys, value)
+    if group == len(probe.keys) or probe.keys[group] != value:
+        return 0, 0
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    for row in probe.after:
+        low = max(low, times[matches[row, match]] + 1)
+    for row in probe.last:
+        low = max(low, times[matches[row, match]] - probe.window)
+    if len(probe.gap) > 0:
+        last = np.searchsorted(probe.gap, times[matches[probe.gap_end, match]]) - 1
+        if last >= 0:
+            low = max(low, probe.gap[last])
+    for row in probe.before:
+        high = min(high, times[matches[row, match]])
+    for row in probe.first:
+        high = min(high, times[matches[row, match]] + probe.window + 1)
+    its = probe.candidate_times[probe.starts[group] : probe.starts[group + 1]]
+    begin = np.searchsorted(its, low)
+    end = np.searchsorted(its, high)
+    return probe.starts[group] + begin, probe.starts[group] + max(begin, end)
 
 
 @njit_in_place

@@ -1,0 +1,341 @@
+"""Detection in slices of a stream, each with the events around it on which its matches depend.
+
+A match belongs to the slice of its earliest event, so that the matches of all slices are those of one
+pass, each once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepbench.errors import CepbenchError, UnsupportedPatternError
+from cepbench.evaluators.arrow_matches import arrow_table, taken
+from cepbench.evaluators.detector import WINDOWS_KEPT, Detector
+from cepbench.evaluators.matches import BranchMatches, Found, SetColumn, no_matches
+from cepbench.evaluators.returned import returned_table
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.reach import looks_back, shared_keys
+from cepbench.plans.model import AnyPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.recent import RecentEvents
+
+#: Columns of a count: a row for each slice.
+COUNTS = pa.schema(
+    {
+        "slice": pa.int64(),
+        "events": pa.int64(),
+        "copied": pa.int64(),
+        "matches": pa.int64(),
+        "seconds": pa.float64(),
+    }
+)
+
+#: The next events, and what is reported of each instead of its position.
+Batch = tuple[EventStream, pa.Array | None]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of the stream in time.
+
+    Attributes
+    ----------
+    number : int
+    start, end : int or None
+        In ticks: it has the matches with an earliest event from ``start`` on and before ``end``. The
+        first slice has no start, the last one no end.
+    plan : OrderPlan, TreePlan, Automaton, UnionPlan or None
+    """
+
+    number: int
+    start: int | None
+    end: int | None
+    plan: AnyPlan | None
+
+    def __str__(self) -> str:
+        return f"slice {self.number}"
+
+
+@dataclass(frozen=True)
+class SliceDetection:
+    """What is detected in each slice; checked on construction.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    evaluator : str or None
+    counts : bool
+        Whether matches are only counted.
+    key : str or None
+        An attribute by whose values the stream is divided too.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If equalities do not tie all variables to the key.
+    """
+
+    pattern: Pattern
+    evaluator: str | None = None
+    counts: bool = False
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        keys = shared_keys(self.pattern)
+        if self.key is not None and self.key not in keys:
+            others = f"; it can be divided by {', '.join(keys)}" if keys else ""
+            raise UnsupportedPatternError(
+                f"key={self.key!r}: matches may have events of several values of it{others}; leave "
+                f"out key=, or write WHERE [{self.key}], which makes it equal all over a match"
+            )
+        if not self.by_time and self.key is None and not keys:
+            raise UnsupportedPatternError(
+                f"{self._clause}: a match depends on all earlier matches, so the stream cannot be "
+                "cut in time, and no attribute divides it; use cep.evaluate, which takes the stream "
+                "in one pass, or write WHERE [attribute], which divides it by that attribute"
+            )
+
+    @property
+    def _clause(self) -> str:
+        if self.pattern.output != "all":
+            return f"OUTPUT {self.pattern.output}"
+        return f"STRATEGY {self.pattern.strategy}"
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the stream can be cut in time: whether matches do not depend on earlier ones."""
+        return self.pattern.strategy.name != "consuming" and self.pattern.output == "all"
+
+    @cached_property
+    def lead(self) -> int:
+        """How long before a slice the events begin that its matches depend on, in ticks."""
+        return self.tail if looks_back(self.pattern) else 0
+
+    @property
+    def tail(self) -> int:
+        """How long after the last tick of a slice its matches may end, in ticks."""
+        return self.pattern.window.length
+
+    def events_of(self, part: Slice, times: np.ndarray) -> np.ndarray:
+        """Which events a slice needs, by their times in ticks; an array of bool."""
+        first = None if part.start is None else part.start - self.lead
+        last = None if part.end is None else part.end + self.tail
+        return _between(times, first, last)
+
+    def matches(self, part: Slice, batches: Iterable[Batch]) -> Iterator[pa.Table]:
+        """The matches of a slice, as they are found.
+
+        Parameters
+        ----------
+        part : Slice
+        batches : iterable of (EventStream, Array or None)
+            The events of the slice in the order of time, see :meth:`events_of`, and what is reported
+            of each: its position in the whole stream, or an identifier. None if the pattern's RETURN
+            has no variables.
+
+        Yields
+        ------
+        Table
+            The columns of the pattern's RETURN; or without it one for each positive variable, and
+            with OR ``branch``. See :func:`cepbench.evaluators.arrow_matches.match_schema`.
+
+        Raises
+        ------
+        CepbenchError
+            With the number of the slice in its message.
+        """
+        with _named(part):
+            for run in self._batches(part, batches):
+                owned = run.owned()
+                if any(map(len, owned)):
+                    yield run.table(owned)
+
+    def count(self, part: Slice, batches: Iterable[Batch]) -> pa.Table:
+        """The number of matches of a slice: a row of :data:`COUNTS`.
+
+        ``events`` are those of the slice, ``copied`` those of others that it needs, ``seconds`` the
+        time spent in its detectors.
+
+        Parameters and errors are those of :meth:`matches`.
+        """
+        with _named(part):
+            if self.lead:
+                return self._listed(part, batches)
+            # No match of the events from the slice on begins before it, and what begins after it
+            # are the matches of the events after it.
+            both = [self._detector(part, "count") for _ in range(2)]
+            found, events = [0, 0], [0, 0]
+            for stream, _ in batches:
+                after = len(stream)
+                if part.end is not None:
+                    after = int(np.searchsorted(stream.timestamps, part.end))
+                for number, its in enumerate((stream, stream[after:])):
+                    if len(its):
+                        found[number] += both[number].take(its).number
+                        events[number] += len(its)
+            for number, detector in enumerate(both):
+                if events[number]:
+                    found[number] += detector.finish().number
+            seconds = sum(detector.metrics().seconds for detector in both)
+            return _row(part, events[0] - events[1], events[1], found[0] - found[1], seconds)
+
+    def _listed(self, part: Slice, batches: Iterable[Batch]) -> pa.Table:
+        """As :meth:`count`, by listing the matches."""
+        found = own = events = 0
+        seconds = 0.0
+        for run in self._batches(part, batches):
+            found += sum(map(len, run.owned()))
+            if run.new is not None:
+                events += len(run.new)
+                own += int(_between(run.new.timestamps, part.start, part.end).sum())
+            seconds = run.detector.metrics().seconds
+        return _row(part, own, events - own, found, seconds)
+
+    def _batches(self, part: Slice, batches: Iterable[Batch]) -> Iterator[_Run]:
+        """A detector after each batch, and after the end of the stream."""
+        run = _Run(part, self._detector(part, "matches"), self.pattern)
+        for stream, names in batches:
+            if len(stream):
+                run.push(stream, names)
+                yield run
+        run.finish()
+        yield run
+
+    def _detector(self, part: Slice, output: str) -> Detector:
+        plain = replace(self.pattern, returns=())
+        return Detector(plain, part.plan, evaluator=self.evaluator, output=output)
+
+    def schema(self, events: EventStream, names: pa.DataType | None) -> pa.Schema:
+        """The columns of :meth:`matches`.
+
+        Parameters
+        ----------
+        events : EventStream
+            Without events, but with the attributes of the pattern.
+        names : DataType or None
+            The type of what is reported of an event.
+        """
+        nothing = [no_matches(branch.positive) for branch in self.pattern.branches()]
+        its = None if names is None else pa.array([], names)
+        return _table(self.pattern, nothing, events, its).schema
+
+
+class _Run:
+    """A detector of a slice, and the events of its last windows."""
+
+    def __init__(self, part: Slice, detector: Detector, pattern: Pattern) -> None:
+        self._part = part
+        self.detector = detector
+        self._pattern = pattern
+        attributes = {a.name for column in pattern.returns for a in column.attributes()}
+        self._recent = RecentEvents(attributes, WINDOWS_KEPT * pattern.window.length, 0)
+        self._names: list[pa.Array] = []
+        #: The position of the first of these.
+        self._first = 0
+        self._found = Found(0, ())
+        #: The last batch; None after the end.
+        self.new: EventStream | None = None
+
+    def push(self, stream: EventStream, names: pa.Array | None) -> None:
+        self.new = stream
+        self._recent.push(stream)
+        if names is not None:
+            self._names.append(names)
+            while self._first + len(self._names[0]) <= self._recent.first:
+                self._first += len(self._names.pop(0))
+        self._found = self.detector.take(stream)
+
+    def finish(self) -> None:
+        self.new = None
+        self._found = self.detector.finish()
+
+    def owned(self) -> list[BranchMatches]:
+        """The new matches of each branch whose first event is in the slice, by rows kept."""
+        if not self._found.number:
+            return []
+        recent = self._recent
+        parts = [_moved(part, -recent.first) for part in self.detector.in_branches([self._found])]
+        times, part = recent.stream.timestamps, self._part
+        return [
+            its.taken(np.flatnonzero(_between(times[its.first_positions()], part.start, part.end)))
+            for its in parts
+        ]
+
+    def table(self, matches: Sequence[BranchMatches]) -> pa.Table:
+        names = None
+        if self._names:
+            self._names = [pa.concat_arrays(self._names)]
+            names = self._names[0].slice(self._recent.first - self._first)
+        return _table(self._pattern, matches, self._recent.stream, names)
+
+
+def _table(
+    pattern: Pattern,
+    matches: Sequence[BranchMatches],
+    events: EventStream,
+    names: pa.Array | None,
+) -> pa.Table:
+    """Matches given by rows of events, with the names of these."""
+    table = arrow_table(pattern, matches)
+    variables = set(table.column_names) - {"branch"} | set(pattern.positive_names)
+    if pattern.returns:
+        table = returned_table(table, pattern, events)
+        variables = {its.name for its in pattern.returns if isinstance(its.value, str)}
+    columns: Mapping[str, Any] = {
+        name: taken(names, table.column(name).combine_chunks())
+        if name in variables
+        else table.column(name)
+        for name in table.column_names
+    }
+    return pa.table(columns)
+
+
+def _moved(part: BranchMatches, by: int) -> BranchMatches:
+    chunks = [
+        [
+            SetColumn(column.offsets, column.positions + by)
+            if isinstance(column, SetColumn)
+            else column + by
+            for column in chunk
+        ]
+        for chunk in part.chunks
+    ]
+    return BranchMatches(part.names, chunks)
+
+
+def _between(times: np.ndarray, start: int | None, end: int | None) -> np.ndarray:
+    """Which times are from ``start`` on and before ``end``."""
+    inside = np.ones(len(times), bool)
+    if start is not None:
+        inside &= times >= start
+    if end is not None:
+        inside &= times < end
+    return inside
+
+
+def _row(part: Slice, events: int, copied: int, matches: int, seconds: float) -> pa.Table:
+    values = (part.number, events, copied, matches, seconds)
+    return pa.table([[value] for value in values], schema=COUNTS)
+
+
+@contextmanager
+def _named(part: Slice) -> Iterator[None]:
+    """Errors say in which slice they arose."""
+    try:
+        yield
+    except CepbenchError as error:
+        error.args = (f"{part}: {error}", *error.args[1:])
+        raise
+
+
+def cut(starts: Iterable[int]) -> Iterator[tuple[int | None, int | None]]:
+    """Start and end of each slice between these times."""
+    return itertools.pairwise([None, *starts, None])

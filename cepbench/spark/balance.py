@@ -1,0 +1,355 @@
+"""Slices of a DataFrame of events that take about as long each, from a sample of the events."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from cepbench.costs.branches import branch_problems, log_plan_cost
+from cepbench.errors import PartialMatchLimitError, StatisticsError, UnsupportedPatternError
+from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.registry import evaluator_for
+from cepbench.evaluators.slices import Slice, SliceDetection, cut
+from cepbench.evaluators.tasks import evaluator_without_plan, runs_without
+from cepbench.patterns.model import Pattern, Variable
+from cepbench.patterns.reach import shared_keys
+from cepbench.planners.generate import plan
+from cepbench.plans.model import AnyPlan
+from cepbench.statistics.measure import merge_samples, slice_sample
+from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+#: Greatest share of copied events, if slices are not given and cores do not ask for more.
+COPIED = 0.05
+
+#: Parts of equal numbers of sampled events of which the expected work is estimated.
+_BINS = 256
+
+#: Limits of a run that calibrates estimated seconds.
+_CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000, 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """When how many events of which kind arrive, from a sample of each kind.
+
+    Attributes
+    ----------
+    edges : ndarray of int64, shape (bins + 1,)
+        Times in ticks, ascending.
+    counts : mapping of str to ndarray of float64, shape (bins,)
+        Expected events of each event type in each bin.
+    """
+
+    edges: np.ndarray
+    counts: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, times: np.ndarray, types: np.ndarray, totals: Mapping[str, int]) -> Density:
+        """The density of sampled events.
+
+        Parameters
+        ----------
+        times : ndarray of int64, shape (sampled,)
+        types : ndarray of str, shape (sampled,)
+        totals : mapping of str to int
+            The number of all events of each type.
+        """
+        weights = np.zeros(len(times))
+        for name, total in totals.items():
+            its = types == name
+            weights[its] = total / max(1, its.sum())
+        order = np.argsort(times, kind="stable")
+        times, types, weights = times[order], types[order], weights[order]
+        if not len(times):
+            return cls(np.arange(2), {name: np.zeros(1) for name in totals})
+        below = np.cumsum(weights)
+        places = np.searchsorted(below, np.linspace(0, below[-1], _BINS + 1)[1:-1])
+        edges = np.unique(np.concatenate((times[:1], times[places], times[-1:] + 1)))
+        counts = {
+            name: np.histogram(times[its], edges, weights=weights[its])[0]
+            for name in totals
+            for its in [types == name]
+        }
+        return cls(edges, counts)
+
+    @property
+    def events(self) -> np.ndarray:
+        """Events of all types in each bin, shape (bins,)."""
+        return np.sum([np.zeros(len(self.edges) - 1), *self.counts.values()], axis=0)
+
+    def of_variable(self, pattern: Pattern, variable: Variable) -> np.ndarray:
+        """Events in each bin that are of a variable's type, shape (bins,)."""
+        types = pattern.types_of(variable)
+        if types is None:
+            return self.events
+        return np.sum(
+            [np.zeros(len(self.edges) - 1), *(self.counts[t] for t in types if t in self.counts)],
+            axis=0,
+        )
+
+    def between(self, values: np.ndarray, start: float | None, end: float | None) -> float:
+        """The sum of a quantity of the bins over a part of them, spread evenly within each bin."""
+        below = np.concatenate(([0.0], np.cumsum(values)))
+        first, last = (
+            float(np.interp(time, self.edges, below))
+            for time in (
+                self.edges[0] if start is None else start,
+                self.edges[-1] if end is None else end,
+            )
+        )
+        return max(0.0, last - first)
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """How a stream is divided, and what is expected of each part.
+
+    Attributes
+    ----------
+    starts : tuple of int
+        Times in ticks at which a slice begins; that of the first one is not among them.
+    parts : int
+        By the values of ``key`` each slice is divided into so many.
+    key : str or None
+    by_time : bool
+        Whether slices of time are detected apart. Otherwise ``starts`` only divide the work of
+        numbering events.
+    plans : tuple of plans or None
+        One plan for all slices, or one for each.
+    table : DataFrame
+        A row for each slice of time: ``start`` and ``end`` in ticks (missing at the ends of the stream),
+        ``events``, ``copied`` events of other slices, ``partial_matches``, ``work`` (events, copied
+        ones included, and partial matches) and ``seconds``, all expected.
+    """
+
+    starts: tuple[int, ...] = ()
+    parts: int = 1
+    key: str | None = None
+    by_time: bool = True
+    plans: tuple[AnyPlan | None, ...] = (None,)
+    table: pd.DataFrame | None = None
+
+    def slices(self) -> list[Slice]:
+        """The slices in time, in order."""
+        starts = self.starts if self.by_time else ()
+        plans = itertools.cycle(self.plans) if len(self.plans) == 1 else iter(self.plans)
+        return [
+            Slice(number, start, end, its)
+            for number, ((start, end), its) in enumerate(zip(cut(starts), plans, strict=False))
+        ]
+
+    @property
+    def tasks(self) -> int:
+        """The number of Spark tasks."""
+        return len(self.slices()) * self.parts
+
+    @property
+    def copied(self) -> float:
+        """The expected share of copied events."""
+        if self.table is None or not self.table["events"].sum():
+            return 0.0
+        return float(self.table["copied"].sum() / self.table["events"].sum())
+
+    def describe(self) -> str:
+        """Tasks, copied events and expected work in a few lines."""
+        by = [f"{len(self.slices())} slices of time"] * self.by_time
+        by += [f"{self.parts} parts by {self.key}"] * (self.key is not None)
+        lines = [f"{self.tasks} tasks: {' × '.join(by)}"]
+        if self.table is not None:
+            work = self.table["work"]
+            most = work.max() / max(work.mean(), 1e-300)
+            lines += [
+                f"about {self.table['events'].sum():,.0f} events, {self.copied:.1%} of them copied "
+                "into other slices",
+                f"about {self.table['partial_matches'].sum():,.3g} partial matches; the largest "
+                f"slice has {most:.2f} times the average work",
+                f"about {self.table['seconds'].sum():,.3g} seconds on one core of this machine, in "
+                "detectors",
+            ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
+def planned_slices(
+    detection: SliceDetection,
+    density: Density,
+    pieces: Sequence[EventStream],
+    given: AnyPlan | str | None,
+    generator: str,
+    *,
+    tasks: int | None,
+    cores: int,
+) -> Slices:
+    """Slices and plans for a stream of which there is a sample.
+
+    Parameters
+    ----------
+    detection : SliceDetection
+    density : Density
+    pieces : sequence of EventStream
+        Parts of the stream with all events of the pattern in a time.
+    given : OrderPlan, TreePlan, Automaton, UnionPlan, "per-slice" or None
+    generator : str
+    tasks : int or None
+        How many tasks there should be, by default four per core; but in time no more than keep the
+        copied events below :data:`COPIED`, and further ones by key if there is one.
+    cores : int
+
+    Notes
+    -----
+    The work of a slice is its events and its expected partial matches, one unit each: the cost of
+    its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
+    shares of the work. There are more slices than cores, so that one that takes longer than
+    expected delays the others little; it is not divided while it runs.
+    """
+    pattern = detection.pattern
+    samples = [slice_sample(pattern, piece, 0, 5_000) for piece in pieces if len(piece)]
+    measured = merge_samples(samples).to_statistics() if samples and pattern.window.length else None
+    alone = evaluator_without_plan(pattern.strategy.name) is not None or _runs_alone(detection)
+    statistics = [] if measured is None else list(_local_statistics(pattern, density, measured))
+    # Which plan the cost of a bin is of; where nothing is planned, the written order's.
+    shown = given if given is not None and not isinstance(given, str) else None
+    if shown is None:
+        shown = _plan(pattern, measured, "TRIVIAL" if alone else generator)
+    partial = _partial_matches(pattern, shown, density, statistics)
+    work = density.events + partial
+    wanted = 4 * cores if tasks is None else tasks
+    in_time = wanted
+    by_time = detection.by_time and detection.key is None
+    key = detection.key
+    if tasks is None and by_time:
+        # Where the work is, bounds are dense.
+        weights = work / max(work.sum(), 1.0)
+        rate = float(weights @ (density.events / np.diff(density.edges)))
+        around = rate * (detection.lead + detection.tail)
+        affordable = 1 + int(COPIED * density.events.sum() / max(around, 1e-9))
+        if affordable < wanted:
+            key = next(iter(shared_keys(pattern)), None)
+            in_time = affordable if key else max(affordable, min(wanted, cores))
+    shares = np.concatenate(([0.0], np.cumsum(work)))
+    ends = np.interp(np.linspace(0, shares[-1], in_time + 1)[1:-1], shares, density.edges)
+    starts = tuple(np.unique(ends.astype(np.int64)).tolist()) if shares[-1] else ()
+    parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
+    made = Slices(starts, parts, key, by_time, (None,))
+    plans: tuple[AnyPlan | None, ...] = (None,) if alone else (shown,)
+    if given == "per-slice" and not alone and statistics:
+        plans = tuple(
+            _plan(pattern, _weighted(statistics, density, its, measured), generator)
+            for its in made.slices()
+        )
+    unit = _seconds_per_unit(detection, pieces, plans[0])
+    rows = []
+    for its in made.slices():
+        events = density.between(density.events, its.start, its.end)
+        before = None if its.start is None else its.start - detection.lead
+        after = None if its.end is None else its.end + detection.tail
+        copied = density.between(density.events, before, after) - events
+        expected = density.between(partial, its.start, after)
+        units = events + copied + expected
+        rows.append((its.start, its.end, events, copied, expected, units, units * unit))
+    names = ["start", "end", "events", "copied", "partial_matches", "work", "seconds"]
+    table = pd.DataFrame(rows, columns=names).astype({"start": "Int64", "end": "Int64"})
+    return replace(made, plans=plans, table=table)
+
+
+def _runs_alone(detection: SliceDetection) -> bool:
+    """Whether the evaluator named runs no plans of generators."""
+    return detection.evaluator is not None and runs_without(
+        evaluator_for(detection.evaluator), ("order", "tree")
+    )
+
+
+def _plan(pattern: Pattern, statistics: Statistics | None, generator: str) -> AnyPlan:
+    if statistics is None:  # nothing arrives: any plan is as good
+        names = pattern.names
+        statistics = Statistics(
+            cardinalities=dict.fromkeys(names, 1.0), stream_rate=1.0, partitions=1.0
+        )
+    return plan(pattern, statistics, generator)
+
+
+def _local_statistics(
+    pattern: Pattern, density: Density, measured: Statistics
+) -> Iterator[Statistics]:
+    """The statistics of each bin: its rates, and the selectivities of all."""
+    tick = 1e9 if pattern.window.is_datetime else 1.0
+    seconds = np.diff(density.edges) / tick
+    rates = {v.name: density.of_variable(pattern, v) / seconds for v in pattern.variables}
+    for number, events in enumerate(density.events / seconds):
+        yield replace(
+            measured,
+            rates={name: float(its[number]) for name, its in rates.items()},
+            stream_rate=max(float(events), 1e-12) if measured.stream_rate else None,
+            standard_errors={},
+        )
+
+
+def _partial_matches(
+    pattern: Pattern, plan: AnyPlan, density: Density, statistics: Sequence[Statistics]
+) -> np.ndarray:
+    """Expected partial matches in each bin, shape (bins,); 0 where there is no model of them."""
+    found = np.zeros(len(density.edges) - 1)
+    windows = np.diff(density.edges) / max(1, pattern.window.length)
+    try:
+        for number, its in enumerate(statistics):
+            cost = log_plan_cost(plan, branch_problems(pattern, its))
+            found[number] = windows[number] * math.exp(min(cost, 600.0))
+    except (StatisticsError, UnsupportedPatternError):
+        return np.zeros(len(found))
+    return found
+
+
+def _weighted(
+    statistics: Sequence[Statistics], density: Density, part: Slice, measured: Statistics | None
+) -> Statistics:
+    """The statistics of a slice: the rates that its events see on average."""
+    assert measured is not None
+    middles = (density.edges[1:] + density.edges[:-1]) / 2
+    inside = np.ones(len(middles), bool)
+    if part.start is not None:
+        inside &= middles >= part.start
+    if part.end is not None:
+        inside &= middles < part.end
+    weights = np.where(inside, density.events, 0.0)
+    if not weights.sum():
+        return measured
+    weights /= weights.sum()
+    rates = {
+        name: float(weights @ [(its.rates or {})[name] for its in statistics])
+        for name in measured.names
+    }
+    return replace(measured, rates=rates, standard_errors={})
+
+
+def _seconds_per_unit(
+    detection: SliceDetection, pieces: Sequence[EventStream], plan: AnyPlan | None
+) -> float:
+    """Seconds for an event or a partial match, from a short run on the sample after a shorter one."""
+    seconds = units = 0.0
+    for number, piece in enumerate([*(p[:100] for p in pieces[:1]), *pieces]):
+        detector = Detector(
+            replace(detection.pattern, returns=()),
+            plan,
+            evaluator=detection.evaluator,
+            output="count" if detection.counts else "matches",
+            partial_match_limit=_CALIBRATION_LIMIT,
+        )
+        with suppress(PartialMatchLimitError):
+            for batch in piece.batches(_CALIBRATION_BATCH):
+                detector.take(batch)
+                if detector.metrics().seconds > _CALIBRATION_SECONDS:
+                    break
+        if number:  # the first one loads the kernels
+            metrics = detector.metrics()
+            seconds += metrics.seconds
+            units += metrics.events + np.nan_to_num(metrics.partial_matches_created)
+    return seconds / units if units else 0.0

@@ -1,0 +1,204 @@
+"""Detection by Spark: the matches of one pass, however the stream is divided."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cepbench as cep
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    PartialMatchLimitError,
+    PatternError,
+    StreamError,
+    UnsupportedPatternError,
+)
+from cepbench.evaluators.slices import SliceDetection
+from cepbench.spark.balance import Density, Slices, planned_slices
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+EVENTS = 600
+#: One slice is shorter than the windows below, and one without events.
+STARTS = (40, 42, 500)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Integer times with many ties, in no order; ``no`` is an event's position once sorted."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("ABCD"), EVENTS),
+            "at": rng.integers(0, 120, EVENTS),
+            "ven.ue": rng.choice(["x", "y", None], EVENTS),
+            "lot": rng.integers(1, 4, EVENTS),
+        }
+    )
+    order = np.argsort(frame["at"].to_numpy(), kind="stable")
+    return frame.assign(no=np.argsort(order))
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession, frame: pd.DataFrame) -> DataFrame:
+    return spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False)).cache()
+
+
+def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    listed = (
+        tuple(tuple(v) if isinstance(v, list) else v for v in row.values())
+        for row in table.to_pylist()
+    )
+    return Counter(listed)
+
+
+def in_one_pass(frame: pd.DataFrame, text: str, plan: Any = None, **options: Any) -> cep.Result:
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at", sort=True)
+    return cep.evaluate(text, stream, plan, output="arrow", **options)
+
+
+#: With an attribute to divide the stream by, instead of time or if that is refused; and what events
+#: are named by: their positions or a column.
+CASES = [
+    ("SEQ(A a, B b, C c) WHERE a.lot < b.lot AND b.lot <= c.lot WITHIN 4 units", None, None),
+    ("SEQ(NOT(D n), A a, GROUP(B b, +), C c) WITHIN < 5 units", None, "no"),
+    ("SEQ(A a, KL(B b)) WHERE a.lot = b.lot WITHIN 3 units RETURN a, b, b.lot", "lot", None),
+    ("OR(SEQ(A a, C c), AND(A a, B b, NOT(D n))) WITHIN 3 units", None, "no"),
+    ("AND(A a, B b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
+    ("SEQ(A a, B b, C c) WHERE [lot] STRATEGY consuming WITHIN 9 units", "lot", "no"),
+    ("SEQ(A a, ANY b) WITHIN 1 units RETURN a.lot + b.lot AS lots", None, None),
+]
+
+
+def plan_of(pattern: cep.Pattern) -> Any:
+    arrivals = dict.fromkeys(pattern.names, 1.0)
+    return cep.plan(pattern, cep.Statistics(cardinalities=arrivals, stream_rate=1.0))
+
+
+@pytest.mark.parametrize(("text", "key", "id"), CASES)
+def test_any_division_is_one_pass(
+    df: DataFrame, frame: pd.DataFrame, text: str, key: str | None, id: str | None
+) -> None:
+    pattern = cep.parse(f"PATTERN {text}")
+    plan = plan_of(pattern)
+    expected = in_one_pass(frame, pattern, plan)
+    assert expected.metrics.matches > 20
+    is_consuming = pattern.strategy.name == "consuming"
+    made = Slices(STARTS, 1 if key is None else 3, key, not is_consuming, (plan,))
+    # With identifiers the order of the rows does not matter.
+    events = df if id is None else df.repartition(3, "lot")
+    options: dict[str, Any] = {"time": "at", "type": "symbol", "id": id, "key": key}
+    found = cep.spark.detect(events, pattern, **options, slices=made, output="arrow")
+    assert rows(found) == rows(expected.arrow)
+
+
+def test_slices_from_a_sample(df: DataFrame, frame: pd.DataFrame) -> None:
+    text = 'PATTERN SEQ(A a, B b) WHERE ["ven.ue"] OUTPUT non_overlap WITHIN 5 units'
+    options: dict[str, Any] = {"time": "at", "type": "symbol"}
+    by_key = cep.spark.slices(df, text, **options, tasks=3)
+    assert (by_key.tasks, by_key.key, by_key.copied) == (3, "ven.ue", 0)
+    counts = cep.spark.detect(df, text, **options, slices=by_key, output="count").toPandas()
+    expected = in_one_pass(frame, text, plan_of(cep.parse(text)))
+    assert counts["matches"].sum() == expected.metrics.matches > 20
+    assert (counts["events"].sum(), counts["copied"].sum()) == (sum(frame["symbol"] < "C"), 0)
+
+    text = text.replace("OUTPUT non_overlap ", "")
+    by_time = cep.spark.slices(df, text, "per-slice", **options, tasks=3)
+    assert by_time.tasks == len(by_time.plans) == 3
+    counts = cep.spark.detect(df, text, **options, slices=by_time, output="count").toPandas()
+    expected = in_one_pass(frame, text, plan_of(cep.parse(text)))
+    assert counts["matches"].sum() == expected.metrics.matches
+    table = by_time.table.sort_values("start", na_position="first")
+    measured = counts.sort_values("slice")
+    np.testing.assert_allclose(table["events"], measured["events"], rtol=0.2)
+    np.testing.assert_allclose(table["copied"], measured["copied"], atol=15)
+    assert table["work"].max() < 1.3 * table["work"].min()
+    assert "3 tasks: 3 slices of time" in repr(by_time) and "copied" in repr(by_time)
+
+
+def test_slices_balance_partial_matches_and_not_events() -> None:
+    """Half of the events in a tenth of the time, where there are most partial matches."""
+    rng = np.random.default_rng(5)
+    times = np.sort(
+        np.concatenate((rng.integers(0, 90_000, 5000), rng.integers(90_000, 100_000, 5000)))
+    )
+    types = rng.choice(["A", "B"], len(times)).astype(object)
+    events = pd.DataFrame({"time": times, "type": types})
+    density = Density.of(times, types, {"A": sum(types == "A"), "B": sum(types == "B")})
+    assert density.events.sum() == pytest.approx(10_000)
+    detection = SliceDetection(cep.parse("PATTERN SEQ(A a, B b) WITHIN 400 units"))
+    pieces = [cep.EventStream.from_pandas(events, type="type", time="time", attributes=["type"])]
+    made = planned_slices(detection, density, pieces, None, "DP-B", tasks=4, cores=2)
+    assert made.starts[0] > 80_000
+    assert made.table["work"].max() < 1.4 * made.table["work"].min()
+    assert made.table["events"].max() > 2 * made.table["events"].min()
+    # Without a wish, no more slices than keep copied events below a twentieth.
+    few = planned_slices(detection, density, pieces, None, "DP-B", tasks=None, cores=100)
+    assert few.tasks == 100  # but one for each core
+    some = planned_slices(detection, density, pieces, None, "DP-B", tasks=None, cores=2)
+    assert 2 <= some.tasks < 8 and some.copied < 0.06
+    tied = SliceDetection(cep.parse("PATTERN SEQ(A a, B b) WHERE [type] WITHIN 400 units"))
+    both = planned_slices(tied, density, pieces, None, "DP-B", tasks=None, cores=2)
+    assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
+
+
+def test_datetimes_and_nothing(spark: SparkSession) -> None:
+    frame = pd.DataFrame(
+        {"ts": pd.date_range("2026-01-05", periods=40, freq="s"), "type": ["A", "B"] * 20}
+    )
+    df = spark.createDataFrame(frame)
+    text = "PATTERN SEQ(A a, B b) WITHIN 2 seconds"
+    options: dict[str, Any] = {"time": "ts", "type": "type", "output": "arrow"}
+    expected = cep.evaluate(
+        text, cep.EventStream.from_pandas(frame, type="type", time="ts"), cep.OrderPlan(["a", "b"])
+    )
+    found = cep.spark.detect(df, text, slices=3, **options)
+    assert rows(found) == Counter(expected.matches.itertuples(index=False, name=None))
+    nothing = cep.spark.detect(df.where("type = 'C'"), text, **options)
+    assert (nothing.num_rows, nothing.column_names) == (0, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "words"),
+    [
+        ("SEQ(A a, X b)", {}, StreamError, "no event of type 'X'"),
+        ("SEQ(A a, B b) WHERE a.lott > 1", {}, StreamError, "did you mean 'lot'"),
+        ("SEQ(A a, B b)", {"time": "when"}, StreamError, "no column 'when'"),
+        ("SEQ(A a, B b)", {"key": "lot"}, UnsupportedPatternError, r"WHERE \[lot\]"),
+        ("SEQ(A a, B b) STRATEGY consuming", {}, UnsupportedPatternError, "cut in time"),
+        ("SEQ(A a, B b) OUTPUT non_overlap", {}, UnsupportedPatternError, "in one pass"),
+        ("SEQ(A a, B b) AGG COUNT", {}, PatternError, "cep.aggregate"),
+        ("SEQ(A a, B b)", {"output": "table"}, EvaluationError, "matches, count, arrow"),
+        ("SEQ(A a, B b)", {"evaluator": "mine"}, EvaluationError, "mine is user-defined"),
+        ("SEQ(A a, B b)", {"plan": "best"}, EvaluationError, "per-slice"),
+        ("SEQ(A a, B b)", {"slices": 0}, EvaluationError, "slices"),
+        ("SEQ(A a, B b)", {"slices": Slices(STARTS, 2, "lot")}, UnsupportedPatternError, "key='lot'"),
+        ("SEQ(A a, B b) WHERE [lot] STRATEGY consuming", {"slices": Slices(STARTS)}, EvaluationError,
+         "slices are of time"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_found_before_the_job(
+    df: DataFrame, text: str, options: dict[str, Any], kind: type[CepbenchError], words: str
+) -> None:
+    @cep.plan_evaluator(name="mine")
+    def nothing(pattern: cep.Pattern, stream: cep.EventStream, plan: Any) -> Any:
+        raise AssertionError
+
+    with pytest.raises(kind, match=words):
+        cep.spark.detect(
+            df, f"PATTERN {text} WITHIN 5 units", **{"time": "at", "type": "symbol"} | options
+        )
+
+
+def test_an_error_of_a_task_is_the_one_it_raised(df: DataFrame) -> None:
+    pattern = "PATTERN SEQ(A a, KL(B b)) WITHIN 100 units"
+    made = Slices((60,), plans=(cep.OrderPlan(["a", "b"]),))
+    with pytest.raises(PartialMatchLimitError, match=r"^slice \d: so many events"):
+        cep.spark.detect(df, pattern, time="at", type="symbol", slices=made, output="arrow")
