@@ -60,7 +60,7 @@ class Work:
     indexed : float
         Events of the stream, once for each item whose events are looked up.
     copied : float
-        Positions of the query's matches, if it reuses others.
+        Positions of matches that are reused, and of those made of them.
     """
 
     scanned: float = 0.0
@@ -117,6 +117,13 @@ class _Query(QueryTerms):
         count = len(bound)
         found *= 1.0 / math.factorial(count - 1) if self.in_order else count
         return found * self._kept(bound)
+
+    def compared(self, names: Collection[str], apart: Collection[str]) -> float:
+        """Pairs per second whose conditions are tested to join the variables ``apart`` to the others."""
+        others = [name for name in names if name not in apart]
+        if any(self.statistics.has_selectivity(x, y) for x in apart for y in others):
+            return self.rows(names, apart)
+        return 0.0
 
     def _kept(self, bound: Sequence[str]) -> float:
         """The share of matches in which no NOT whose neighbours are bound finds an event."""
@@ -193,7 +200,7 @@ class Calibrated:
             for node in post_order(tree):
                 if isinstance(node, tuple):
                     work.joined += branch.rows(leaves(node))
-                    work.paired += branch.rows(leaves(node), leaves(node[1]))
+                    work.paired += branch.compared(leaves(node), leaves(node[1]))
         return work
 
     def work(self, way: Reuse) -> Work:
@@ -215,23 +222,24 @@ def _down(way: Reuse, general: _Query, specific: _Query) -> Work:
     for name in way.order or missing:
         images.add(name)
         work.probed += rows
-        work.looked += specific.rows(images, (name,))
+        work.looked += specific.compared(images, (name,))
         rows = specific.rows(images)
         work.made += rows
     work.probed += specific.checks * rows
-    work.copied = specific.all * len(specific.names)
+    work.copied = specific.all * len(specific.names) + general.all * len(general.names)
     return _by_sizes(work, specific, missing)
 
 
 def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> Work:
     work = Work(indexed=general.stream_rate * len(general.names))
-    work.copied = general.all * len(general.names)
     decisive: set[str] = set()
     completed = 0
+    work.copied = left * general.all * len(general.names)
     for part, specific in zip(way.parts, sources, strict=True):
         images = [specific.names[place] for place in part.embedding]
         missing = [place for place, name in enumerate(specific.names) if name not in images]
         work.projected += specific.all if missing else 0.0
+        work.copied += specific.all * (len(specific.names) + len(images)) if missing else 0.0
         work.indexed += general.stream_rate * (len(missing) + specific.checks)
         its = {general.names[number] for number in _retyped(part, general, specific)}
         more = specific.checks > general.checks
@@ -249,7 +257,7 @@ def _up(way: Reuse, sources: Sequence[_Query], general: _Query, left: float) -> 
         is_decided = decisive <= bound
         share = left if is_decided else 1.0
         bound.add(name)
-        work.looked += general.rows(bound, (name,)) * share
+        work.looked += general.compared(bound, (name,)) * share
         rows = general.rows(bound) * share
         work.made += rows
         if not is_decided and decisive <= bound:

@@ -18,8 +18,8 @@ from cepbench.kernels.cache_folder import digest_of, made_private, private_folde
 
 #: Kind, an attribute of :class:`cepbench.costs.reuse_calibrated.Work` → nanoseconds.
 FIXED: Mapping[str, float] = {
-    "scanned": 5.3, "events": 50.0, "paired": 6.4, "joined": 19.0, "probed": 19.0, "looked": 8.0,
-    "made": 5.1, "tested": 4.1, "projected": 36.0, "indexed": 1.9, "copied": 0.2,
+    "scanned": 10.0, "events": 17.0, "paired": 11.0, "joined": 12.0, "probed": 14.0, "looked": 16.0,
+    "made": 12.0, "tested": 3.9, "projected": 40.0, "indexed": 2.0, "copied": 0.16,
 }  # fmt: skip
 
 

@@ -19,12 +19,14 @@ from cepbench.costs.reuse_calibrated import Calibrated, Work
 from cepbench.costs.unit_costs import FIXED, store
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.matches import BranchMatches
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.workload_runs.evaluate import written_plan
 from cepbench.evaluators.workload_runs.events import Events
+from cepbench.evaluators.workload_runs.kept import FoundMatches
 from cepbench.evaluators.workload_runs.queries import query_of
 from cepbench.evaluators.workload_runs.reuse import warm_up
-from cepbench.evaluators.workload_runs.sets import Sized, Way, listed
+from cepbench.evaluators.workload_runs.sets import Sized, Way
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.plans.reuse import candidates_of
@@ -65,7 +67,7 @@ def measured(
         stream, workload = _stream(length, rng), _workload(rng)
         for method, work, step in _steps(stream, workload, seed):
             try:
-                nanoseconds = min(_timed(step) for _ in range(repetitions))
+                nanoseconds = _least_time(step, repetitions)
             except CepbenchError:  # too many partial matches
                 continue
             its = {kind: 10.0 * length * value for kind, value in vars(work).items()}
@@ -106,7 +108,8 @@ def _stream(events: int, rng: np.random.Generator) -> EventStream:
         {
             "type": rng.choice([f"T{k}" for k in range(8)], events, p=shares),
             "time": np.sort(rng.integers(0, 10 * events, events)),
-            "id": rng.integers(0, int(rng.choice([1, 3, 10, 50])), events),
+            "id": rng.integers(0, int(rng.choice([3, 10, 50])), events),
+            "x": rng.random(events),
         }
     )
     return EventStream.from_pandas(frame, type="type", time="time", hierarchy=_HIERARCHY)
@@ -114,22 +117,23 @@ def _stream(events: int, rng: np.random.Generator) -> EventStream:
 
 def _workload(rng: np.random.Generator) -> Workload:
     """A query, one of concepts, and one with an item and one with a NOT more."""
-    base = rng.choice(["T0", "T2", "T4", "T5", "T6"], 3, replace=False).tolist()
+    types = rng.choice(["T0", "T2", "T4", "T5", "T6"], 3, replace=False).tolist()
+    base = [f"{type} {name}" for type, name in zip(types, "abc", strict=True)]
     place, more = int(rng.integers(0, 4)), str(rng.choice(["T7", "T1"]))
     above = {"T0": "G0", "T2": "G1"}
     queries = {
         "base": base,
-        "concepts": [above.get(type, type) for type in base],
-        "item": [*base[:place], more, *base[place:]],
+        "concepts": [f"{above.get(item[:2], item[:2])}{item[2:]}" for item in base],
+        "item": [*base[:place], f"{more} d", *base[place:]],
     }
     if 0 < place < 3:
         queries["negated"] = [*base[:place], f"NOT({more} n)", *base[place:]]
-    where = "WHERE [id] " if rng.random() < 0.6 else ""
+    where = rng.choice(["", "WHERE [id] ", "WHERE a.x < b.x AND b.x < c.x "])
     window = int(rng.choice([200, 400, 800]))
-    texts = {}
-    for name, types in queries.items():
-        items = [t if t.startswith("NOT") else f"{t} x{k}" for k, t in enumerate(types)]
-        texts[name] = f"PATTERN SEQ({', '.join(items)}) {where}WITHIN {window} units"
+    texts = {
+        name: f"PATTERN SEQ({', '.join(items)}) {where}WITHIN {window} units"
+        for name, items in queries.items()
+    }
     return Workload(texts, hierarchy=_HIERARCHY)
 
 
@@ -140,14 +144,13 @@ def _steps(
     model = Calibrated(workload, measure_statistics(workload, stream, seed=seed), {})
     queries = {name: query_of(pattern) for name, pattern in workload.patterns.items()}
     events = Events(stream, NumericReader(), queries.values())
-    kept: dict[str, Sized] = {}
+    found = {}
     for name, pattern in workload.patterns.items():
         scratch = partial(_from_scratch, pattern, stream)
         yield "scratch", model.work_from_scratch(name), scratch
-        query = queries[name]
-        kept[name] = listed(query, {(): np.stack(scratch(), dtype=np.int32, casting="same_kind")})
+        found[name] = scratch()
     for way in candidates_of(workload):
-        sources = [kept[source] for source in way.sources]
+        sources = [found[source] for source in way.sources]
         yield (
             way.method,
             model.work(way),
@@ -155,27 +158,33 @@ def _steps(
         )
 
 
-def _from_scratch(pattern: Pattern, stream: EventStream) -> list[np.ndarray]:
+def _from_scratch(pattern: Pattern, stream: EventStream) -> BranchMatches:
     plan = written_plan(pattern, evaluator_for("tree"))
     found = evaluate(pattern, stream, plan, evaluator="tree", output="arrow").found
     assert found is not None
-    return [*map(np.asarray, found[0].columns)]
+    return found[0]
 
 
-def _reused(method: str, way: Way, sources: Sequence[Sized], events: Events) -> None:
+def _reused(
+    method: str, way: Way, found: Sequence[BranchMatches], events: Events
+) -> list[list[tuple[np.ndarray, ...]]]:
     events.forget()
+    sources: list[Sized] = [{(): FoundMatches(its)} for its in found]
     if method == "down":
-        found = way.down(sources[0], events, _LIMIT)
+        made = way.down(sources[0], events, _LIMIT)
     else:
-        found, _ = way.up(sources, events, _LIMIT)
-    for its in found.values():
-        its.columns()
+        made, _ = way.up(sources, events, _LIMIT)
+    return [its.chunks() for its in made.values()]
 
 
-def _timed(step: Callable[[], object]) -> int:
-    began = time.process_time_ns()
-    step()
-    return time.process_time_ns() - began
+def _least_time(step: Callable[[], object], repetitions: int) -> int:
+    """Nanoseconds; memory is new each time, since results stay."""
+    times, results = [], []
+    for _ in range(repetitions):
+        began = time.process_time_ns()
+        results.append(step())
+        times.append(time.process_time_ns() - began)
+    return min(times)
 
 
 if __name__ == "__main__":

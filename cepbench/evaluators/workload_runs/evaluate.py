@@ -30,8 +30,7 @@ from cepbench.evaluators.workload_runs.sets import (
     Sized,
     Way,
     as_matches,
-    by_sizes,
-    listed,
+    kept_of,
     number_of,
 )
 from cepbench.patterns.model import Pattern
@@ -125,10 +124,7 @@ class _Run:
         """Note the result of a query."""
         if way.query in self.sources and way.query not in self._kept:
             assert found.found is not None
-            began, query = time.perf_counter(), self._queries[way.query]
-            self._kept[way.query] = listed(query, by_sizes(query, found.found[0], np.int32))
-            seconds = found.metrics.seconds + time.perf_counter() - began
-            found = replace(found, metrics=replace(found.metrics, seconds=seconds))
+            self._kept[way.query] = kept_of(self._queries[way.query], found.found[0])
         metrics = found.metrics
         self.results[way.query] = replace(found, found=None) if self.output == "count" else found
         delta = metrics.matches - reused

@@ -100,6 +100,79 @@ class ListedMatches(KeptMatches):
         return self.table.nbytes
 
 
+class FoundMatches(ListedMatches):
+    """Matches as an evaluator found them; the table is a copy, made when asked for.
+
+    Parameters
+    ----------
+    found : BranchMatches
+        Without Kleene variables.
+    """
+
+    def __init__(self, found: BranchMatches) -> None:
+        self.names = found.names
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Positions, int32, shape (variables, matches)."""
+        table = np.empty((len(self.names), len(self)), np.int32)
+        begin = 0
+        for chunk in self.chunks():
+            end = begin + len(chunk[0])
+            for row, column in zip(table, chunk, strict=True):
+                row[begin:end] = column
+            begin = end
+        return table
+
+    def chunks(self) -> list[tuple[np.ndarray, ...]]:
+        """The columns of some of the matches each, as found."""
+        return [tuple(map(np.asarray, chunk)) for chunk in self._found.chunks]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the positions."""
+        found = sum(column.nbytes for chunk in self.chunks() for column in chunk)
+        return found + (self.table.nbytes if "table" in self.__dict__ else 0)
+
+
+class ProjectedMatches(ListedMatches):
+    """All matches of a source, without some of its variables.
+
+    Parameters
+    ----------
+    names : sequence of str
+    source : KeptMatches
+    images : sequence of str
+        The variable of the source of each.
+    """
+
+    def __init__(self, names: Sequence[str], source: KeptMatches, images: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._source = source
+        self._columns = [source.names.index(image) for image in images]
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Positions, int32, shape (variables, matches)."""
+        return np.ascontiguousarray(self._source.table[self._columns])
+
+    def chunks(self) -> list[tuple[np.ndarray, ...]]:
+        """The columns of the source."""
+        return [tuple(chunk[k] for k in self._columns) for chunk in self._source.chunks()]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, without those of the source."""
+        return self.table.nbytes if "table" in self.__dict__ else 0
+
+
 class UnitedMatches(ListedMatches):
     """Matches of one query, kept in several parts.
 
@@ -123,7 +196,7 @@ class UnitedMatches(ListedMatches):
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of each part."""
-        return [part.columns() for part in self._parts]
+        return [chunk for part in self._parts for chunk in part.chunks()]
 
     @property
     def nbytes(self) -> int:

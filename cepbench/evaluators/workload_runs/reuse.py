@@ -23,7 +23,7 @@ import pandas as pd
 
 from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
-from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches
+from cepbench.evaluators.workload_runs.kept import KeptMatches, ListedMatches, ProjectedMatches
 from cepbench.evaluators.workload_runs.queries import Query
 from cepbench.kernels.match_extension.columns import distinct_columns
 from cepbench.patterns.model import Attribute, Clause
@@ -185,10 +185,7 @@ def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatc
     """
     names = edges[0].general.names
     if len(edges) == 1 and not edges[0].missing:
-        rows = np.arange(len(sources[0]), dtype=np.int32)
-        return KeptMatches(
-            names, {}, sources[0], rows, dict(zip(names, edges[0].images, strict=True))
-        )
+        return ProjectedMatches(names, sources[0], edges[0].images)
     projections = [
         its.table[[edge.specific.names.index(image) for image in edge.images]]
         for edge, its in zip(edges, sources, strict=True)

@@ -22,6 +22,7 @@ from cepbench.evaluators.workload_runs.events import Events
 from cepbench.evaluators.workload_runs.growth import ALL, Growth, Sought
 from cepbench.evaluators.workload_runs.kept import (
     CopiedWhenAsked,
+    FoundMatches,
     KeptMatches,
     ListedMatches,
     UnitedMatches,
@@ -179,6 +180,13 @@ def by_sizes(
         ]
         found[tuple(each.tolist())] = np.concatenate(parts, dtype=dtype, casting="same_kind")
     return found
+
+
+def kept_of(query: Query, matches: BranchMatches) -> dict[Sizes, KeptMatches]:
+    """Matches as an evaluator found them."""
+    if query.has_sets:
+        return listed(query, by_sizes(query, matches, np.int32))
+    return {(): FoundMatches(matches)}
 
 
 def listed(
