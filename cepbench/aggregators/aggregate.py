@@ -15,7 +15,6 @@ from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.live import Aggregator, WorkloadAggregator, check_no_trigger, ticks_of
 from cepbench.aggregators.protocol import AggregateMetrics, Row
 from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
@@ -187,7 +186,7 @@ def aggregate(
     if isinstance(pattern, Workload):
         if sharing is None and method is not None and method.lower() == E_CUBE:
             sharing = "CHASE"
-        if isinstance(sharing, str) and sharing.upper() != CONSTRUCTION:
+        if isinstance(sharing, str):
             sharing = plan_workload(pattern, measure_statistics(pattern, stream), sharing)
     live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
     if isinstance(live, WorkloadAggregator):

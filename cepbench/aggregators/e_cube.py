@@ -30,7 +30,7 @@ E_CUBE = "e-cube"
 
 #: Events of the first round, and the matches that a round should have: a round costs time of its own,
 #: and matches take memory.
-_ROUND, _MATCHES = 1 << 14, 1 << 21
+_ROUND, _MATCHES = 1 << 12, 1 << 21
 
 _DETECTOR = "detector "
 

@@ -56,9 +56,8 @@ class Aggregator:
     sharing : WorkloadPlan or str, optional
         Which counters the queries of a workload have in common (PreTree and Chop-Connect, [qi2014]_,
         section 4), for the method ``a-seq``; or, by a plan with ``sources``, which queries are computed
-        from the matches of which others, for ``e-cube``; or ``"CONSTRUCTION"``: ``two-step`` finds the
-        matches of a common part once. By default each query is aggregated by itself, and by
-        :func:`cepbench.aggregate` with ``e-cube`` as the planner CHASE plans.
+        from the matches of which others, for ``e-cube``. By default each query is aggregated by itself.
+        :func:`cepbench.aggregate` takes the name of a planner, too, by default CHASE for ``e-cube``.
     emit : {"trigger", "change"}
         After which events a row is reported: those of the last positive item that satisfy the
         conditions that mention it alone, for their own group; or all after which a group's value

@@ -12,7 +12,6 @@ from cepbench.aggregators.e_cube import E_CUBE, ReuseRun
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
 from cepbench.aggregators.shared import SharedQuery, SharedRun, by_partitions, warm_up
-from cepbench.aggregators.shared_construction import CONSTRUCTION, ConstructionRun
 from cepbench.arguments import shown
 from cepbench.errors import (
     EvaluationError,
@@ -190,20 +189,15 @@ def run_of(
                 'workload, statistics, planner="CHASE"), or use cep.aggregate, which plans'
             )
         return WorkloadRun(tasks, None, method)
-    is_construction = isinstance(sharing, str) and sharing.upper() == CONSTRUCTION
     reuses = isinstance(sharing, WorkloadPlan) and sharing.sources is not None
-    due = E_CUBE if reuses else "two-step" if is_construction else SHARED
+    due = E_CUBE if reuses else SHARED
     if method is not None and method.lower() != due:
         raise EvaluationError(
-            f"sharing={sharing if is_construction else '…'} is for the method {due}, not {method}; leave "
-            "out method, or sharing"
+            f"the sharing is for the method {due}, not {method}; leave out method, or sharing"
         )
-    if is_construction:
-        return ConstructionRun(tasks, WorkloadPlan(workload))
     if not isinstance(sharing, WorkloadPlan):
         raise EvaluationError(
-            f"sharing is a cep.WorkloadPlan or {CONSTRUCTION!r}, not {shown(sharing)}; a planner needs "
-            "statistics, so give cep.plan_workload(workload, statistics, planner)"
+            f"sharing is a cep.WorkloadPlan, not {shown(sharing)}; a planner needs statistics, so give cep.plan_workload(workload, statistics, planner)"
         )
     if sharing.workload != workload:
         raise EvaluationError("the plan is of another workload; make one with this workload")

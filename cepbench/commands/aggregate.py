@@ -80,7 +80,7 @@ def aggregate(
             metavar="PLANNER",
             autocompletion=complete_sharing,
             help="What the queries of a workload compute together: the plan of a planner such as "
-            "SHARON, or CONSTRUCTION (two-step); without it nothing.",
+            "SHARON, of counts, or CHASE, of matches; without it nothing.",
         ),
     ] = None,
     evaluator: Annotated[

@@ -50,7 +50,7 @@ def complete_scopes(incomplete: str) -> list[str]:
 
 #: The modules of planners that reuse matches.
 _OF_MATCHES = tuple(
-    f"planners/sharing/{name}.py" for name in ("chase", "hierarchical", "steiner", "forests")
+    f"planners/sharing/{module}.py" for module in ("chase", "hierarchical", "steiner", "forests")
 )
 
 
@@ -62,9 +62,8 @@ def complete_planners(incomplete: str) -> list[str]:
 
 
 def complete_sharing(incomplete: str) -> list[str]:
-    """Planners of shared counts, and the other way of sharing."""
-    counts = _named("planners/sharing/", but=_OF_MATCHES)
-    return _beginning([*counts, "CONSTRUCTION"], incomplete)
+    """Planners of workloads."""
+    return _beginning(_named("planners/sharing/"), incomplete)
 
 
 def complete_data(incomplete: str) -> list[str]:

@@ -153,7 +153,6 @@ _KNOWN = {
     "P3S3": ("#EE8866", 2),
     # The methods of [qi2014], how they share work, and its windows, which stand in different charts.
     "TWO-STEP": ("#777777", 5),
-    "CONSTRUCTION": ("#EE8866", 2),
     "A-SEQ": ("#332288", 1),
     "WINDOW-PRODUCT": ("#44AA99", 3),
     "SASE": ("#DDAA33", 4),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.live import Aggregator
 from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.errors import PartialMatchLimitError
@@ -52,7 +53,7 @@ def aggregated(
         If the method lists more matches than ``limit``.
     """
     live = Aggregator(query, method, sharing=sharing)
-    lists_matches = AGGREGATORS[method].lists_matches
+    lists_matches = method == E_CUBE or AGGREGATORS[method].lists_matches
     size = _FIRST if lists_matches else max(1, len(stream))
     done = values = listed = 0
     digest = hashlib.sha256()

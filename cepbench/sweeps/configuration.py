@@ -21,7 +21,6 @@ import pyarrow.dataset as arrow_dataset
 from cepbench.adaptation.detector import GENERATOR
 from cepbench.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
 from cepbench.costs.models import COST_MODELS, UserCost, cost_from
 from cepbench.costs.problem import TIME_SELECTIVITIES
@@ -226,8 +225,9 @@ def _method(value: Any, name: str) -> str:
 
 
 def _sharing(value: Any, name: str) -> str:
-    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.shares == "aggregates"]
-    return choice(value, name, [NO_SHARING, CONSTRUCTION, *planners], ExperimentError)
+    # Workers know no user-defined ones.
+    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.is_builtin]
+    return choice(value, name, [NO_SHARING, *planners], ExperimentError)
 
 
 def _planner(value: Any, name: str) -> str:

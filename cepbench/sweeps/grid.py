@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cepbench.adaptation.detector import GENERATOR
+from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.aggregators.workload_run import SHARED
 from cepbench.costs.model import CostModel
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.registry import default_evaluator, evaluator_for
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT, options_of, runs_without
 from cepbench.planners.registry import PlanGenerator, find_generator
+from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.sweeps.cells import NO_OPTIONS, NO_PLAN, NO_SHARING, VALUES, Cell
 
 
@@ -76,8 +77,8 @@ class Grid:
     methods : sequence of str
         Aggregation methods, which run instead of plans.
     sharing : sequence of str
-        How they share work between the queries of a workload: ``none``; ``CONSTRUCTION``, for
-        methods that list matches; names of workload planners, for ``a-seq``.
+        How they share work between the queries of a workload: ``none``; names of workload planners,
+        of counts for ``a-seq``, of matches for methods that list them, which run as ``e-cube``.
     planners : sequence of str
         Planners of workloads that reuse matches, which run instead of plan generators, each in every
         evaluator, by default the tree.
@@ -170,19 +171,19 @@ class Grid:
             If none of the methods shares as one of ``sharing`` says.
         """
         methods = [AGGREGATORS.find(name) for name in self.methods]
-        found = {
-            (method.name if sharing == NO_SHARING else f"{method.name} {sharing}"): (
-                method.name,
-                sharing,
-            )
-            for method in methods
-            for sharing in self.sharing
-            if sharing == NO_SHARING
-            or (method.lists_matches if sharing == CONSTRUCTION else method.name == SHARED)
-        }
+        reuses = {name: its.shares == "matches" for name, its in WORKLOAD_PLANNERS.items()}
+        found = {}
+        for method in methods:
+            for sharing in self.sharing:
+                if sharing == NO_SHARING:
+                    found[method.name] = method.name, sharing
+                elif reuses[sharing] and method.lists_matches:
+                    found[f"{E_CUBE} {sharing}"] = E_CUBE, sharing
+                elif not reuses[sharing] and method.name == SHARED:
+                    found[f"{method.name} {sharing}"] = method.name, sharing
         for sharing in self.sharing:
             if self.methods and sharing not in {each for _, each in found.values()}:
-                fitting = "two-step" if sharing == CONSTRUCTION else SHARED
+                fitting = "two-step" if reuses[sharing] else SHARED
                 raise ExperimentError(
                     f"sharing {sharing!r}: none of the methods {', '.join(self.methods)} shares so; "
                     f"add {fitting!r}, or leave it out"

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 from cepbench.adaptation.detector import BATCH_SIZE, AdaptiveDetector
-from cepbench.aggregators.shared_construction import CONSTRUCTION
 from cepbench.errors import (
     PartialMatchLimitError,
     PlanningRefusedError,
@@ -268,7 +267,7 @@ class Plans:
                 self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
             elif self._purpose(cell) not in self._found:
                 sharing = methods[cell.generator][1] if methods else ""
-                if cell.generator == NO_PLAN or sharing in (NO_SHARING, CONSTRUCTION):
+                if cell.generator == NO_PLAN or sharing == NO_SHARING:
                     found = _UNPLANNED
                 elif grid.planners:
                     make = partial(_reusing_plan, self.query(cell), stream, cell.generator, grid)
@@ -417,9 +416,8 @@ def evaluated(
     the latter also ``switches``, a list with a dict of :class:`~cepbench.adaptation.run.Switch` each.
     """
     if grid.methods:
-        method, sharing = grid.aggregations()[cell.generator]
-        shared = CONSTRUCTION if sharing == CONSTRUCTION else plan
-        return aggregated(query, stream, method, grid.partial_match_limit, shared)
+        method, _ = grid.aggregations()[cell.generator]
+        return aggregated(query, stream, method, grid.partial_match_limit, plan)
     how = run_arguments(cell, grid)
     if grid.planners:
         assert isinstance(query, Workload)

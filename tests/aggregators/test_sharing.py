@@ -72,21 +72,6 @@ def test_values_at_times(case: WorkloadCase, scope: str, data: st.DataObject) ->
     ]
 
 
-@given(case=CASES, emit=st.sampled_from(EMITS), scope=st.sampled_from(SCOPES), data=st.data())
-@examples(25)
-def test_shared_construction(
-    case: WorkloadCase, emit: str, scope: str, data: st.DataObject
-) -> None:
-    """The matches of a part in common, found once, make the same values."""
-    live = cep.Aggregator(case.workload, sharing="CONSTRUCTION", emit=emit, scope=scope)
-    rows: dict[str, list[Row]] = {name: [] for name in case.workload.patterns}
-    for batch in data.draw(batches_of(case.stream)):
-        for name, its in live.take(batch).items():  # type: ignore[attr-defined]
-            rows[name] += its
-    for name, pattern in case.workload.patterns.items():
-        assert set(rows[name]) == naive_rows(pattern, case.events, emit=emit, scope=scope)
-
-
 def values_of(sharing: object, queries: dict[str, str], events: str, **columns: list) -> dict:
     """The values after each trigger, by query; events are written as their types, one at each time."""
     workload = cep.Workload({name: f"PATTERN {query}" for name, query in queries.items()})
@@ -205,7 +190,7 @@ def test_large_numbers_survive_snapshots() -> None:
     assert live.value().COUNT.tolist() == [count]
 
 
-@pytest.mark.parametrize("sharing", ["NONE", "PRETREE", "CHOP-CONNECT", "SHARON", "construction"])
+@pytest.mark.parametrize("sharing", ["NONE", "PRETREE", "CHOP-CONNECT", "SHARON", "steiner"])
 def test_tables_grow(sharing: str) -> None:
     """More active rows than there is room for at first, and rows that expire."""
     rng = np.random.default_rng(7)
@@ -250,7 +235,7 @@ def test_queries_that_share_nothing_run_alone() -> None:
         "Q2": "AND(A a, B b) AGG COUNT WITHIN 9 units",
         "Q3": "SEQ(A a, B b) AGG COUNT WITHIN 9 units",
     }
-    for sharing in ("PRETREE", "CONSTRUCTION"):
+    for sharing in ("PRETREE", "STEINER"):
         found = values_of(sharing, queries, "ABAB", w=[1, 2, 3, 1])
         assert found == {
             "Q1": [(1,), (1,)],
@@ -275,7 +260,6 @@ OTHER = cep.WorkloadPlan(cep.Workload({"Q": "PATTERN SEQ(A a) AGG COUNT WITHIN 9
         ({"sharing": OTHER}, EvaluationError, "of another workload"),
         ({"sharing": "SHARON"}, EvaluationError, "give cep.plan_workload"),
         ({"sharing": 3}, EvaluationError, "not 3"),
-        ({"sharing": "CONSTRUCTION", "method": "a-seq"}, EvaluationError, "method two-step, not a-seq"),
         ({"sharing": cep.WorkloadPlan(COUNTED), "method": "two-step"}, EvaluationError, "a-seq"),
         ({"sharing": cep.WorkloadPlan(COUNTED), "evaluator": "lazy-nfa"}, EvaluationError, "no eval"),
         ({"emit": "never"}, EvaluationError, "query 'Q1': emit is one of"),
@@ -288,7 +272,7 @@ def test_bad_arguments(options: dict, error: type, words: str) -> None:
 
 def test_a_single_pattern_shares_nothing() -> None:
     with pytest.raises(EvaluationError, match="a single pattern shares nothing"):
-        cep.Aggregator(COUNTED.patterns["Q3"], sharing="CONSTRUCTION")
+        cep.Aggregator(COUNTED.patterns["Q3"], sharing=cep.WorkloadPlan(COUNTED))
 
 
 def test_cut_queries_that_cannot_be_counted() -> None:

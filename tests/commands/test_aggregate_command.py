@@ -113,5 +113,5 @@ def test_names_are_completed() -> None:
     assert set(completion.complete_aggregators("")) == builtin
     assert completion.complete_emits("") == list(EMITS)
     assert completion.complete_scopes("") == list(SCOPES)
-    planners = {name for name, its in cep.WORKLOAD_PLANNERS.items() if its.shares == "aggregates"}
-    assert set(completion.complete_sharing("")) == {*planners, "CONSTRUCTION"}
+    planners = {name for name, its in cep.WORKLOAD_PLANNERS.items() if its.is_builtin}
+    assert set(completion.complete_sharing("")) == planners

@@ -84,16 +84,16 @@ def test_sharing_goes_with_methods_that_can() -> None:
     grid = Grid(
         generators=[],
         methods=["A-SEQ", "two_step"],
-        sharing=["none", "PRETREE", "CONSTRUCTION"],
+        sharing=["none", "PRETREE", "STEINER"],
     )
     assert grid.aggregations() == {
         "a-seq": ("a-seq", "none"),
         "two-step": ("two-step", "none"),
         "a-seq PRETREE": ("a-seq", "PRETREE"),
-        "two-step CONSTRUCTION": ("two-step", "CONSTRUCTION"),
+        "e-cube STEINER": ("e-cube", "STEINER"),
     }
     with pytest.raises(
-        ExperimentError, match=r"sharing 'CONSTRUCTION': none of .* a-seq shares so"
+        ExperimentError, match=r"sharing 'STEINER': none of .* a-seq shares so; add 'two-step'"
     ):
         replace(grid, methods=["a-seq"]).cells()
     with pytest.raises(ExperimentError, match=r"sharing 'PRETREE'.*add 'a-seq'"):
@@ -170,7 +170,7 @@ def test_sharing_as_planned_changes_no_value(
 ) -> None:
     changes: dict[str, Any] = {
         "user_patterns": {}, "user_workloads": {"w": SHARED}, "methods": ["a-seq", "two-step"],
-        "sharing": ["none", "PRETREE", "CHOP-CONNECT", "CONSTRUCTION"],
+        "sharing": ["none", "PRETREE", "CHOP-CONNECT", "STEINER"],
     }  # fmt: skip
     rows = rows_of(sample, **changes)
     assert (rows["status"] == OK).all(), rows["reason"].dropna().unique()
@@ -187,8 +187,9 @@ def test_sharing_as_planned_changes_no_value(
         assert row["updates"] == shared.updates
     # A planner may find that nothing is worth a cut; a common prefix costs nothing to share.
     assert rows.loc["a-seq PRETREE", "updates"] < rows.loc["a-seq", "updates"]
-    assert rows.loc[["a-seq", "two-step", "two-step CONSTRUCTION"], "plan"].isna().all()
-    assert rows.loc["two-step CONSTRUCTION", "sharing"] == "CONSTRUCTION"
+    assert rows.loc[["a-seq", "two-step"], "plan"].isna().all()
+    row, plan = rows.loc["e-cube STEINER"], cep.plan_workload(workload, statistics, "STEINER")
+    assert row[["method", "sharing", "plan"]].tolist() == ["e-cube", "STEINER", plan.describe()]
 
     def refusing(*_: Any, **__: Any) -> None:
         raise PlanningRefusedError("too many")

@@ -90,7 +90,7 @@ def test_the_examples_with_methods(tmp_path: Path) -> None:
     sweep = read_sweep(path)
     assert dict(sweep.config("x").user_workloads).keys() == {"prefix-2"}
     assert {cell.generator for cell in sweep.cells()} == {
-        "a-seq", "two-step", "two-step CONSTRUCTION", "a-seq PRETREE", "a-seq CHOP-CONNECT",
+        "a-seq", "two-step", "e-cube STEINER", "a-seq PRETREE", "a-seq CHOP-CONNECT",
         "a-seq SHARON",
     }  # fmt: skip
 
