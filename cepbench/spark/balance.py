@@ -209,7 +209,7 @@ def planned_slices(
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
     shares of the work. There are more slices than cores, so that one that takes longer than
-    expected delays the others little; it is not divided while it runs.
+    expected delays the others little.
     """
     pattern = detection.pattern
     samples = [slice_sample(pattern, piece, 0, 5_000) for piece in pieces if len(piece)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,11 @@ from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.jobs import watched
+from cepbench.spark.parquet_slices import Columns, ParquetSlices
+from cepbench.spark.session import spark_session
+from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit
+from cepbench.streams.fit import check_fit, under_one_hierarchy
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
@@ -42,34 +47,8 @@ _SLICE, _ID, _ORDER = " slice", " id", " order"
 _ROW = (1 << 33) - 1
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a DataFrame that detection reads.
-
-    Attributes
-    ----------
-    time, type : str
-    attributes : tuple of str
-    """
-
-    time: str
-    type: str
-    attributes: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Without duplicates: the type may be an attribute too."""
-        return list(dict.fromkeys((self.time, self.type, *self.attributes)))
-
-    def stream(self, table: pa.Table | pa.RecordBatch, *, sort: bool = False) -> EventStream:
-        """The events of a table."""
-        return EventStream.from_arrow(
-            table, type=self.type, time=self.time, attributes=self.attributes, sort=sort
-        )
-
-
 def detect(
-    df: DataFrame,
+    df: DataFrame | str | Path,
     pattern: Pattern | str,
     plan: AnyPlan | str | None = None,
     *,
@@ -82,7 +61,7 @@ def detect(
     output: str = "matches",
     slices: Slices | int | None = None,
 ) -> Any:
-    """Find all matches of a pattern in the events of a DataFrame, in parallel.
+    """Find all matches of a pattern in a DataFrame or Parquet files of events, in parallel.
 
     Tasks take slices of time with the events around them on which their matches depend: those of a
     window after it, and, where a NOT or a group stands before the first item, of a window before
@@ -93,8 +72,11 @@ def detect(
 
     Parameters
     ----------
-    df : DataFrame
-        Events in any order.
+    df : DataFrame, str or Path
+        Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
+        reads its own slice, without a shuffle, unless matches have positions (see ``id``). With
+        ``output="arrow"`` a slice that takes too long is then cut, and the rest divided among all
+        cores.
     pattern : Pattern or str
     plan : OrderPlan, TreePlan, Automaton, UnionPlan or "per-slice", optional
         By default one plan for all slices, from statistics measured on a sample; ``"per-slice"``
@@ -103,9 +85,9 @@ def detect(
         Columns with the timestamp (or an integer) and the type of each event.
     id : str, optional
         A column that identifies events, and orders those of one timestamp. Without it events of one
-        timestamp are in the order of the DataFrame's partitions and rows, and matches have
-        positions in the whole stream, for which all events are sorted, also those of types that the
-        pattern does not have.
+        timestamp are in the order of the DataFrame's partitions and rows (of a path as in
+        :meth:`EventStream.from_parquet`), and matches have positions in the whole stream, for which
+        all events are sorted, also those of types that the pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
         variables to it. By default one is used if matches depend on earlier ones, and besides time
@@ -143,7 +125,11 @@ def detect(
         made = job.slices(plan, generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
-    found = replace(job, detection=job.detection_by(made)).detected(made)
+    job = replace(job, detection=job.detection_by(made))
+    if output == "arrow" and job.reads_slices:
+        assert job.files is not None
+        return job.files.at_once(job.spark, job.detection, made, job.schema())
+    found = job.detected(made)
     if output != "arrow":
         return found
     with watched(job.spark, "detect", "task"):
@@ -151,7 +137,7 @@ def detect(
 
 
 def slices(
-    df: DataFrame,
+    df: DataFrame | str | Path,
     pattern: Pattern | str,
     plan: AnyPlan | str | None = None,
     *,
@@ -190,9 +176,10 @@ def slices(
 
 @dataclass(frozen=True)
 class _Job:
-    """A DataFrame, and what is detected in it."""
+    """A DataFrame, the files that it reads, if these were given, and what is detected in it."""
 
     df: DataFrame
+    files: ParquetSlices | None
     columns: Columns
     id: str | None
     detection: SliceDetection
@@ -200,7 +187,7 @@ class _Job:
     @classmethod
     def of(
         cls,
-        df: DataFrame,
+        df: DataFrame | str | Path,
         pattern: Pattern | str,
         time: str,
         type: str,
@@ -210,8 +197,15 @@ class _Job:
         output: str,
     ) -> _Job:
         """Check the arguments of :func:`detect`."""
+        path = None
+        if isinstance(df, str | os.PathLike):
+            path = Path(df).resolve()
+            read_declaration(path)
+            df = spark_session().read.parquet(str(path))
         if not isinstance(df, DataFrame):
-            raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
+            raise StreamError(
+                f"df must be a Spark DataFrame or the path of Parquet files, not {kind_of(df)}"
+            )
         pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
         if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
@@ -231,9 +225,12 @@ class _Job:
         detection = SliceDetection(pattern, evaluator, output == "count", key)
         if key is None and not detection.by_time:
             detection = replace(detection, key=shared_keys(pattern)[0])
-        job = cls(df, columns, id, detection)
-        check_fit(pattern, job.nothing())
-        return job
+        files = None if path is None else ParquetSlices(path, columns, id)
+        job = cls(df, files, columns, id, detection)
+        nothing = job.nothing()
+        check_fit(pattern, nothing)
+        pattern, _ = under_one_hierarchy(pattern, nothing)
+        return replace(job, detection=replace(detection, pattern=pattern))
 
     @property
     def spark(self) -> SparkSession:
@@ -245,17 +242,16 @@ class _Job:
 
     def nothing(self) -> EventStream:
         """A stream of no events with the columns of the DataFrame."""
-        return self.columns.stream(
+        nothing = self.columns.stream(
             self.df.select(*map(_column, self.columns.names)).limit(0).toArrow()
         )
+        return nothing.with_hierarchy(None if self.files is None else self.files.hierarchy())
 
     @property
     def _kept(self) -> Column | None:
         """Which events matches depend on; None for all."""
-        types = self.pattern.types
-        if types is None or "contiguity" in self.pattern.strategy.name:
-            return None
-        return _column(self.columns.type).cast("string").isin(*types)
+        types = self.detection.types
+        return None if types is None else _column(self.columns.type).cast("string").isin(*types)
 
     @property
     def _ticks(self) -> Column:
@@ -356,12 +352,29 @@ class _Job:
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 
+    @property
+    def reads_slices(self) -> bool:
+        """Whether tasks read their slices from files: no position in the whole stream is asked for."""
+        return self.files is not None and (self.id is not None or not self._needs_names())
+
+    def schema(self) -> pa.Schema:
+        """The columns of the matches, or of their numbers."""
+        if self.detection.counts:
+            return COUNTS
+        kind = None
+        if self._needs_names():
+            kind = pa.int64() if self.id is None else self._type_of(self.id)
+        return _plain(self.detection.schema(self.nothing(), kind))
+
     def detected(self, made: Slices) -> DataFrame:
         """The matches, or their numbers."""
+        schema = self.schema()
+        if self.reads_slices:
+            assert self.files is not None
+            its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
+            tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
+            return tasks.mapInArrow(its, from_arrow_schema(schema))
         names = self._needs_names()
-        kind = None
-        if names:
-            kind = pa.int64() if self.id is None else self._type_of(self.id)
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
@@ -383,11 +396,8 @@ class _Job:
             # Arrow's side of Spark does not take names with dots.
             .select(*(_column(name).alias(f"c{place}") for place, name in enumerate(columns)))
         )
-        schema = COUNTS if detection.counts else detection.schema(self.nothing(), kind)
-        run = partial(
-            _run, detection, self.columns, columns, made.slices(), made.parts, _plain(schema)
-        )
-        return events.mapInArrow(run, from_arrow_schema(_plain(schema)))
+        run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
+        return events.mapInArrow(run, from_arrow_schema(schema))
 
     def _type_of(self, name: str) -> pa.DataType:
         return self.df.select(_column(name)).limit(0).toArrow().schema.field(0).type
@@ -395,6 +405,11 @@ class _Job:
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
         added = F.monotonically_increasing_id().alias(_ORDER)
+        if self.files is not None:
+            # As rows are read from the files, whichever partition has them.
+            column = self.files.tie_breaker
+            place = F.struct("_metadata.file_path", "_metadata.row_index")
+            added = (place if column is None else _column(column)).alias(_ORDER)
         if self.id is not None:
             added = _column(self.id).alias(_ID if names else _ORDER)
         return self.df.select(*map(_column, self.columns.names), added)

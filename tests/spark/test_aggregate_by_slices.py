@@ -13,7 +13,7 @@ import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.slices import SliceTask
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
-from cepbench.spark.aggregate import aggregate, slices_of
+from cepbench.spark.aggregation import aggregate, slices_of
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 

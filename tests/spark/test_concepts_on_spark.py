@@ -10,7 +10,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError, HierarchyError, StatisticsError, StreamError
-from cepbench.spark.aggregate import aggregate
+from cepbench.spark.aggregation import aggregate
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.ingest import ingest_minute_bars
 from cepbench.spark.statistics import measure_statistics

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
@@ -26,6 +25,7 @@ from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.spark.jobs import run_job
+from cepbench.spark.parquet_slices import row_groups
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 
@@ -166,15 +166,9 @@ def slices_of(path: Path, task: SliceTask, tasks: int) -> list[Slice]:
     tasks : int
         How many there should be.
     """
-    groups = []
-    for fragment in ds.dataset(path).get_fragments():
-        for group in fragment.row_groups:
-            times = (group.statistics or {}).get(_TIME)
-            if times:
-                groups.append((_ticks(times["min"]), _ticks(times["max"]), group.num_rows))
+    first, last, rows = row_groups(path, _TIME)
     starts: list[int] = []
-    if groups:
-        first, last, rows = np.array(groups, np.int64).T
+    if len(rows):
         # Events spread evenly over their row group.
         times = np.unique([first, last])
         share = (times[:, None] - first) / np.maximum(last - first, 1)
@@ -207,8 +201,3 @@ def _values(path: Path, task: SliceTask, part: Slice) -> SliceValues:
         hierarchy=task.pattern.hierarchy,
     )
     return task.values(events, -MOST if part.start is None else part.start, part.keys)
-
-
-def _ticks(time: Any) -> int:
-    """A time in the statistics of a row group."""
-    return time if isinstance(time, int) else int(pd.Timestamp(time).as_unit("ns").value)
