@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cepbench.spark.aggregation import aggregate as aggregate
     from cepbench.spark.detection import detect as detect
     from cepbench.spark.detection import slices as slices
     from cepbench.spark.jobs import watched as watched
 
 _HOMES = {
+    "aggregate": "cepbench.spark.aggregation",
     "detect": "cepbench.spark.detection",
     "slices": "cepbench.spark.detection",
     "watched": "cepbench.spark.jobs",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -15,9 +14,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from cepbench.arguments import choice, kind_of, text, whole
+from cepbench.arguments import choice, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection
@@ -27,10 +25,19 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
+from cepbench.spark.frames import (
+    ORDER,
+    SLICE,
+    Columns,
+    column,
+    opened,
+    rank,
+    slices_with,
+    ticks_of,
+    together,
+)
 from cepbench.spark.jobs import watched
-from cepbench.spark.parquet_slices import Columns, ParquetSlices
-from cepbench.spark.session import spark_session
-from cepbench.streams.dataset_folder import read_declaration
+from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 
@@ -40,8 +47,8 @@ _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
 #: Rows of a batch of matches.
 _ROWS = 100_000
 
-#: Columns of our own; an attribute does not begin with a space.
-_SLICE, _ID, _ORDER = " slice", " id", " order"
+#: A column of our own.
+_ID = " id"
 
 #: The row of a partition in ``monotonically_increasing_id``.
 _ROW = (1 << 33) - 1
@@ -197,15 +204,7 @@ class _Job:
         output: str,
     ) -> _Job:
         """Check the arguments of :func:`detect`."""
-        path = None
-        if isinstance(df, str | os.PathLike):
-            path = Path(df).resolve()
-            read_declaration(path)
-            df = spark_session().read.parquet(str(path))
-        if not isinstance(df, DataFrame):
-            raise StreamError(
-                f"df must be a Spark DataFrame or the path of Parquet files, not {kind_of(df)}"
-            )
+        df, path = opened(df)
         pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
         if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
@@ -213,15 +212,7 @@ class _Job:
                 f"{evaluator} is user-defined, and Spark's workers do not have it; use "
                 "cep.evaluate, which runs it in this process"
             )
-        columns = Columns(
-            text(time, "time", StreamError), text(type, "type", StreamError), pattern.attributes
-        )
-        for name in [*columns.names, *filter(None, [id])]:
-            if name not in df.columns:
-                raise StreamError(
-                    f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
-                    f"{did_you_mean(name, df.columns)}"
-                )
+        columns = Columns.of(df, time, type, pattern.attributes, id)
         detection = SliceDetection(pattern, evaluator, output == "count", key)
         if key is None and not detection.by_time:
             detection = replace(detection, key=shared_keys(pattern)[0])
@@ -243,7 +234,7 @@ class _Job:
     def nothing(self) -> EventStream:
         """A stream of no events with the columns of the DataFrame."""
         nothing = self.columns.stream(
-            self.df.select(*map(_column, self.columns.names)).limit(0).toArrow()
+            self.df.select(*map(column, self.columns.names)).limit(0).toArrow()
         )
         return nothing.with_hierarchy(None if self.files is None else self.files.hierarchy())
 
@@ -251,24 +242,13 @@ class _Job:
     def _kept(self) -> Column | None:
         """Which events matches depend on; None for all."""
         types = self.detection.types
-        return None if types is None else _column(self.columns.type).cast("string").isin(*types)
-
-    @property
-    def _ticks(self) -> Column:
-        """Times in ticks."""
-        its, kind = _column(self.columns.time), self.df.schema[self.columns.time].dataType
-        if isinstance(kind, TimestampType):
-            return F.unix_micros(its) * 1000
-        if isinstance(kind, TimestampNTZType):
-            epoch = F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'")
-            return F.timestamp_diff("MICROSECOND", epoch, its) * 1000
-        return its.cast("bigint")
+        return None if types is None else column(self.columns.type).cast("string").isin(*types)
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
         returns = self.pattern.returns
         return not self.detection.counts and (
-            not returns or any(isinstance(column.value, str) for column in returns)
+            not returns or any(isinstance(its.value, str) for its in returns)
         )
 
     # -- the plan of the job --------------------------------------------------------------------
@@ -295,11 +275,13 @@ class _Job:
 
     def _density(self) -> Density:
         types = self.pattern.types
-        kind = _column(self.columns.type).cast("string")
+        kind = column(self.columns.type).cast("string")
         if types is not None:
             kind = F.when(kind.isin(*types), kind).otherwise("")
         events = self.df if self._kept is None else self.df.where(self._kept)
-        narrow = events.select(self._ticks.alias("time"), kind.alias("type"))
+        narrow = events.select(
+            ticks_of(self.df, self.columns.time).alias("time"), kind.alias("type")
+        )
         totals = {row["type"]: row["count"] for row in narrow.groupBy("type").count().collect()}
         if types is not None:
             self._check_types(totals)
@@ -316,7 +298,7 @@ class _Job:
             name = variable.type
             if name in totals or name is None or (hierarchy is not None and name in hierarchy):
                 continue
-            rows = self.df.select(_column(self.columns.type).cast("string")).distinct().limit(1000)
+            rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
             known = sorted(row[0] for row in rows.collect() if row[0] is not None)
             if known:
                 raise StreamError(
@@ -334,10 +316,10 @@ class _Job:
         at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
         bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
         ranges = bounds.astype(np.int64).reshape(2, -1).T.tolist()
-        ticks = self._ticks
+        ticks = ticks_of(self.df, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
-        table = events.select(*map(_column, self.columns.names)).toArrow()
+        table = events.select(*map(column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
 
@@ -378,47 +360,41 @@ class _Job:
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
-        by_time = [its.start for its in made.slices() if its.start is not None]
-        ticks, detection = self._ticks, self.detection
-        first = _rank(ticks - detection.tail, by_time)
-        last = _rank(ticks + detection.lead, by_time) if detection.lead else _rank(ticks, by_time)
-        number = F.explode(F.sequence(first, last)) if by_time else F.lit(0)
-        events = events.select("*", number.alias(_SLICE))
+        detection = self.detection
+        starts = [its.start for its in made.slices() if its.start is not None]
+        ticks = ticks_of(self.df, self.columns.time)
+        number = slices_with(ticks, starts, detection.lead, detection.tail)
+        events = events.select("*", number.alias(SLICE))
         if made.parts > 1:
             assert made.key is not None
             part = _part(self.df, made.key, made.parts)
-            events = events.withColumn(_SLICE, _column(_SLICE) * made.parts + part)
-        columns = [*self.columns.names, _SLICE, *([_ID] if names else [])]
-        order = _ID if names else _ORDER
-        events = (
-            events.repartitionById(made.tasks, _column(_SLICE))
-            .sortWithinPartitions(_column(self.columns.time), _column(order))
-            # Arrow's side of Spark does not take names with dots.
-            .select(*(_column(name).alias(f"c{place}") for place, name in enumerate(columns)))
-        )
+            events = events.withColumn(SLICE, column(SLICE) * made.parts + part)
+        columns = [*self.columns.names, SLICE, *([_ID] if names else [])]
+        order = _ID if names else ORDER
+        events = together(events, made.tasks, [self.columns.time, order], columns)
         run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
         return events.mapInArrow(run, from_arrow_schema(schema))
 
     def _type_of(self, name: str) -> pa.DataType:
-        return self.df.select(_column(name)).limit(0).toArrow().schema.field(0).type
+        return self.df.select(column(name)).limit(0).toArrow().schema.field(0).type
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
-        added = F.monotonically_increasing_id().alias(_ORDER)
+        added = F.monotonically_increasing_id().alias(ORDER)
         if self.files is not None:
             # As rows are read from the files, whichever partition has them.
-            column = self.files.tie_breaker
+            breaker = self.files.tie_breaker
             place = F.struct("_metadata.file_path", "_metadata.row_index")
-            added = (place if column is None else _column(column)).alias(_ORDER)
+            added = (place if breaker is None else column(breaker)).alias(ORDER)
         if self.id is not None:
-            added = _column(self.id).alias(_ID if names else _ORDER)
-        return self.df.select(*map(_column, self.columns.names), added)
+            added = column(self.id).alias(_ID if names else ORDER)
+        return self.df.select(*map(column, self.columns.names), added)
 
     def _numbered(self, made: Slices) -> DataFrame:
         """All events with their positions in the whole stream."""
         events = self._with_order(False)
         starts = list(made.starts)
-        number = _rank(self._ticks, starts)
+        number = rank(ticks_of(self.df, self.columns.time), starts)
         with watched(self.spark, "count", "task"):
             counted = self.df.select(number.alias("n")).groupBy("n").count().collect()
         counts = np.zeros(len(starts) + 1, np.int64)
@@ -428,36 +404,15 @@ class _Job:
         row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
         return (
             events.repartitionById(len(starts) + 1, number)
-            .sortWithinPartitions(_column(self.columns.time), _column(_ORDER))
+            .sortWithinPartitions(column(self.columns.time), column(ORDER))
             .withColumn(_ID, F.get(F.lit(before.tolist()), F.spark_partition_id()) + row)
-            .drop(_column(_ORDER))
+            .drop(column(ORDER))
         )
-
-
-def _column(name: str) -> Column:
-    """The column of this very name, with dots or not."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _rank(value: Column, starts: Sequence[int]) -> Column:
-    """How many of the ascending starts are not after a value; of a missing one 0."""
-    if not starts:
-        return F.lit(0)
-
-    def between(low: int, high: int) -> Column:
-        if low == high:
-            return F.lit(low)
-        middle = (low + high) // 2
-        return F.when(value < starts[middle], between(low, middle)).otherwise(
-            between(middle + 1, high)
-        )
-
-    return F.when(value.isNull(), F.lit(0)).otherwise(between(0, len(starts)))
 
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
-    its = _column(key)
+    its = column(key)
     if df.schema[key].dataType.typeName() not in ("string", "char", "varchar"):
         its = its.cast("double") + F.lit(0.0)  # as they are compared; and −0 is 0
     return F.pmod(F.hash(its), F.lit(parts))
@@ -490,7 +445,7 @@ def _run(
     first = next(some, None)
     if first is None:
         return
-    task = first.column(_SLICE)[0].as_py()
+    task = first.column(SLICE)[0].as_py()
     part = replace(slices[task // parts], number=task)
     events: Iterator[Batch] = (
         (columns.stream(batch), batch.column(_ID) if _ID in names else None)

@@ -19,9 +19,9 @@ from cepbench.errors import StreamError
 from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.balance import Slices
+from cepbench.spark.frames import Columns
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
-from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet import open_parquet, read_rows, rows_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
 
@@ -33,32 +33,6 @@ _TIMES, _LEAST_SECONDS = 2.0, 5.0
 
 #: A slice, and which of how many parts of the values of the key.
 _Part = tuple[Slice, int, int]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a DataFrame that detection reads.
-
-    Attributes
-    ----------
-    time, type : str
-    attributes : tuple of str
-    """
-
-    time: str
-    type: str
-    attributes: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Without duplicates: the type may be an attribute too."""
-        return list(dict.fromkeys((self.time, self.type, *self.attributes)))
-
-    def stream(self, table: pa.Table | pa.RecordBatch, *, sort: bool = False) -> EventStream:
-        """The events of a table."""
-        return EventStream.from_arrow(
-            table, type=self.type, time=self.time, attributes=self.attributes, sort=sort
-        )
 
 
 @dataclass(frozen=True)
