@@ -126,7 +126,7 @@ def detect(
     UnsupportedPatternError
         If matches depend on all earlier ones, and no attribute divides the stream.
     """
-    job = _Job.of(df, pattern, time, type, id, key, evaluator, output)
+    job = DetectionJob.of(df, pattern, time, type, id, key, evaluator, output)
     made = slices
     if not isinstance(made, Slices):
         made = job.slices(plan, generator, made)
@@ -177,12 +177,12 @@ def slices(
     CepbenchError
         As :func:`detect`.
     """
-    job = _Job.of(df, pattern, time, type, None, key, evaluator, output)
+    job = DetectionJob.of(df, pattern, time, type, None, key, evaluator, output)
     return job.slices(plan, generator, tasks)
 
 
 @dataclass(frozen=True)
-class _Job:
+class DetectionJob:
     """A DataFrame, the files that it reads, if these were given, and what is detected in it."""
 
     df: DataFrame
@@ -202,7 +202,7 @@ class _Job:
         key: str | None,
         evaluator: str | None,
         output: str,
-    ) -> _Job:
+    ) -> DetectionJob:
         """Check the arguments of :func:`detect`."""
         df, path = opened(df)
         pattern = pattern_from(pattern)
@@ -259,9 +259,7 @@ class _Job:
             choice(plan, "plan", ("per-slice",), EvaluationError)
         if tasks is not None:
             tasks = whole(tasks, "slices", EvaluationError, least=1)
-        with watched(self.spark, "sample", "task"):
-            density = self._density()
-            pieces = self._pieces(density)
+        density, pieces = self.sample()
         cores = self.spark.sparkContext.defaultParallelism
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
@@ -272,6 +270,12 @@ class _Job:
         if not evaluator.batches:
             refuse(evaluator, "take a stream in batches", lambda e: e.batches)
         return made
+
+    def sample(self) -> tuple[Density, list[EventStream]]:
+        """When how many events of each type arrive, and some parts of the stream."""
+        with watched(self.spark, "sample", "task"):
+            density = self._density()
+            return density, self._pieces(density)
 
     def _density(self) -> Density:
         types = self.pattern.types

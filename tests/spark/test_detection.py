@@ -237,6 +237,20 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
 
 
+def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.lot < b.lot AND c.lot = 1 WITHIN 20 units"
+    found = cep.spark.measure_statistics(df, text, time="at", type="symbol")
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at", sort=True)
+    direct = cep.measure_statistics(text, stream)
+    for name, rate in (direct.rates or {}).items():
+        assert (found.rates or {})[name] == pytest.approx(rate, rel=0.1)
+    assert set(found.selectivities) == set(direct.selectivities)
+    for pair, value in direct.selectivities.items():
+        assert found.selectivities[pair] == pytest.approx(value, rel=0.2)
+    planned = cep.spark.plan(df, text, "DP-LD", time="at", type="symbol")
+    assert planned == cep.plan(text, found, "DP-LD")
+
+
 def test_datetimes_and_nothing(spark: SparkSession) -> None:
     frame = pd.DataFrame(
         {"ts": pd.date_range("2026-01-05", periods=40, freq="s"), "type": ["A", "B"] * 20}
