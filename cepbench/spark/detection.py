@@ -357,6 +357,7 @@ class DetectionJob:
         schema = self.schema()
         if self.reads_slices:
             assert self.files is not None
+            _ = self.files.extent  # before tasks read it, each for itself
             its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
             tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
             return tasks.mapInArrow(its, from_arrow_schema(schema))

@@ -67,7 +67,7 @@ class ParquetSlices:
 
     @cached_property
     def extent(self) -> tuple[int, int]:
-        """The first time, and the tick after the last one."""
+        """The first time, and the tick after the last one; once read, it goes to tasks with this."""
         first, last, _ = row_groups(self.path, self.columns.time)
         return (int(first.min()), int(last.max()) + 1) if len(first) else (0, 0)
 
@@ -118,6 +118,7 @@ class ParquetSlices:
             for its in made.slices()
             for part in range(made.parts)
         ]
+        _ = self.extent  # before tasks read it, each for itself
         run = partial(_until, self, detection, schema, budget)
         found = [schema.empty_table()]
         while left:

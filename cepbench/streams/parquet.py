@@ -90,8 +90,8 @@ def columns_of_parquet(
     if attributes is not None:
         attributes = texts(attributes, "attributes", StreamError)
     declaration = read_declaration(path)
-    if type is None:
-        type = type_column(declaration.kind if declaration else "")
+    own = type_column(declaration.kind if declaration else "")
+    type = own if type is None else type
     keep = None if types is None else texts(types, "types", StreamError)
     try:
         dataset = open_parquet(path, type)
@@ -102,7 +102,7 @@ def columns_of_parquet(
         if keep is not None and hierarchy is not None:
             keep = _with_those_below(keep, hierarchy)
         wanted = keep
-        if declaration is not None:
+        if declaration is not None and type == own:
             wanted = list(declaration.counts) if keep is None else keep
             _refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names

@@ -16,6 +16,7 @@ from cepbench import EventStream
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams import parquet
 from cepbench.streams.dataset_folder import (
+    DECLARATION,
     Declaration,
     begin_dataset,
     finish_dataset,
@@ -107,6 +108,15 @@ def test_a_data_set_comes_in_order_of_arrival(dataset: Path, frame: pd.DataFrame
     assert rows(stream) == expected(frame)
     assert stream.type_names == ("X", "Y", "Z", "SILENT")
     assert list(stream.attributes) == ["price"]
+
+
+def test_types_of_another_column_than_the_declared_one(dataset: Path, frame: pd.DataFrame) -> None:
+    file = dataset / DECLARATION
+    # Its types would be in a column "type".
+    file.write_text(file.read_text().replace('"kind": "test"', '"kind": "stock-ticker"'))
+    assert rows(EventStream.from_parquet(dataset, type="symbol")) == expected(frame)
+    only = EventStream.from_parquet(dataset, type="symbol", types=["X", "NEW"])
+    assert rows(only) == expected(frame[frame["symbol"] == "X"])
 
 
 def test_only_the_slice_that_is_asked_for(dataset: Path, frame: pd.DataFrame) -> None:
