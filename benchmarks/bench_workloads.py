@@ -429,7 +429,7 @@ def summary(rows: pd.DataFrame) -> str:
     lines = []
     timings = rows[rows["seconds"].notna()]
     for (part, workload), its in timings.groupby(["part", "workload"], sort=False):
-        lines.append(f"{part}, {workload}: {its['matches'].iloc[0]:,} matches or pairs")
+        lines.append(f"{part}, {workload}: {its['matches'].iloc[0]:,.0f} matches or pairs")
         medians = its.groupby("contestant", sort=False)["seconds"].median()
         best = medians.idxmin()
         for name, median in medians.items():
@@ -459,12 +459,12 @@ def summary(rows: pd.DataFrame) -> str:
     memory = rows[rows["part"] == "memory"]
     for row in memory[memory["contestant"] == "detector"].itertuples():
         lines.append(
-            f"memory, {row.workload}: {row.events:,} events, at most {row.bytes:,.0f} bytes"
+            f"memory, {row.workload}: {row.events:,.0f} events, at most {row.bytes:,.0f} bytes"
         )
     listed = memory[memory["contestant"] == "listed"]
     if len(listed):
         lines.append(
-            f"memory of {listed['matches'].sum():,} matches of queries that reuse: "
+            f"memory of {listed['matches'].sum():,.0f} matches of queries that reuse: "
             f"{listed['bytes'].sum() / listed['matches'].sum():.1f} bytes each"
         )
     return "\n".join(lines)
