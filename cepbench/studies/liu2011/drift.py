@@ -83,7 +83,10 @@ def drift_runs(
     stream = drifting_stream(rounds, seed)
     segments = dict(zip(SEGMENTS, stream.batches(rounds * ROUND), strict=True))
     statistics = measure_statistics(workload, stream[: rounds * ROUND], seed=seed)
-    plans = {name: plan_workload(workload, statistics, name, seed=seed) for name in PLANNERS}
+    plans = {
+        name: plan_workload(workload, statistics, name, seed=seed, evaluator=evaluator)
+        for name in PLANNERS
+    }
     rows: list[dict[str, Any]] = []
     switches: list[dict[Hashable, Any]] = []
     columns: list[str] = []
