@@ -575,7 +575,10 @@ def _set_contrast_check(check: ClaimCheck, logs: pd.DataFrame, resampling: Boots
     others = [name for name in np.unique(sample.sets) if name != check.apart]
     if check.apart not in sample.sets or not others:
         problem = f"pattern set {check.apart} or all others were not measured"
-        return Measured(left_out=sample.left_out, lack=NO_DATA, problem=problem)
+        if sample.left_out:  # such as savings of which none is above zero
+            problem = f"no run of pattern set {check.apart} or of all others has a value above zero"
+        lack = TOO_FEW if sample.left_out else NO_DATA
+        return Measured(left_out=sample.left_out, lack=lack, problem=problem)
     take = _TAKE[check.take]
 
     def estimate(rows: np.ndarray) -> np.ndarray:

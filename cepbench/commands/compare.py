@@ -20,7 +20,7 @@ from cepbench.commands.options import (
     with_shared,
 )
 from cepbench.commands.output import (
-    progress,
+    progress_of_runs,
     share_bar,
     write_json,
     write_line,
@@ -99,12 +99,7 @@ def compare(
     planless = bool(evaluator) and all(run_alone(name, generators) for name in evaluator or ())
     statistics = None if planless else inputs.read_statistics(pattern, stream)
 
-    with progress("running plans", total=1, unit=" runs") as bar:
-
-        def on_progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with progress_of_runs("running plans") as on_progress:
         table = comparison_of(
             pattern,
             stream,

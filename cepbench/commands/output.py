@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from threading import Event, Thread
@@ -215,3 +215,25 @@ def progress(
             ticking.join()
             if time.monotonic() - began > 1.0:
                 bar.clear()  # tqdm does so only after an update
+
+
+@contextmanager
+def progress_of_runs(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """As :func:`progress`, for runs whose number is known only when the first has ended.
+
+    Parameters
+    ----------
+    doing : str
+
+    Yields
+    ------
+    callable
+        Call it with the number of runs done and of all.
+    """
+    with progress(doing, total=1, unit=" runs") as bar:
+
+        def on_progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield on_progress

@@ -11,6 +11,7 @@ import typer
 from cepbench.commands.match_files import match_writer
 from cepbench.commands.output import (
     progress,
+    progress_of_runs,
     share_bar,
     width,
     write_json,
@@ -283,12 +284,7 @@ def compare(inputs: Inputs, workload: Workload, planners: Sequence[str] | None, 
 
     workload, stream = _read(inputs, workload)
     statistics = inputs.read_workload_statistics(workload, stream)
-    with progress("running plans", total=1, unit=" runs") as bar:
-
-        def on_progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with progress_of_runs("running plans") as on_progress:
         table = comparison_of(
             workload,
             stream,

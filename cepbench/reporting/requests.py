@@ -150,6 +150,8 @@ def _named(name: str, source: Path) -> Request:
             hint += f" None is in {source}: run this at the root of the project."
         what = f"file {path}" if name.endswith(".ipynb") else f"notebook {name!r} in {source}"
         raise ReportError(f"there is no {what}; {hint} Or name the path of any notebook")
+    if same:  # ledgers of several studies are one notebook
+        return _own_request(same[0], source)
     for stem, own in its.items():
         if path.resolve() == own.resolve():
             return _own_request(stem, source)

@@ -254,6 +254,10 @@ def test_one_set_is_compared_with_the_nearest_of_the_others() -> None:
         assert measure(check, table).value == pytest.approx(value)
     lacking = measure(check, table[table["pattern_set"] != "kleene"])
     assert lacking.lack == NO_DATA and "kleene" in lacking.problem
+    saved = table.assign(seconds=np.where(table["pattern_set"] == "kleene", -1.0, 1.0))
+    check = ClaimCheck("set_contrast", "seconds", GAIN.over, apart="kleene", take="median")
+    nothing = measure(check, saved)
+    assert nothing.lack == TOO_FEW and "above zero" in nothing.problem and nothing.left_out == 6
 
 
 def test_plans_without_partial_matches_are_equal() -> None:

@@ -296,6 +296,9 @@ def test_which_notebooks_are_meant(tmp_path: Path) -> None:
     (here / "kolchinsky2018" / "figure_6.ipynb").touch()
     for name in ("figure_6", "kolchinsky2018/figure_6", str(its[1].path)):
         assert [request.stem for request in requests_for([name], here)] == [its[1].stem]
+    (here / "ledger.ipynb").touch()  # one notebook for all studies
+    (ledger,) = requests_for(["liu2011/ledger"], here)
+    assert (ledger.stem, ledger.path) == ("liu2011/ledger", here / "ledger.ipynb")
     with pytest.raises(
         ReportError, match=r"no study 'kolchinski2018'; studies are .*; did you mean 'kolchinsky"
     ):
