@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from cepbench.spark.detection import detect as detect
     from cepbench.spark.detection import slices as slices
     from cepbench.spark.jobs import watched as watched
+    from cepbench.spark.live import detect_stream as detect_stream
 
 _HOMES = {
     "detect": "cepbench.spark.detection",
+    "detect_stream": "cepbench.spark.live",
     "slices": "cepbench.spark.detection",
     "watched": "cepbench.spark.jobs",
 }

@@ -12,19 +12,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import choice, kind_of, text, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection
+from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection, matches_schema
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
+from cepbench.spark.columns import Columns
 from cepbench.spark.jobs import watched
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -40,32 +41,6 @@ _SLICE, _ID, _ORDER = " slice", " id", " order"
 
 #: The row of a partition in ``monotonically_increasing_id``.
 _ROW = (1 << 33) - 1
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a DataFrame that detection reads.
-
-    Attributes
-    ----------
-    time, type : str
-    attributes : tuple of str
-    """
-
-    time: str
-    type: str
-    attributes: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Without duplicates: the type may be an attribute too."""
-        return list(dict.fromkeys((self.time, self.type, *self.attributes)))
-
-    def stream(self, table: pa.Table | pa.RecordBatch, *, sort: bool = False) -> EventStream:
-        """The events of a table."""
-        return EventStream.from_arrow(
-            table, type=self.type, time=self.time, attributes=self.attributes, sort=sort
-        )
 
 
 def detect(
@@ -210,30 +185,14 @@ class _Job:
         output: str,
     ) -> _Job:
         """Check the arguments of :func:`detect`."""
-        if not isinstance(df, DataFrame):
-            raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
-        pattern = pattern_from(pattern)
+        pattern, columns = checked(df, pattern, time, type, id, evaluator)
+        if df.isStreaming:
+            raise StreamError("df is a stream; use cep.spark.detect_stream")
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
-        if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
-            raise EvaluationError(
-                f"{evaluator} is user-defined, and Spark's workers do not have it; use "
-                "cep.evaluate, which runs it in this process"
-            )
-        columns = Columns(
-            text(time, "time", StreamError), text(type, "type", StreamError), pattern.attributes
-        )
-        for name in [*columns.names, *filter(None, [id])]:
-            if name not in df.columns:
-                raise StreamError(
-                    f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
-                    f"{did_you_mean(name, df.columns)}"
-                )
         detection = SliceDetection(pattern, evaluator, output == "count", key)
         if key is None and not detection.by_time:
             detection = replace(detection, key=shared_keys(pattern)[0])
-        job = cls(df, columns, id, detection)
-        check_fit(pattern, job.nothing())
-        return job
+        return cls(df, columns, id, detection)
 
     @property
     def spark(self) -> SparkSession:
@@ -243,30 +202,13 @@ class _Job:
     def pattern(self) -> Pattern:
         return self.detection.pattern
 
-    def nothing(self) -> EventStream:
-        """A stream of no events with the columns of the DataFrame."""
-        return self.columns.stream(
-            self.df.select(*map(_column, self.columns.names)).limit(0).toArrow()
-        )
-
     @property
     def _kept(self) -> Column | None:
-        """Which events matches depend on; None for all."""
-        types = self.pattern.types
-        if types is None or "contiguity" in self.pattern.strategy.name:
-            return None
-        return _column(self.columns.type).cast("string").isin(*types)
+        return depended(self.pattern, self.columns)
 
     @property
     def _ticks(self) -> Column:
-        """Times in ticks."""
-        its, kind = _column(self.columns.time), self.df.schema[self.columns.time].dataType
-        if isinstance(kind, TimestampType):
-            return F.unix_micros(its) * 1000
-        if isinstance(kind, TimestampNTZType):
-            epoch = F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'")
-            return F.timestamp_diff("MICROSECOND", epoch, its) * 1000
-        return its.cast("bigint")
+        return ticks(self.df, self.columns.time)
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
@@ -299,7 +241,7 @@ class _Job:
 
     def _density(self) -> Density:
         types = self.pattern.types
-        kind = _column(self.columns.type).cast("string")
+        kind = column(self.columns.type).cast("string")
         if types is not None:
             kind = F.when(kind.isin(*types), kind).otherwise("")
         events = self.df if self._kept is None else self.df.where(self._kept)
@@ -320,7 +262,7 @@ class _Job:
             name = variable.type
             if name in totals or name is None or (hierarchy is not None and name in hierarchy):
                 continue
-            rows = self.df.select(_column(self.columns.type).cast("string")).distinct().limit(1000)
+            rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
             known = sorted(row[0] for row in rows.collect() if row[0] is not None)
             if known:
                 raise StreamError(
@@ -341,7 +283,7 @@ class _Job:
         ticks = self._ticks
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
-        table = events.select(*map(_column, self.columns.names)).toArrow()
+        table = events.select(*map(column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
 
@@ -361,7 +303,7 @@ class _Job:
         names = self._needs_names()
         kind = None
         if names:
-            kind = pa.int64() if self.id is None else self._type_of(self.id)
+            kind = pa.int64() if self.id is None else self._schema.field(self.id).type
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
@@ -374,30 +316,35 @@ class _Job:
         if made.parts > 1:
             assert made.key is not None
             part = _part(self.df, made.key, made.parts)
-            events = events.withColumn(_SLICE, _column(_SLICE) * made.parts + part)
+            events = events.withColumn(_SLICE, column(_SLICE) * made.parts + part)
         columns = [*self.columns.names, _SLICE, *([_ID] if names else [])]
         order = _ID if names else _ORDER
         events = (
-            events.repartitionById(made.tasks, _column(_SLICE))
-            .sortWithinPartitions(_column(self.columns.time), _column(order))
+            events.repartitionById(made.tasks, column(_SLICE))
+            .sortWithinPartitions(column(self.columns.time), column(order))
             # Arrow's side of Spark does not take names with dots.
-            .select(*(_column(name).alias(f"c{place}") for place, name in enumerate(columns)))
+            .select(*(column(name).alias(f"c{place}") for place, name in enumerate(columns)))
         )
-        schema = COUNTS if detection.counts else detection.schema(self.nothing(), kind)
+        schema = (
+            COUNTS
+            if detection.counts
+            else matches_schema(self.pattern, self.columns.stream(self._schema.empty_table()), kind)
+        )
         run = partial(
-            _run, detection, self.columns, columns, made.slices(), made.parts, _plain(schema)
+            _run, detection, self.columns, columns, made.slices(), made.parts, plain(schema)
         )
-        return events.mapInArrow(run, from_arrow_schema(_plain(schema)))
+        return events.mapInArrow(run, from_arrow_schema(plain(schema)))
 
-    def _type_of(self, name: str) -> pa.DataType:
-        return self.df.select(_column(name)).limit(0).toArrow().schema.field(0).type
+    @property
+    def _schema(self) -> pa.Schema:
+        return to_arrow_schema(self.df.schema)
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
         added = F.monotonically_increasing_id().alias(_ORDER)
         if self.id is not None:
-            added = _column(self.id).alias(_ID if names else _ORDER)
-        return self.df.select(*map(_column, self.columns.names), added)
+            added = column(self.id).alias(_ID if names else _ORDER)
+        return self.df.select(*map(column, self.columns.names), added)
 
     def _numbered(self, made: Slices) -> DataFrame:
         """All events with their positions in the whole stream."""
@@ -413,13 +360,68 @@ class _Job:
         row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
         return (
             events.repartitionById(len(starts) + 1, number)
-            .sortWithinPartitions(_column(self.columns.time), _column(_ORDER))
+            .sortWithinPartitions(column(self.columns.time), column(_ORDER))
             .withColumn(_ID, F.get(F.lit(before.tolist()), F.spark_partition_id()) + row)
-            .drop(_column(_ORDER))
+            .drop(column(_ORDER))
         )
 
 
-def _column(name: str) -> Column:
+def checked(
+    df: DataFrame,
+    pattern: Pattern | str,
+    time: str,
+    type: str,
+    id: str | None,
+    evaluator: str | None,
+) -> tuple[Pattern, Columns]:
+    """The pattern and the columns that it needs, which the DataFrame is checked to have."""
+    if not isinstance(df, DataFrame):
+        raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
+    pattern = pattern_from(pattern)
+    if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
+        raise EvaluationError(
+            f"{evaluator} is user-defined, and Spark's workers do not have it; use "
+            "cep.evaluate, which runs it in this process"
+        )
+    columns = Columns(
+        text(time, "time", StreamError), text(type, "type", StreamError), pattern.attributes
+    )
+    for name in [*columns.names, *filter(None, [id])]:
+        if name not in df.columns:
+            raise StreamError(
+                f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
+                f"{did_you_mean(name, df.columns)}"
+            )
+    check_fit(pattern, columns.stream(to_arrow_schema(df.schema).empty_table()))
+    return pattern, columns
+
+
+def depended(pattern: Pattern, columns: Columns) -> Column | None:
+    """Which events matches depend on; None for all."""
+    types = pattern.types
+    if types is None or "contiguity" in pattern.strategy.name:
+        return None
+    return column(columns.type).cast("string").isin(*types)
+
+
+def ticks(df: DataFrame, time: str) -> Column:
+    """Times in ticks."""
+    micros = microseconds(df, time)
+    return column(time).cast("bigint") if micros is None else micros * 1000
+
+
+def microseconds(df: DataFrame, time: str) -> Column | None:
+    """Times in microseconds since 1970; None if they are numbers."""
+    its, kind = column(time), df.schema[time].dataType
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(its)
+    if isinstance(kind, TimestampNTZType):
+        epoch = F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'")
+        return F.timestamp_diff("MICROSECOND", epoch, its)
+    return None
+
+
+def column(name: str) -> Column:
     """The column of this very name, with dots or not."""
     return F.col("`" + name.replace("`", "``") + "`")
 
@@ -442,13 +444,18 @@ def _rank(value: Column, starts: Sequence[int]) -> Column:
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
-    its = _column(key)
+    return F.pmod(F.hash(compared(df, key)), F.lit(parts))
+
+
+def compared(df: DataFrame, key: str) -> Column:
+    """The values of an attribute as they are compared: numbers as floats, and −0 is 0."""
+    its = column(key)
     if df.schema[key].dataType.typeName() not in ("string", "char", "varchar"):
-        its = its.cast("double") + F.lit(0.0)  # as they are compared; and −0 is 0
-    return F.pmod(F.hash(its), F.lit(parts))
+        its = its.cast("double") + F.lit(0.0)
+    return its
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
+def plain(schema: pa.Schema) -> pa.Schema:
     """A schema without the types that Spark does not take."""
     return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
 
