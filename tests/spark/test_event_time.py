@@ -144,3 +144,72 @@ def test_any_order_any_watermarks_any_keys(family: str, data: st.DataObject) -> 
         for row in rows_of([whole], pattern).elements()
     )  # fmt: skip
     assert rows_of(live.matches, pattern) == expected
+
+
+def live_of(text: str, plan: Any, events: pd.DataFrame) -> Live:
+    table = pa.Table.from_pandas(events.assign(no=np.arange(len(events))), preserve_index=False)
+    live = Live(detection_of(cep.parse(text), plan, None, table))
+    for row, time in enumerate(events["time"].tolist()):
+        live.batch({0: table[row : row + 1]}, time)
+    live.batch({}, END)
+    return live
+
+
+@pytest.mark.parametrize(
+    ("text", "plan", "events"),
+    [
+        # Events of one time arrive one by one, when the watermark is there already.
+        (
+            "SEQ(A a, KL(B b), C c) WITHIN 4 units",
+            cep.OrderPlan(["a", "b", "c"]),
+            "A@1 B@2 B@2 C@3",
+        ),
+        # The match waits for one that ends before it, which may be its rival for two windows.
+        (
+            "OR(SEQ(A a, B b), SEQ(C c, C d, NOT(D n))) OUTPUT non_overlap WITHIN 10 units",
+            cep.UnionPlan([cep.OrderPlan(["a", "b"]), cep.OrderPlan(["c", "d"])]),
+            "A@0 C@9 C@10 B@10 B@18 D@19",
+        ),
+    ],
+)
+def test_one_by_one(text: str, plan: Any, events: str) -> None:
+    its = events_of(events)
+    live = live_of(f"PATTERN {text}", plan, its)
+    stream = cep.EventStream.from_pandas(its, type="type", time="time")
+    whole = cep.evaluate(f"PATTERN {text}", stream, plan, output="arrow")
+    assert whole.metrics.matches
+    pattern = cep.parse(f"PATTERN {text}")
+    assert rows_of(live.matches, pattern) == rows_of([whole.arrow], pattern)
+
+
+def test_events_of_one_time_in_the_order_of_their_identifiers() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, KL(B b), C c) WITHIN 4 units")
+    events = events_of("A@1 B@2 B@2 C@3")
+    table = pa.Table.from_pandas(events.assign(no=np.arange(4)), preserve_index=False)
+    live = Live(detection_of(pattern, cep.OrderPlan(["a", "b", "c"]), None, table))
+    for row, watermark in ((0, None), (2, 2), (1, 2), (3, 2)):
+        live.batch({0: table[row : row + 1]}, watermark)
+    live.batch({}, END)
+    assert rows_of(live.matches, pattern) == Counter([(0, (1,), 3), (0, (2,), 3), (0, (1, 2), 3)])
+
+
+def test_the_state_of_another_plan_is_refused() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 4 units")
+    table = pa.Table.from_pandas(events_of("A@1").assign(no=[0]), preserve_index=False)
+    state = LiveState.new(detection_of(pattern, cep.OrderPlan(["a", "b"]), None, table))
+    state.push(table, 1)
+    state.push(table[:0], 2)
+    other = detection_of(pattern, cep.OrderPlan(["b", "a"]), None, table)
+    with pytest.raises(SnapshotError, match="another plan"):
+        LiveState.of(other, *state.packed())
+
+
+@pytest.mark.parametrize("column", ["time", "no"])
+def test_an_event_without_time_or_identifier_is_refused(column: str) -> None:
+    events = events_of("A@1 B@2").assign(no=[0, 1])
+    events[column] = pd.array([1, None], "Int64")
+    table = pa.Table.from_pandas(events, preserve_index=False)
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 4 units")
+    state = LiveState.new(detection_of(pattern, cep.OrderPlan(["a", "b"]), None, table))
+    with pytest.raises(StreamError, match=f"'{column}': an event has no value"):
+        state.push(table, None)
