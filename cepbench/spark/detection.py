@@ -337,7 +337,7 @@ class _Job:
 
     @property
     def _schema(self) -> pa.Schema:
-        return to_arrow_schema(self.df.schema)
+        return arrow_schema(self.df)
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
@@ -392,8 +392,13 @@ def checked(
                 f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
                 f"{did_you_mean(name, df.columns)}"
             )
-    check_fit(pattern, columns.stream(to_arrow_schema(df.schema).empty_table()))
+    check_fit(pattern, columns.stream(arrow_schema(df).empty_table()))
     return pattern, columns
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The schema of the rows in Arrow, in workers."""
+    return to_arrow_schema(df.schema, timezone="UTC")
 
 
 def depended(pattern: Pattern, columns: Columns) -> Column | None:

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import TimestampType
 
 from cepbench.arguments import text
@@ -22,7 +22,15 @@ from cepbench.evaluators.tasks import refuse
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.plans.model import AnyPlan
-from cepbench.spark.detection import checked, column, compared, depended, microseconds, plain
+from cepbench.spark.detection import (
+    arrow_schema,
+    checked,
+    column,
+    compared,
+    depended,
+    microseconds,
+    plain,
+)
 from cepbench.spark.event_time import LiveDetection, LiveState
 from cepbench.spark.session import STATE_STORE
 
@@ -117,7 +125,7 @@ def detect_stream(
     if key is not None:
         check_key(pattern, key)
     names = list(dict.fromkeys([*columns.names, id]))
-    schema = pa.schema([to_arrow_schema(df.schema, timezone="UTC").field(name) for name in names])
+    schema = pa.schema([arrow_schema(df).field(name) for name in names])
     detection = LiveDetection(pattern, plan, evaluator, columns, id, schema)
     chosen = EVALUATORS.find(detection.detector().evaluator)
     if not chosen.snapshots:
@@ -204,9 +212,7 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState("detector", _STATE)
 
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         came = pa.concat_tables(
             pa.Table.from_pandas(frame[self._late.names], self._late, preserve_index=False)
             for frame in rows
@@ -234,7 +240,8 @@ class _Processor(StatefulProcessor):
             if state.due is None:
                 self._state.clear()
             else:
-                timer = state.due // self.unit + 1
+                # There is no watermark before the first millisecond.
+                timer = max(1, state.due // self.unit + 1)
                 self._handle.registerTimer(timer)
                 self._state.update((*state.packed(), timer))
         for table in matches:
