@@ -74,6 +74,7 @@ class CitedPapers(SphinxDirective):
     """A citation for each key of :mod:`cepbench.papers`."""
 
     def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(HERE.parent / "cepbench" / "papers.toml"))
         keys = sorted(REFERENCES)
         lines = [f".. [{key}] {REFERENCES[key]}\n" for key in keys]
         # Cited here too, because Sphinx warns of citations without a reference.

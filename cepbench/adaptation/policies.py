@@ -116,20 +116,25 @@ class WorkloadSituation(Situation):
     workload : Workload
     cost : str
         A name in :data:`cepbench.costs.reuse.REUSE_COSTS`.
+    evaluator : str or None
+        The one that computes queries from scratch.
     """
 
     workload: Workload
     cost: str
+    evaluator: str | None = None
 
     @cached_property
     def log_cost(self) -> float:
         """ln of the cost of the running plan under the current statistics."""
-        return math.log(plan_cost(self.plan, self.statistics, self.cost))
+        return math.log(plan_cost(self.plan, self.statistics, self.cost, self.evaluator))
 
     @cached_property
     def log_bound(self) -> float:
         """ln of the sum of what each query costs at least, from scratch or from any other one."""
-        problem = ReuseProblem.of(self.workload, self.statistics, self.cost)
+        problem = ReuseProblem.of(
+            self.workload, self.statistics, self.cost, evaluator=self.evaluator
+        )
         least = dict(problem.scratch)
         for edge in problem.edges:
             least[edge.query] = min(least[edge.query], edge.cost)

@@ -120,6 +120,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             planner=entry.name,
             cost=choice(COST if cost is None else cost, "cost", REUSE_COSTS, AdaptationError),
             generator=None if generator is None else find_generator(generator).name,
+            evaluator=None if evaluator is None else evaluator_for(evaluator).name,
             planned=initial is None,
             **checked(threshold, gain, policy, batch_size, seed),
         )

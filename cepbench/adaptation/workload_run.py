@@ -42,12 +42,13 @@ class WorkloadSettings(Settings):
     Attributes
     ----------
     planner, cost : str
-    generator : str or None
+    generator, evaluator : str or None
     """
 
     planner: str
     cost: str
     generator: str | None
+    evaluator: str | None
 
     def plan(self, workload: Workload, statistics: Mapping[str, Statistics]) -> WorkloadPlan:
         """The planner's plan."""
@@ -58,6 +59,7 @@ class WorkloadSettings(Settings):
             cost=self.cost,
             generator=self.generator,
             seed=self.seed,
+            evaluator=self.evaluator,
         )
 
 
@@ -119,7 +121,12 @@ class WorkloadRun(Rounds):
         return plan
 
     def _situation(self, **known: Any) -> WorkloadSituation:
-        return WorkloadSituation(workload=self.plan.workload, cost=self._settings.cost, **known)
+        return WorkloadSituation(
+            workload=self.plan.workload,
+            cost=self._settings.cost,
+            evaluator=self._settings.evaluator,
+            **known,
+        )
 
     def _planned(self, situation: WorkloadSituation) -> tuple[WorkloadPlan, float]:
         plan = self._settings.plan(situation.workload, situation.statistics)

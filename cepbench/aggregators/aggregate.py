@@ -19,6 +19,7 @@ from cepbench.aggregators.tables import arrow_of, frame_of, shown_number
 from cepbench.aggregators.workload_aggregate import WorkloadResult, aggregate_workload
 from cepbench.arguments import elements
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.registry import evaluator_for
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planners.sharing.generate import plan_workload
@@ -187,7 +188,9 @@ def aggregate(
         if sharing is None and method is not None and method.lower() == E_CUBE:
             sharing = "CHASE"
         if isinstance(sharing, str):
-            sharing = plan_workload(pattern, measure_statistics(pattern, stream), sharing)
+            name = None if evaluator is None else evaluator_for(evaluator).name
+            statistics = measure_statistics(pattern, stream)
+            sharing = plan_workload(pattern, statistics, sharing, evaluator=name)
     live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
     if isinstance(live, WorkloadAggregator):
         return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)

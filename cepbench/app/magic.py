@@ -234,7 +234,7 @@ def _of_queries(
     statistics = measure_statistics(workload, stream, seed=options.seed)
     found = plan_workload(
         workload, statistics, options.planner or "CHASE", generator=options.generator, delays=True,
-        seed=options.seed,
+        seed=options.seed, evaluator=options.evaluator,
     )  # fmt: skip
     if options.plan:
         return found

@@ -171,7 +171,9 @@ def run(
     files = {} if output is None else _files(output, workload)
     workload, stream = _read(inputs, workload, positions=not count)
     statistics = inputs.read_workload_statistics(workload, stream)
-    plan, _ = _planned(inputs, workload, statistics, planner or "CHASE", generator=generator)
+    plan, _ = _planned(
+        inputs, workload, statistics, planner or "CHASE", generator=generator, evaluator=evaluator
+    )
     how: dict[str, Any] = {"evaluator": evaluator, "options": options}
     how["output"] = "count" if count else "arrow"
     with progress("warming up"):
@@ -246,7 +248,9 @@ def explain(
     if runs or inputs.statistics is None:
         workload, stream = _read(inputs, workload)
     statistics = inputs.read_workload_statistics(workload, stream)
-    plan, _ = _planned(inputs, workload, statistics, planner or "CHASE", generator=generator)
+    plan, _ = _planned(
+        inputs, workload, statistics, planner or "CHASE", generator=generator, evaluator=evaluator
+    )
     with progress("running the plan" if runs else "explaining the plan"):
         found = explanation_of(
             workload,

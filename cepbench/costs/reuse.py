@@ -43,12 +43,14 @@ class ReuseCost(Protocol):
         """The expected number of matches of a query per second."""
 
 
-#: Name → cost model, of a workload, the statistics of its queries, and their plans from scratch.
+#: Name → cost model, of a workload, the statistics of its queries, their plans from scratch, and the
+#: evaluator that computes these.
 REUSE_COSTS: Mapping[
-    str, Callable[[Workload, Mapping[str, Statistics], Mapping[str, AnyPlan]], ReuseCost]
+    str,
+    Callable[[Workload, Mapping[str, Statistics], Mapping[str, AnyPlan], str | None], ReuseCost],
 ] = {
     "calibrated": Calibrated,
-    "e-cube": ECube,
+    "e-cube": lambda workload, statistics, plans, _: ECube(workload, statistics, plans),
 }
 
 
@@ -57,6 +59,7 @@ def reuse_cost(
     workload: Workload,
     statistics: Mapping[str, Statistics],
     plans: Mapping[str, AnyPlan],
+    evaluator: str | None = None,
 ) -> ReuseCost:
     """The cost model of a name in :data:`REUSE_COSTS`.
 
@@ -66,7 +69,7 @@ def reuse_cost(
         If it is unknown.
     """
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
-    return REUSE_COSTS[cost](workload, statistics, plans)
+    return REUSE_COSTS[cost](workload, statistics, plans, evaluator)
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class ReuseProblem:
         virtual: Collection[str] = (),
         unions: bool = False,
         all_orders: bool = False,
+        evaluator: str | None = None,
     ) -> ReuseProblem:
         """The problem of a workload.
 
@@ -135,6 +139,9 @@ class ReuseProblem:
         all_orders : bool
             Whether items are joined to reused matches in the cheapest of all orders; of more than four
             items of those with the written order reversed behind the first.
+        evaluator : str, optional
+            The one that computes queries from scratch, which the cost ``calibrated`` reads; by default
+            ``tree``.
 
         Raises
         ------
@@ -146,7 +153,7 @@ class ReuseProblem:
             If the statistics of a query are missing or insufficient.
         """
         known = workload_statistics(workload, statistics)
-        model = reuse_cost(cost, workload, known, plans)
+        model = reuse_cost(cost, workload, known, plans, evaluator)
         edges: dict[tuple[Source, str], Reuse] = {}
         ways = [way for way in candidates_of(workload) if delays or not way.waits]
         if unions:
@@ -233,7 +240,12 @@ def _orders(
         yield tuple(name for name in leaves(tree) if name in names)
 
 
-def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: str) -> float:
+def plan_cost(
+    plan: WorkloadPlan,
+    statistics: Mapping[str, Statistics],
+    cost: str,
+    evaluator: str | None = None,
+) -> float:
     """The cost of a plan of sources, also under other statistics than those it was made from.
 
     Parameters
@@ -243,9 +255,12 @@ def plan_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics], cost: st
         Of every query; those of virtual ones are estimated where there are none.
     cost : str
         A name in :data:`REUSE_COSTS`.
+    evaluator : str, optional
+        As for :meth:`ReuseProblem.of`.
     """
     known = VirtualStatistics(plan.workload, statistics).with_virtual(plan.virtual)
-    model = reuse_cost(cost, plan.computed, workload_statistics(plan.computed, known), plan.plans)
+    known = workload_statistics(plan.computed, known)
+    model = reuse_cost(cost, plan.computed, known, plan.plans, evaluator)
     ways = map(plan.reuse, plan.order)
     return math.fsum(
         model.scratch(way.query) if way.source is None else model.reused(way) for way in ways

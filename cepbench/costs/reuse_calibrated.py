@@ -17,12 +17,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cepbench.costs.query_terms import QueryTerms
-from cepbench.costs.unit_costs import unit_costs
+from cepbench.costs.unit_costs import TREE, priced_as, unit_costs
 from cepbench.patterns.equivalences import equal_attributes
 from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse
-from cepbench.plans.tree import leaves, left_deep, post_order
+from cepbench.plans.tree import leaves, left_deep, post_order, right_deep
 from cepbench.statistics.model import Statistics
 from cepbench.workloads.model import Workload
 
@@ -75,11 +75,11 @@ class Work:
     indexed: float = 0.0
     copied: float = 0.0
 
-    @property
-    def nanoseconds(self) -> float:
-        """The time that this takes."""
-        costs = unit_costs()
-        return math.fsum(costs[kind] * number for kind, number in vars(self).items())
+    def nanoseconds(self, evaluator: str = TREE) -> float:
+        """The time that this takes an evaluator of :data:`~cepbench.costs.unit_costs.FIXED`."""
+        return math.fsum(
+            cost * getattr(self, kind) for kind, cost in unit_costs()[evaluator].items()
+        )
 
 
 class _Query(QueryTerms):
@@ -152,6 +152,8 @@ class Calibrated:
         Of every query.
     plans : mapping of str to plan
         Query → the plan along which it is computed from scratch; without one in written order.
+    evaluator : str, optional
+        The one that computes queries from scratch; see :func:`~cepbench.costs.unit_costs.priced_as`.
     """
 
     def __init__(
@@ -159,7 +161,9 @@ class Calibrated:
         workload: Workload,
         statistics: Mapping[str, Statistics],
         plans: Mapping[str, AnyPlan],
+        evaluator: str | None = None,
     ) -> None:
+        self._evaluator = priced_as(evaluator)
         self._plans = plans
         self._queries = {
             query: [_Query(branch, statistics[query]) for branch in pattern.iter_branches()]
@@ -168,11 +172,11 @@ class Calibrated:
 
     def scratch(self, query: str) -> float:
         """The cost of a query by itself."""
-        return self.work_from_scratch(query).nanoseconds
+        return self.work_from_scratch(query).nanoseconds(self._evaluator)
 
     def reused(self, way: Reuse) -> float:
         """The cost of a query from the matches of its source."""
-        return self.work(way).nanoseconds
+        return self.work(way).nanoseconds()
 
     def matches(self, query: str) -> float:
         """The expected number of matches of a query per second."""
@@ -190,8 +194,10 @@ class Calibrated:
         work = Work()
         branches = self._queries[query]
         plan = self._plans.get(query)
-        trees = [left_deep(its.names) for its in branches]
-        if plan is not None:
+        # Stacks are read from the last item on, whatever the plan.
+        written = left_deep if self._evaluator == TREE else right_deep
+        trees = [written(its.names) for its in branches]
+        if plan is not None and self._evaluator == TREE:
             trees = [each.tree for part in plan.parts for each in part.alternatives()]
         for branch, tree in zip(branches, trees, strict=True):
             work.events += sum(branch.rates.values())
@@ -200,7 +206,8 @@ class Calibrated:
             for node in post_order(tree):
                 if isinstance(node, tuple):
                     work.joined += branch.rows(leaves(node))
-                    work.paired += branch.compared(leaves(node), leaves(node[1]))
+                    apart = node[1] if self._evaluator == TREE else node[0]
+                    work.paired += branch.compared(leaves(node), leaves(apart))
         return work
 
     def work(self, way: Reuse) -> Work:

@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.arguments import choice
 from cepbench.costs.q_error import q_error
-from cepbench.costs.reuse import REUSE_COSTS
+from cepbench.costs.reuse import reuse_cost
 from cepbench.costs.reuse_calibrated import Calibrated
-from cepbench.errors import PartialMatchLimitError, PlanGeneratorError
+from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics
@@ -221,8 +220,8 @@ def explain_workload(
     known = workload_statistics(workload, {} if statistics is None else statistics)
     if plan.virtual:
         known |= _of_virtual(plan, statistics, stream)
-    choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
-    model = REUSE_COSTS[cost](computed, known, plan.plans)
+    name = evaluator.name if isinstance(evaluator, Evaluator) else evaluator
+    model = reuse_cost(cost, computed, known, plan.plans, name)
     expected = Calibrated(computed, known, plan.plans)
     rows: list[dict[str, Any]] = []
     for query in plan.order:
@@ -241,7 +240,6 @@ def explain_workload(
             }
         )
     steps = pd.DataFrame(rows)
-    name = evaluator.name if isinstance(evaluator, Evaluator) else evaluator
     if stream is None:
         return WorkloadExplanation(plan, name, steps)
     how = {"evaluator": evaluator, "options": options, "partial_match_limit": partial_match_limit}

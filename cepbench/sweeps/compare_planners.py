@@ -79,7 +79,11 @@ def compare_planners(
     if statistics is None:
         statistics = measure_statistics(workload, stream, seed=seed)
     known = workload_statistics(workload, statistics)
-    plans = {name: _planned(workload, known, name, cost, seed) for name in names}
+    plans = {
+        (name, its): _planned(workload, known, name, cost=cost, seed=seed, evaluator=its)
+        for name in names
+        for its in chosen
+    }
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     #: Evaluator and plan → the first planner with it, and the times of its runs.
     firsts: dict[tuple[str, str], str] = {}
@@ -98,7 +102,7 @@ def compare_planners(
         found = evaluate(
             workload,
             stream,
-            plans[planner][0],
+            plans[planner, evaluator][0],
             evaluator=evaluator,
             options=its_options.get(evaluator),
             output=output,
@@ -110,7 +114,7 @@ def compare_planners(
     agreement = _Agreement()
     for evaluator in chosen:
         for planner in names:
-            plan, outcome = plans[planner]
+            plan, outcome = plans[planner, evaluator]
             row = rows[planner, evaluator] = {"planner": planner, "evaluator": evaluator, **outcome}
             if plan is None:
                 report(1 + repetitions)
@@ -214,11 +218,11 @@ def timed_plan(
 
 
 def _planned(
-    workload: Workload, statistics: Mapping[str, Statistics], planner: str, cost: str, seed: int
+    workload: Workload, statistics: Mapping[str, Statistics], planner: str, **options: Any
 ) -> tuple[WorkloadPlan | None, dict[str, Any]]:
     """The plan, or None, and the columns about planning."""
     try:
-        plan, took = timed_plan(workload, statistics, planner, cost=cost, seed=seed)
+        plan, took = timed_plan(workload, statistics, planner, **options)
     except PlanningRefusedError as error:
         return None, {"status": REFUSED, "reason": str(error)}
     except PlanGeneratorError as error:

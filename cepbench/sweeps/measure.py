@@ -259,7 +259,8 @@ class Plans:
                 pattern = self.specs[grid.strategies[0], window].pattern
                 last[window] = expected_last(pattern, stream, _under(window, statistics))
         self._hierarchy = stream.hierarchy
-        self._found: dict[tuple[str, str, float, str], Planned] = {}
+        self._plans_reuse = bool(grid.planners)
+        self._found: dict[tuple[str, ...], Planned] = {}
         adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
             if cell.generator in adaptive:
@@ -270,7 +271,7 @@ class Plans:
                 if cell.generator == NO_PLAN or sharing == NO_SHARING:
                     found = _UNPLANNED
                 elif grid.planners:
-                    make = partial(_reusing_plan, self.query(cell), stream, cell.generator, grid)
+                    make = partial(_reusing_plan, self.query(cell), stream, cell, grid)
                     found = _planned(NO_PLAN, make)
                 elif sharing:
                     found = _planned(
@@ -300,10 +301,10 @@ class Plans:
             return Workload(query.patterns, hierarchy=self._hierarchy)
         return query
 
-    @staticmethod
-    def _purpose(cell: Cell) -> tuple[str, str, float, str]:
+    def _purpose(self, cell: Cell) -> tuple[str, ...]:
         """The part of a cell that its plan depends on."""
-        return cell.generator, cell.strategy, cell.alpha, cell.window
+        evaluator = cell.evaluator if self._plans_reuse else ""
+        return cell.generator, cell.strategy, str(cell.alpha), cell.window, evaluator
 
 
 def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> Statistics:
@@ -332,18 +333,23 @@ def _shared_plan(
 
 
 def _reusing_plan(
-    workload: Pattern | Workload, stream: EventStream, planner: str, grid: Grid
+    workload: Pattern | Workload, stream: EventStream, cell: Cell, grid: Grid
 ) -> tuple[WorkloadPlan, float]:
     """A plan of what the queries of a workload reuse, and the seconds of planning with refinements."""
     assert isinstance(workload, Workload)
     statistics = measure_statistics(workload, stream, seed=grid.seed)
     # At the end of a stream that is run as a whole no match is late.
-    how: dict[str, Any] = {"delays": not grid.batch_size, "seed": grid.seed}
+    how: dict[str, Any] = {
+        "planner": cell.generator,
+        "delays": not grid.batch_size,
+        "seed": grid.seed,
+        "evaluator": cell.evaluator,
+    }
     # On a copy, without known refinements: compiled code is loaded.
     copy = Workload(workload.patterns, hierarchy=workload.hierarchy)
-    plan_workload(copy, statistics, planner, **how)
+    plan_workload(copy, statistics, **how)
     began = time.perf_counter()
-    found = plan_workload(workload, statistics, planner, **how)
+    found = plan_workload(workload, statistics, **how)
     return found, time.perf_counter() - began
 
 

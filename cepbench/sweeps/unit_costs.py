@@ -1,7 +1,8 @@
-"""The nanoseconds of each kind of work that reuse and the evaluator ``tree`` do, measured on this machine.
+"""The nanoseconds of each kind of work that reuse and evaluators do, measured on this machine.
 
-Small random workloads: each query from scratch, and from each other that it can be computed from. The
-costs are the least squares of relative errors of the processor's times, none negative; what a call takes
+Small random workloads: each query from scratch, and from each other that it can be computed from. On an
+evaluator whose queries share their state that state is left out: it is kept as long as any query is
+computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times, none negative; what a call takes
 whatever its work is fitted beside them. ``python -m cepbench.sweeps.unit_costs`` stores them, and
 ``make env`` does so.
 """
@@ -9,14 +10,14 @@ whatever its work is fitted beside them. ``python -m cepbench.sweeps.unit_costs`
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from cepbench.costs.reuse_calibrated import Calibrated, Work
-from cepbench.costs.unit_costs import FIXED, store
+from cepbench.costs.unit_costs import FIXED, TREE, store
 from cepbench.errors import CepbenchError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.matches import BranchMatches
@@ -32,6 +33,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.reuse import candidates_of
 from cepbench.seeds import rng_for
 from cepbench.statistics.measure import measure_statistics
+from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.workloads.model import Workload
@@ -57,7 +59,8 @@ def measured(
     -------
     DataFrame
         One row a step: the kinds of :class:`cepbench.costs.reuse_calibrated.Work` over the stream, as
-        expected of statistics, ``nanoseconds`` (the least of all repetitions) and ``method``.
+        expected of statistics, ``nanoseconds`` (the least of all repetitions), ``method`` and
+        ``evaluator``.
     """
     warm_up()
     rows = []
@@ -65,19 +68,47 @@ def measured(
         rng = rng_for(seed, "unit costs", number)
         length = events * 3 ** (number % 3)
         stream, workload = _stream(length, rng), _workload(rng)
-        for method, work, step in _steps(stream, workload, seed):
+        statistics = measure_statistics(workload, stream, seed=seed)
+        found: list[tuple[str, str, Work, float]] = []
+        for method, work, step in _steps(stream, workload, statistics):
             try:
-                nanoseconds = _least_time(step, repetitions)
+                found.append((TREE, method, work, _least_time(step, repetitions)))
             except CepbenchError:  # too many partial matches
                 continue
+        for evaluator in FIXED.keys() - {TREE}:
+            model = Calibrated(workload, statistics, {}, evaluator)
+            for query, nanoseconds in _shared(workload, stream, evaluator, repetitions).items():
+                work = model.work_from_scratch(query)
+                found.append((evaluator, "scratch", work, nanoseconds))
+        for evaluator, method, work, nanoseconds in found:
             its = {kind: 10.0 * length * value for kind, value in vars(work).items()}
-            rows.append({"method": method, **its, "nanoseconds": nanoseconds})
+            row = {"evaluator": evaluator, "method": method, **its, "nanoseconds": nanoseconds}
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
-def fitted(steps: pd.DataFrame) -> dict[str, float]:
-    """Nanoseconds of each kind of work, none negative."""
-    kinds = [*FIXED]
+def _shared(
+    workload: Workload, stream: EventStream, evaluator: str, repetitions: int
+) -> dict[str, float]:
+    """Query → the nanoseconds of its own work in a run of all; the least of all repetitions."""
+    runs = [
+        evaluate(workload, stream, evaluator=evaluator, output="arrow") for _ in range(repetitions)
+    ]
+    return {
+        query: min(1e9 * run[query].metrics.details["construction_seconds"] for run in runs)
+        for query in workload.patterns
+    }
+
+
+def fitted(steps: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Evaluator → nanoseconds of each kind of work, none negative."""
+    return {
+        evaluator: _fitted(steps[steps["evaluator"] == evaluator], [*costs])
+        for evaluator, costs in FIXED.items()
+    }
+
+
+def _fitted(steps: pd.DataFrame, kinds: list[str]) -> dict[str, float]:
     work = np.column_stack([steps[kinds].to_numpy(float), np.ones(len(steps))])
     times = steps["nanoseconds"].to_numpy(float)
     estimates = times
@@ -138,10 +169,10 @@ def _workload(rng: np.random.Generator) -> Workload:
 
 
 def _steps(
-    stream: EventStream, workload: Workload, seed: int
+    stream: EventStream, workload: Workload, statistics: Mapping[str, Statistics]
 ) -> Iterator[tuple[str, Work, Callable[[], object]]]:
     """Method, expected work per unit of time, and a run of each step."""
-    model = Calibrated(workload, measure_statistics(workload, stream, seed=seed), {})
+    model = Calibrated(workload, statistics, {})
     queries = {name: query_of(pattern) for name, pattern in workload.patterns.items()}
     events = Events(stream, NumericReader(), queries.values())
     found = {}

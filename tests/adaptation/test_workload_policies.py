@@ -43,8 +43,8 @@ def segments(*rates: tuple[float, float, float]) -> cep.EventStream:
     return cep.EventStream.from_pandas(frame, type="type", time="time")
 
 
-#: First B is rare, then A.
-DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.49, 0.49))
+#: First B is rare, then A and C.
+DRIFT = segments((0.49, 0.02, 0.49), (0.02, 0.93, 0.05))
 
 #: First A, then C: by which a join should begin.
 ORDERS = segments((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 
 import cepbench as cep
-from cepbench.costs.reuse import ReuseProblem
+from cepbench.costs.reuse import ReuseProblem, plan_cost
 from cepbench.costs.reuse_calibrated import Calibrated, Work, _without
+from cepbench.errors import PlanGeneratorError
 from cepbench.plans.reuse import reuses
 from tests.costs.test_e_cube import HIERARCHY, sequences
 
@@ -74,7 +75,7 @@ def test_expected_share_of_the_matches_that_a_specific_query_contains(source, qu
     )
 
 
-def by_hand(**queries: str) -> Calibrated:
+def by_hand(*, evaluator: str | None = None, **queries: str) -> Calibrated:
     """Windows of 10 s and 1 event per second of each type, 2 of G."""
     texts = {query: f"PATTERN {text} WITHIN 10 s" for query, text in queries.items()}
     workload = cep.Workload(texts, hierarchy=CONCEPTS)
@@ -87,7 +88,8 @@ def by_hand(**queries: str) -> Calibrated:
         for query, pattern in workload.patterns.items()
     }
     plans = {"planned": cep.TreePlan(("a", ("b", "c")))}
-    return Calibrated(workload, statistics, {q: p for q, p in plans.items() if q in queries})
+    its_plans = {q: p for q, p in plans.items() if q in queries}
+    return Calibrated(workload, statistics, its_plans, evaluator)
 
 
 def work(source: str, query: str) -> Work:
@@ -125,7 +127,46 @@ def test_work_from_scratch() -> None:
     assert found == near(scanned=9 * 3, events=2, joined=kept, probed=kept)
     found = by_hand(tested="SEQ(A a, B b) WHERE a.x < b.x").work_from_scratch("tested")
     assert found == near(scanned=9 * 2, events=2, joined=5, paired=10)
-    assert model.scratch("written") == model.work_from_scratch("written").nanoseconds > 0
+    assert model.scratch("written") == model.work_from_scratch("written").nanoseconds() > 0
+
+
+def test_work_from_scratch_on_stacks_goes_from_the_last_item_on() -> None:
+    queries = {"written": "SEQ(G a, B b, C c, D d)", "planned": "SEQ(A a, B b, G c)"}
+    model = by_hand(evaluator="Hierarchical_Stacks", **queries)
+    found = model.work_from_scratch("written")
+    assert found == near(scanned=9 * 4, events=5, joined=10 + 50 + 2000 / 6)
+    # Without the plan: the suffixes of the written order.
+    found = model.work_from_scratch("planned")
+    assert found == near(scanned=9 * 3, events=4, joined=20 + 100)
+    found = by_hand(evaluator="hierarchical-stacks", tested="SEQ(A a, B b) WHERE a.x < b.x")
+    assert found.work_from_scratch("tested") == near(scanned=9 * 2, events=2, joined=5, paired=10)
+    for query in queries:
+        assert model.scratch(query) < by_hand(**queries).scratch(query)
+
+
+def test_reuse_pays_on_the_tree_where_stacks_store_each_event_once() -> None:
+    """Rare items in a dense stream: ``tree`` lists the events of each query, stacks those of all."""
+    workload = cep.Workload(
+        {"q1": "PATTERN SEQ(A a, C c) WITHIN 9 s", "q2": "PATTERN SEQ(A a, B b, C c) WITHIN 9 s"}
+    )
+    its = cep.Statistics(rates=dict.fromkeys("abc", 0.1), stream_rate=100)
+    statistics = dict.fromkeys(workload.patterns, its)
+    problems = [
+        ReuseProblem.of(workload, statistics, evaluator=evaluator)
+        for evaluator in ("tree", "hierarchical-stacks")
+    ]
+    edges = [problem.edge("q1", "q2") for problem in problems]
+    assert edges[0] == edges[1]  # matches are reused alike
+    for planner in ("CHASE", "STEINER", "FORESTS"):
+        for evaluator, source in ((None, "q1"), ("sase", "q1"), ("Hierarchical-Stacks", None)):
+            plan = cep.plan_workload(workload, statistics, planner, evaluator=evaluator)
+            assert plan.sources == {"q1": None, "q2": source}
+    assert plan_cost(plan, statistics, "calibrated", "hierarchical-stacks") == pytest.approx(
+        sum(problems[1].scratch.values())
+    )
+    for wrong in (1, ""):
+        with pytest.raises(PlanGeneratorError, match="evaluator"):
+            cep.plan_workload(workload, statistics, evaluator=wrong)
 
 
 def test_work_from_more_general_matches() -> None:

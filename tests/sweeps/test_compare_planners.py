@@ -66,7 +66,9 @@ def test_planners_and_evaluators(stream, runs) -> None:
     assert set(table["matches"]) == {alone}
     statistics = cep.measure_statistics(WORKLOAD, stream)
     for row in table.to_dict("records"):
-        plan = cep.plan_workload(WORKLOAD, statistics, row["planner"], delays=True)
+        plan = cep.plan_workload(
+            WORKLOAD, statistics, row["planner"], delays=True, evaluator=row["evaluator"]
+        )
         assert row["cost"] == pytest.approx(plan.cost)
         assert row["plan"].count("from") == sum(it is not None for it in plan.sources.values())
     naive = table[table["planner"] == "NAIVE"]

@@ -431,11 +431,11 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
         outputs=("arrow",), policies=(("adaptive", '{"policy": "bound"}'),), batch_size=64,
     )  # fmt: skip
     shared = {each.name for each in fields(Grid)} & {each.name for each in fields(SweepConfig)}
-    of_methods = {"methods", "sharing"}  # which a sweep has instead of generators
-    shared -= of_methods
+    of_workloads = {"methods", "sharing", "planners"}  # which a sweep has instead of generators
+    shared -= of_workloads
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
-    assert {each.name for each in fields(Grid)} - shared == {"seconds"} | of_methods
+    assert {each.name for each in fields(Grid)} - shared == {"seconds"} | of_workloads
     given: list[Grid] = []
     monkeypatch.setattr(
         sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []

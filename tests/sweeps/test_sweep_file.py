@@ -104,6 +104,14 @@ Q2 = PATTERN SEQ(A a, C c)
 '''
 """
 
+OF_PLANNERS = """\
+data = "x"
+planners = ["NAIVE", "CHASE"]
+evaluators = ["tree"]
+[user_workloads]
+one = "q1 = PATTERN SEQ(A a, B b) WITHIN 5 minutes"
+"""
+
 
 def write(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
@@ -115,8 +123,15 @@ def test_every_key_reaches_the_configuration(tmp_path: Path) -> None:
     path = write(tmp_path, FULL)
     content = tomllib.loads(FULL)
     profiles = content.pop("profile")
-    of_methods = tomllib.loads(OF_METHODS)
-    assert {*content, *profiles["long"], *profiles["many"], *of_methods} == set(KEYS)
+    of_methods, of_planners = tomllib.loads(OF_METHODS), tomllib.loads(OF_PLANNERS)
+    of_workloads = {*of_methods, *of_planners}
+    assert {*content, *profiles["long"], *profiles["many"]} | of_workloads == set(KEYS)
+    assert read_sweep(write(tmp_path, OF_PLANNERS)).config("x") == SweepConfig(
+        data="x",
+        planners=("NAIVE", "CHASE"),
+        evaluators=("tree",),
+        user_workloads=(("one", "q1 = PATTERN SEQ(A a, B b) WITHIN 5 minutes"),),
+    )
     methods = read_sweep(write(tmp_path, OF_METHODS)).config("x")
     assert methods == SweepConfig(
         data="x",

@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from cepbench.arguments import flag, shown
+from cepbench.arguments import flag, shown, text
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.reuse import ReuseProblem, Sources, reuse_cost
 from cepbench.costs.sharing import SharingProblem
@@ -36,6 +36,7 @@ def plan_workload(
     generator: str | None = None,
     delays: bool = False,
     seed: int = 0,
+    evaluator: str | None = None,
 ) -> WorkloadPlan:
     """Choose what the queries of a workload share.
 
@@ -58,6 +59,10 @@ def plan_workload(
         that would come after the end of its window, since its source does, is computed from scratch.
     seed : int
         Seed of randomized planners and generators.
+    evaluator : str, optional
+        The name of the evaluator that will run the plan, whose work on queries from scratch the cost
+        ``calibrated`` counts: by default ``tree``, as which one is priced that shares no work between
+        queries.
 
     Returns
     -------
@@ -82,6 +87,8 @@ def plan_workload(
     entry = WORKLOAD_PLANNERS.find(planner)
     rng = np.random.default_rng(seed_from(seed, PlanGeneratorError))
     flag(delays, "delays", PlanGeneratorError)
+    if evaluator is not None:
+        text(evaluator, "evaluator", PlanGeneratorError)
     if entry.shares == "aggregates":
         return _plan_of_cuts(workload, statistics, entry, rng)
     known = workload_statistics(workload, statistics)
@@ -92,7 +99,9 @@ def plan_workload(
     if generator is not None:
         plans = _plans(computed.patterns, known, generator, seed)
         if entry.orders:
-            written, planned = (reuse_cost(cost, computed, known, its) for its in ({}, plans))
+            written, planned = (
+                reuse_cost(cost, computed, known, its, evaluator) for its in ({}, plans)
+            )
             plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
     problem = ReuseProblem.of(
         computed,
@@ -103,6 +112,7 @@ def plan_workload(
         virtual=computed.patterns.keys() - workload.patterns.keys(),
         unions=entry.virtual,
         all_orders=entry.orders,
+        evaluator=evaluator,
     )
     sources = planned_sources(entry, problem, rng)
     if delays:

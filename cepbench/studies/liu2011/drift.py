@@ -7,7 +7,7 @@ in Section VII", which shows nothing of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -83,9 +83,13 @@ def drift_runs(
     stream = drifting_stream(rounds, seed)
     segments = dict(zip(SEGMENTS, stream.batches(rounds * ROUND), strict=True))
     statistics = measure_statistics(workload, stream[: rounds * ROUND], seed=seed)
-    plans = {name: plan_workload(workload, statistics, name, seed=seed) for name in PLANNERS}
+    plans = {
+        name: plan_workload(workload, statistics, name, seed=seed, evaluator=evaluator)
+        for name in PLANNERS
+    }
     rows: list[dict[str, Any]] = []
-    switches = []
+    switches: list[dict[Hashable, Any]] = []
+    columns: list[str] = []
     for run in range(-1, repetitions or runs):  # the first one loads compiled code
         how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
         detectors: dict[str, Detector] = {
@@ -115,16 +119,16 @@ def drift_runs(
                         "matches": found,
                     }
                 )
-        switches += [
-            detector.switches.assign(generator=name, repetition=run)
-            for name, detector in detectors.items()
-            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0
-        ]
+        for name, detector in detectors.items():
+            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0:
+                its = detector.switches.assign(generator=name, repetition=run)
+                columns = [*its]
+                switches += its.to_dict("records")
     parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
     keys = ["size", "generator", "regime", "repetition", "status"]
     whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
     both = [parts, whole.assign(setting=WHOLE)]
-    return pd.concat(both, ignore_index=True), pd.concat(switches, ignore_index=True)
+    return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)
 
 
 def _pushed(detector: Detector, events: EventStream) -> Iterator[float]:

@@ -85,7 +85,7 @@ def plans_measured(
     workload = study_workload("both", stream.hierarchy)
     statistics = measure_statistics(workload, stream, seed=seed)
     problems = {
-        cost: ReuseProblem.of(workload, statistics, cost, delays=True)
+        cost: ReuseProblem.of(workload, statistics, cost, delays=True, evaluator=evaluator)
         for cost in ("calibrated", "e-cube")
     }
     plans = [
@@ -99,7 +99,9 @@ def plans_measured(
     ]
     seconds = np.min([_round(plans, stream, evaluator) for _ in range(all_runs)], axis=0)
     chosen = {
-        planner: plan_workload(workload, statistics, planner, delays=True, seed=seed).sources
+        planner: plan_workload(
+            workload, statistics, planner, delays=True, seed=seed, evaluator=evaluator
+        ).sources
         for planner in PLANNERS
     }
     listed = pd.DataFrame(

@@ -89,7 +89,9 @@ def planner_runs(
                 plan = None
                 parts = [Workload({q: its}, hierarchy=fresh.hierarchy) for q, its in queries]
             else:
-                plan = plan_workload(fresh, statistics, name, delays=True, seed=seed)
+                plan = plan_workload(
+                    fresh, statistics, name, delays=True, seed=seed, evaluator=evaluator
+                )
                 parts = [fresh]
             planned = time.perf_counter()
             found = [
