@@ -29,7 +29,7 @@ from tests.evaluators.constructs import (
     construct_cases,
 )
 from tests.evaluators.strategies import Case, events_of
-from tests.evaluators.test_slices import parts_of, rows_of
+from tests.evaluators.test_stream_slices import parts_of, rows_of
 
 #: All constructs and strategies.
 ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}
