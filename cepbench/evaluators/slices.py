@@ -119,14 +119,9 @@ class SliceDetection:
     key: str | None = None
 
     def __post_init__(self) -> None:
-        keys = shared_keys(self.pattern)
-        if self.key is not None and self.key not in keys:
-            others = f"; it can be divided by {', '.join(keys)}" if keys else ""
-            raise UnsupportedPatternError(
-                f"key={self.key!r}: matches may have events of several values of it{others}; leave "
-                f"out key=, or write WHERE [{self.key}], which makes it equal all over a match"
-            )
-        if not self.by_time and self.key is None and not keys:
+        if self.key is not None:
+            check_key(self.pattern, self.key)
+        if not self.by_time and self.key is None and not shared_keys(self.pattern):
             raise UnsupportedPatternError(
                 f"{self._clause}: a match depends on all earlier matches, so the stream cannot be "
                 "cut in time, and no attribute divides it; use cep.evaluate, which takes the stream "
@@ -147,10 +142,7 @@ class SliceDetection:
     @property
     def types(self) -> list[str] | None:
         """The types of the events that matches depend on; None for all."""
-        types = self.pattern.types
-        if types is None or "contiguity" in self.pattern.strategy.name:
-            return None
-        return list(types)
+        return types_of_matches(self.pattern)
 
     @cached_property
     def lead(self) -> int:
@@ -267,19 +259,46 @@ class SliceDetection:
         plain = replace(self.pattern, returns=())
         return Detector(plain, part.plan, evaluator=self.evaluator, output=output)
 
-    def schema(self, events: EventStream, names: pa.DataType | None) -> pa.Schema:
-        """The columns of :meth:`matches`.
 
-        Parameters
-        ----------
-        events : EventStream
-            Without events, but with the attributes of the pattern.
-        names : DataType or None
-            The type of what is reported of an event.
-        """
-        nothing = [no_matches(branch.positive) for branch in self.pattern.branches()]
-        its = None if names is None else pa.array([], names)
-        return _table(self.pattern, nothing, events, its).schema
+def matches_schema(pattern: Pattern, events: EventStream, names: pa.DataType | None) -> pa.Schema:
+    """The columns of matches that name their events.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    events : EventStream
+        Without events, but with the attributes of the pattern.
+    names : DataType or None
+        The type of what is reported of an event.
+    """
+    nothing = [no_matches(branch.positive) for branch in pattern.branches()]
+    its = None if names is None else pa.array([], names)
+    return named_table(pattern, nothing, events, its).schema
+
+
+def types_of_matches(pattern: Pattern) -> list[str] | None:
+    """The types of the events that matches depend on; None for all."""
+    types = pattern.types
+    if types is None or "contiguity" in pattern.strategy.name:
+        return None
+    return list(types)
+
+
+def check_key(pattern: Pattern, key: str) -> None:
+    """Check that a stream can be divided by the values of an attribute.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If equalities do not tie all variables to it.
+    """
+    keys = shared_keys(pattern)
+    if key not in keys:
+        others = f"; it can be divided by {', '.join(keys)}" if keys else ""
+        raise UnsupportedPatternError(
+            f"key={key!r}: matches may have events of several values of it{others}; leave "
+            f"out key=, or write WHERE [{key}], which makes it equal all over a match"
+        )
 
 
 class _Run:
@@ -316,7 +335,7 @@ class _Run:
         if not self._found.number:
             return []
         recent = self._recent
-        parts = [_moved(part, -recent.first) for part in self.detector.in_branches([self._found])]
+        parts = [moved(part, -recent.first) for part in self.detector.in_branches([self._found])]
         times, part = recent.stream.timestamps, self.part
         return [
             its.taken(np.flatnonzero(_between(times[its.first_positions()], part.start, part.end)))
@@ -328,10 +347,10 @@ class _Run:
         if self._names:
             self._names = [pa.concat_arrays(self._names)]
             names = self._names[0].slice(self._recent.first - self._first)
-        return _table(self._pattern, matches, self._recent.stream, names)
+        return named_table(self._pattern, matches, self._recent.stream, names)
 
 
-def _table(
+def named_table(
     pattern: Pattern,
     matches: Sequence[BranchMatches],
     events: EventStream,
@@ -352,7 +371,8 @@ def _table(
     return pa.table(columns)
 
 
-def _moved(part: BranchMatches, by: int) -> BranchMatches:
+def moved(part: BranchMatches, by: int) -> BranchMatches:
+    """Matches with other positions of the same events."""
     chunks = [
         [
             SetColumn(column.offsets, column.positions + by)

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from cepbench.spark.detection import detect as detect
     from cepbench.spark.detection import slices as slices
     from cepbench.spark.jobs import watched as watched
+    from cepbench.spark.live import detect_stream as detect_stream
     from cepbench.spark.planning import measure_statistics as measure_statistics
     from cepbench.spark.planning import plan as plan
 
 _HOMES = {
     "aggregate": "cepbench.spark.aggregation",
     "detect": "cepbench.spark.detection",
+    "detect_stream": "cepbench.spark.live",
     "measure_statistics": "cepbench.spark.planning",
     "plan": "cepbench.spark.planning",
     "slices": "cepbench.spark.detection",

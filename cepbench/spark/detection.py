@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepbench.arguments import choice, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection
+from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection, matches_schema
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -29,8 +29,11 @@ from cepbench.spark.frames import (
     ORDER,
     SLICE,
     Columns,
+    arrow_schema,
     column,
+    compared,
     opened,
+    plain,
     rank,
     slices_with,
     ticks_of,
@@ -207,11 +210,9 @@ class DetectionJob:
         df, path = opened(df)
         pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
-        if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
-            raise EvaluationError(
-                f"{evaluator} is user-defined, and Spark's workers do not have it; use "
-                "cep.evaluate, which runs it in this process"
-            )
+        check_is_builtin(evaluator)
+        if df.isStreaming:
+            raise StreamError("df is a stream; use cep.spark.detect_stream")
         columns = Columns.of(df, time, type, pattern.attributes, id)
         detection = SliceDetection(pattern, evaluator, output == "count", key)
         if key is None and not detection.by_time:
@@ -233,16 +234,13 @@ class DetectionJob:
 
     def nothing(self) -> EventStream:
         """A stream of no events with the columns of the DataFrame."""
-        nothing = self.columns.stream(
-            self.df.select(*map(column, self.columns.names)).limit(0).toArrow()
-        )
+        nothing = self.columns.stream(arrow_schema(self.df).empty_table())
         return nothing.with_hierarchy(None if self.files is None else self.files.hierarchy())
 
     @property
     def _kept(self) -> Column | None:
         """Which events matches depend on; None for all."""
-        types = self.detection.types
-        return None if types is None else column(self.columns.type).cast("string").isin(*types)
+        return self.columns.of_type(self.detection.types)
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
@@ -349,8 +347,8 @@ class DetectionJob:
             return COUNTS
         kind = None
         if self._needs_names():
-            kind = pa.int64() if self.id is None else self._type_of(self.id)
-        return _plain(self.detection.schema(self.nothing(), kind))
+            kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
+        return plain(matches_schema(self.pattern, self.nothing(), kind))
 
     def detected(self, made: Slices) -> DataFrame:
         """The matches, or their numbers."""
@@ -379,9 +377,6 @@ class DetectionJob:
         events = together(events, made.tasks, [self.columns.time, order], columns)
         run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
         return events.mapInArrow(run, from_arrow_schema(schema))
-
-    def _type_of(self, name: str) -> pa.DataType:
-        return self.df.select(column(name)).limit(0).toArrow().schema.field(0).type
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
@@ -417,23 +412,21 @@ class DetectionJob:
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
-    its = column(key)
-    if df.schema[key].dataType.typeName() not in ("string", "char", "varchar"):
-        its = its.cast("double") + F.lit(0.0)  # as they are compared; and −0 is 0
-    return F.pmod(F.hash(its), F.lit(parts))
+    return F.pmod(F.hash(compared(df, key)), F.lit(parts))
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """A schema without the types that Spark does not take."""
-    return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
+def check_is_builtin(evaluator: str | None) -> None:
+    """Check that Spark's workers have an evaluator.
 
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_large_list(kind):
-        return pa.list_(_plain_type(kind.value_type))
-    if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
-    return kind
+    Raises
+    ------
+    EvaluationError
+    """
+    if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
+        raise EvaluationError(
+            f"{evaluator} is user-defined, and Spark's workers do not have it; use "
+            "cep.evaluate, which runs it in this process"
+        )
 
 
 def _run(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
@@ -59,6 +60,10 @@ class Columns:
     def names(self) -> list[str]:
         """Without duplicates: the type may be an attribute too."""
         return list(dict.fromkeys((self.time, self.type, *self.attributes)))
+
+    def of_type(self, types: Sequence[str] | None) -> Column | None:
+        """Which events are of these types; None for all."""
+        return None if types is None else column(self.type).cast("string").isin(*types)
 
     def stream(self, table: pa.Table | pa.RecordBatch, *, sort: bool = False) -> EventStream:
         """The events of a table."""
@@ -111,13 +116,32 @@ def rank(value: Column, starts: Sequence[int]) -> Column:
 
 def ticks_of(df: DataFrame, time: str) -> Column:
     """Times in ticks."""
+    micros = microseconds(df, time)
+    return column(time).cast("bigint") if micros is None else micros * 1000
+
+
+def microseconds(df: DataFrame, time: str) -> Column | None:
+    """Times in microseconds since 1970; None if they are numbers."""
     its, kind = column(time), df.schema[time].dataType
     if isinstance(kind, TimestampType):
-        return F.unix_micros(its) * 1000
+        return F.unix_micros(its)
     if isinstance(kind, TimestampNTZType):
         epoch = F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'")
-        return F.timestamp_diff("MICROSECOND", epoch, its) * 1000
-    return its.cast("bigint")
+        return F.timestamp_diff("MICROSECOND", epoch, its)
+    return None
+
+
+def compared(df: DataFrame, key: str) -> Column:
+    """The values of an attribute as they are compared: numbers as floats, and −0 is 0."""
+    its = column(key)
+    if df.schema[key].dataType.typeName() not in ("string", "char", "varchar"):
+        its = its.cast("double") + F.lit(0.0)
+    return its
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The schema of the rows in Arrow, in workers."""
+    return to_arrow_schema(df.schema, timezone="UTC")
 
 
 def slices_with(ticks: Column, starts: Sequence[int], lead: int, tail: int) -> Column:
@@ -148,3 +172,16 @@ def together(
         .sortWithinPartitions(*map(column, order))
         .select(*(column(name).alias(f"c{place}") for place, name in enumerate(columns)))
     )
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """A schema without the types that Spark does not take."""
+    return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_list(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    return kind
