@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from cepbench.spark.frames import Columns
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from cepbench.errors import SnapshotError, StreamError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.reach import shared_keys
 from cepbench.spark.event_time import LiveDetection, LiveState
+from cepbench.spark.frames import Columns
 from tests.budgets import examples
 from tests.evaluators.constructs import (
     FAMILIES,
