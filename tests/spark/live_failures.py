@@ -150,20 +150,22 @@ def run(folder: Path, kinds: Sequence[str], key: str | None, seed: int) -> Count
     ]
     while True:
         before = killed.total()
-        with (folder / "log").open("w") as log:
-            driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert driver.stdout is not None
-        driver.stdout.readline()
         started: set[int] = set()
-        while waiting and driver.poll() is None:
-            time.sleep(rng.uniform(0, _LONGEST))
-            started |= {pid for pid, _ in descendants(driver.pid)}
-            targets = _targets(driver.pid, waiting[0])
-            if targets and driver.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.kill(rng.choice(targets), signal.SIGKILL)
-                    killed[waiting.pop(0)] += 1
-        if driver.wait() == 0:
+        with (
+            (folder / "log").open("w") as log,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as driver,
+        ):
+            assert driver.stdout is not None
+            driver.stdout.readline()
+            while waiting and driver.poll() is None:
+                time.sleep(rng.uniform(0, _LONGEST))
+                started |= {pid for pid, _ in descendants(driver.pid)}
+                targets = _targets(driver.pid, waiting[0])
+                if targets and driver.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.kill(rng.choice(targets), signal.SIGKILL)
+                        killed[waiting.pop(0)] += 1
+        if driver.returncode == 0:
             return killed
         if killed.total() == before:
             raise AssertionError((folder / "log").read_text()[-3000:])
