@@ -80,6 +80,7 @@ def detect(folder: Path, key: str | None) -> None:
     spark = spark_session(
         "local[2,4]",  # tasks have four attempts
         memory="1g",
+        java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         settings={
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.streaming.minBatchesToRetain": "5",
