@@ -47,6 +47,9 @@ _LATE = "late"
 #: Columns of our own; an attribute does not begin with a space.
 _AT = " at"
 
+#: In the metadata of a column with a watermark.
+_WATERMARK = "spark.watermarkDelayMs"
+
 #: Ticks of the watermark's unit, a millisecond, for datetimes.
 _MILLISECOND = 1_000_000
 
@@ -128,6 +131,12 @@ def detect_stream(
     check_fit(pattern, columns.stream(arrow_schema(df).empty_table()))
     if not df.isStreaming:
         raise StreamError("df is not a stream; use cep.spark.detect")
+    marks = [field.name for field in df.schema if _WATERMARK in field.metadata]
+    if marks:
+        raise StreamError(
+            f"df has a watermark of column {marks[0]!r}, by which Spark drops late events; leave it "
+            "out, and give slack="
+        )
     store = df.sparkSession.conf.get(STATE_STORE[0])
     if store != STATE_STORE[1]:
         raise SparkSetupError(
