@@ -222,7 +222,9 @@ class DetectionJob:
         nothing = job.nothing()
         check_fit(pattern, nothing)
         pattern, _ = under_one_hierarchy(pattern, nothing)
-        return replace(job, detection=replace(detection, pattern=pattern))
+        detection = replace(detection, pattern=pattern)
+        files = files and replace(files, types=detection.types)
+        return replace(job, files=files, detection=detection)
 
     @property
     def spark(self) -> SparkSession:
@@ -355,7 +357,7 @@ class DetectionJob:
         schema = self.schema()
         if self.reads_slices:
             assert self.files is not None
-            _ = self.files.extent  # before tasks read it, each for itself
+            _ = self.files.groups  # before tasks read it, each for itself
             its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
             tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
             return tasks.mapInArrow(its, from_arrow_schema(schema))
