@@ -163,6 +163,7 @@ def test_slices_that_take_too_long_are_cut(
 
     monkeypatch.setattr(parquet_slices, "run_job", run_here)
     monkeypatch.setattr(parquet_slices, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(parquet_slices, "_BATCH", 10)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1))
     for text, key, parts in [
         ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, 1),
