@@ -28,7 +28,7 @@ from cepbench.errors import (
 )
 from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.patterns.durations import window_of
+from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.plans.workload import WorkloadPlan
@@ -124,7 +124,7 @@ class Aggregator:
         self.window = patterns[0].window
         self._patterns = patterns
         attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
-        self._late = LateEvents(_slack_of(slack, self.window), attributes)
+        self._late = LateEvents(slack_of(slack, self.window), attributes)
         self._seconds = 0.0
         self._events = 0
         self._last: int | None = None
@@ -427,18 +427,6 @@ class WorkloadAggregator(Aggregator):
 
 def _hierarchy_text(hierarchy: ConceptHierarchy | None) -> str:
     return json.dumps(hierarchy and hierarchy.mapping)
-
-
-def _slack_of(given: float | str | Window, window: Window) -> int:
-    """The slack in ticks of timestamps."""
-    unit = "seconds" if window.is_datetime else "units"
-    slack = window_of(given, unit, "slack", EvaluationError)
-    if slack.is_datetime != window.is_datetime:
-        raise EvaluationError(
-            f"slack = {slack} is of another kind than the window WITHIN {window}; give a number of "
-            f"{unit}"
-        )
-    return slack.length
 
 
 def check_no_trigger(scope: str) -> None:

@@ -46,7 +46,10 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
     WITHIN 20 minutes
 
     --data NAME      a variable with a stream or a data set, or the name of a data set as in
-                     cep.open_dataset; by default the data of the previous cell
+                     cep.open_dataset; by default the data of the previous cell. Or a variable with
+                     a Spark DataFrame, in slices: the matches are a DataFrame
+    --columns TYPE,TIME
+                     columns of a Spark DataFrame, by default symbol,ts
     --generator NAME the plan generator, by default DP-B
     --evaluator NAME by default the one for the kind of the plan; with AGG that of two-step
     --option NAME=VALUE
@@ -105,7 +108,7 @@ def _parser() -> _Parser:
     parser.add_argument("--option", action="append", default=[])
     parser.add_argument("--generator")
     parser.add_argument("--seed", type=int, default=0)
-    for name in (*_OF_VALUES, "dialect", "within", "planner", "hierarchy"):
+    for name in (*_OF_VALUES, "dialect", "within", "planner", "hierarchy", "columns"):
         parser.add_argument(f"--{name}")
     shown = parser.add_mutually_exclusive_group()
     for name in ("count", "explain", "plan", "pattern", "explore"):
@@ -159,10 +162,21 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     if options.pattern:
         return pattern
     _refuse(options, _OF_WORKLOADS, "several queries, Q1 = PATTERN …")
+    source = names.get(options.data or _LAST)
+    on_spark = type(source).__module__.startswith("pyspark.")  # without importing it
+    if on_spark:
+        names[_LAST] = source
+        _refuse(options, ("option", "explain"), "streams, not for Spark DataFrames")
+    else:
+        _refuse(options, ("columns",), "Spark DataFrames")
     if pattern.aggregates:
         _refuse(options, _OF_MATCHES, "patterns without AGG")
+        if on_spark:
+            return _values_on_spark(options, pattern, source)
         return _values(options, pattern, names)
     _refuse(options, _OF_VALUES, "patterns with AGG")
+    if on_spark:
+        return _on_spark(options, pattern, source)
     shows_matches = not (options.count or options.plan or options.explain)
     stream = _stream(options.data, pattern, names, positions=shows_matches)
     pattern, stream = under_one_hierarchy(pattern, stream)
@@ -189,6 +203,41 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
     )  # fmt: skip
     # Of a data set only a part may be read; positions are those in the whole.
     return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
+
+
+def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
+    """The matches of a Spark DataFrame, or what is asked for instead."""
+    from cepbench.spark.detection import detect  # loads Spark
+    from cepbench.spark.planning import plan as plan_on_spark
+
+    generator, columns = options.generator or "DP-B", _columns(options)
+    if options.plan:
+        return plan_on_spark(df, pattern, generator, **columns, seed=options.seed)
+    return detect(
+        df, pattern, **columns, generator=generator, evaluator=options.evaluator,
+        output="count" if options.count else "matches",
+    )  # fmt: skip
+
+
+def _values_on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> AggregateResult:
+    """The values of AGG of a Spark DataFrame; shows their chart."""
+    from cepbench.spark.aggregation import aggregate as aggregate_on_spark  # loads Spark
+
+    given = {name: vars(options)[name] for name in ("emit", "scope") if vars(options)[name]}
+    result = aggregate_on_spark(
+        df, pattern, options.method, **_columns(options), evaluator=options.evaluator, **given
+    )
+    if len(result.values):
+        display(value_series(result))
+    return result
+
+
+def _columns(options: argparse.Namespace) -> dict[str, Any]:
+    """The columns of type and time."""
+    its_type, comma, time = (options.columns or "symbol,ts").partition(",")
+    if not comma:
+        raise CepbenchError(f"%%cep: --columns {its_type} is one column; give two, symbol,ts")
+    return {"type": its_type.strip(), "time": time.strip()}
 
 
 def _refuse(options: argparse.Namespace, names: Sequence[str], of: str) -> None:

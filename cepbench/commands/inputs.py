@@ -223,20 +223,35 @@ class StreamInputs:
                 raise typer.BadParameter(
                     "Parquet that is not a data set is read as a whole", param_hint="'--days'"
                 )
-            type_column, comma, time_column = self.columns.partition(",")
-            if not comma:
-                raise typer.BadParameter(
-                    f"{self.columns!r} is one column; give two, such as symbol,ts",
-                    param_hint="'--columns'",
-                )
+            path, type_column, time_column = self.place()
             return EventStream.from_parquet(
-                str(self.data),
-                type=type_column.strip(),
-                time=time_column.strip(),
+                path,
+                type=type_column,
+                time=time_column,
                 types=pattern.types if self.only_types else None,
                 sort=True,
                 positions=positions,
             )
+
+    def place(self) -> tuple[Path, str, str]:
+        """Where the events are, and the columns of type and time.
+
+        Raises
+        ------
+        typer.BadParameter
+            If the columns are not two.
+        """
+        from cepbench.streams.dataset_folder import type_column
+
+        if self._dataset is not None:
+            return self._dataset.path, type_column(self._dataset.kind), "ts"
+        its_type, comma, its_time = self.columns.partition(",")
+        if not comma:
+            raise typer.BadParameter(
+                f"{self.columns!r} is one column; give two, such as symbol,ts",
+                param_hint="'--columns'",
+            )
+        return Path(str(self.data)), its_type.strip(), its_time.strip()
 
 
 @dataclass

@@ -16,6 +16,7 @@ from cepbench.commands.options import (
     EvaluatorOption,
     EvaluatorOptions,
     GeneratorOrDefault,
+    MasterOption,
     PlannerOption,
     examples,
     with_shared,
@@ -38,6 +39,7 @@ EXAMPLES = examples(
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample",
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample \\\n"
     "    --generator DP-B --output matches.parquet --attribute price",
+    "cepbench run --pattern-name rare-last --data nasdaq-style/sample --spark",
 )
 
 
@@ -66,6 +68,11 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Stop after this many matches.")
     ] = None,
+    spark: Annotated[
+        bool,
+        typer.Option("--spark", help="Run in slices of the stream, on all cores or a cluster."),
+    ] = False,
+    master: MasterOption = None,
 ) -> None:
     """Run one plan; show matches, throughput and memory.
 
@@ -77,14 +84,29 @@ def run(
     Without --output the first matches are shown. Matches are written in the order in which they
     were found: the columns of the pattern's RETURN, or without it the time of each event and its
     position. Positions are those in --data, from 0, whatever part is read.
+
+    With --spark tasks read slices of the data, which may exceed memory; matches are counted, or
+    written with --output as a folder of Parquet files, in no order.
     """
     if count and (output or limit):
         raise typer.BadParameter("it excludes --output and --limit", param_hint="'--count'")
+    if master is not None and not spark:
+        raise typer.BadParameter("it requires --spark", param_hint="'--master'")
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries()
 
     from cepbench.workloads.model import Workload
 
+    if spark:
+        if isinstance(asked, Workload) or options or attribute or limit or planner:
+            raise typer.BadParameter(
+                "it takes one pattern, and not --option, --attribute, --limit or --planner",
+                param_hint="'--spark'",
+            )
+        from cepbench.commands.spark_run import run_on_spark
+
+        run_on_spark(inputs, asked, generator or "DP-LD", evaluator, output, master)
+        return
     if isinstance(asked, Workload):
         queries.check_options(limit=limit)
         queries.run(

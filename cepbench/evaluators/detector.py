@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -522,8 +523,22 @@ class Detector:
         return detector
 
     def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Go on where a detector with the same arguments was; parameters as :meth:`restore`."""
-        self._resume(*unsealed(snapshot))
+        """Go on where a detector with the same arguments was; parameters as :meth:`restore`.
+
+        Raises
+        ------
+        SnapshotError
+            Also if the other detector had another pattern, plan or evaluator.
+        """
+        header, arrays = unsealed(snapshot)
+        mine = json.loads(json.dumps(self._header()))
+        other = [name for name in ("pattern", "plan", "evaluator") if header[name] != mine[name]]
+        if other:
+            raise SnapshotError(
+                f"the snapshot is that of a detector with another {' and '.join(other)}; resume "
+                "with the same, or start without the snapshot"
+            )
+        self._resume(header, arrays)
 
     def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         self._guarded(self._run.restore, arrays_under(_RUN, arrays))

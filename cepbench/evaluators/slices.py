@@ -7,9 +7,10 @@ pass, each once.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -64,6 +65,35 @@ class Slice:
         return f"slice {self.number}"
 
 
+@dataclass
+class Budget:
+    """How long a slice may take before it is cut, which leaves a rest to others.
+
+    Attributes
+    ----------
+    seconds : float
+    cut : int or None
+        Once it was cut: its new end, in ticks, where the rest starts.
+    """
+
+    seconds: float
+    cut: int | None = None
+    _began: float = field(default_factory=time.perf_counter)
+
+    def after(self, part: Slice, events: EventStream) -> Slice:
+        """The slice once these events are processed: with an earlier end if the time is over."""
+        next_time = int(events.timestamps[-1]) + 1
+        if (
+            self.cut is None
+            and time.perf_counter() - self._began >= self.seconds
+            and (part.start is None or next_time > part.start)
+            and (part.end is None or next_time < part.end)
+        ):
+            self.cut = next_time
+            return replace(part, end=next_time)
+        return part
+
+
 @dataclass(frozen=True)
 class SliceDetection:
     """What is detected in each slice; checked on construction.
@@ -89,14 +119,9 @@ class SliceDetection:
     key: str | None = None
 
     def __post_init__(self) -> None:
-        keys = shared_keys(self.pattern)
-        if self.key is not None and self.key not in keys:
-            others = f"; it can be divided by {', '.join(keys)}" if keys else ""
-            raise UnsupportedPatternError(
-                f"key={self.key!r}: matches may have events of several values of it{others}; leave "
-                f"out key=, or write WHERE [{self.key}], which makes it equal all over a match"
-            )
-        if not self.by_time and self.key is None and not keys:
+        if self.key is not None:
+            check_key(self.pattern, self.key)
+        if not self.by_time and self.key is None and not shared_keys(self.pattern):
             raise UnsupportedPatternError(
                 f"{self._clause}: a match depends on all earlier matches, so the stream cannot be "
                 "cut in time, and no attribute divides it; use cep.evaluate, which takes the stream "
@@ -114,6 +139,11 @@ class SliceDetection:
         """Whether the stream can be cut in time: whether matches do not depend on earlier ones."""
         return self.pattern.strategy.name != "consuming" and self.pattern.output == "all"
 
+    @property
+    def types(self) -> list[str] | None:
+        """The types of the events that matches depend on; None for all."""
+        return types_of_matches(self.pattern)
+
     @cached_property
     def lead(self) -> int:
         """How long before a slice the events begin that its matches depend on, in ticks."""
@@ -124,13 +154,19 @@ class SliceDetection:
         """How long after the last tick of a slice its matches may end, in ticks."""
         return self.pattern.window.length
 
-    def events_of(self, part: Slice, times: np.ndarray) -> np.ndarray:
-        """Which events a slice needs, by their times in ticks; an array of bool."""
+    def reach(self, part: Slice) -> tuple[int | None, int | None]:
+        """From when on and before when are the events that a slice needs, in ticks."""
         first = None if part.start is None else part.start - self.lead
         last = None if part.end is None else part.end + self.tail
-        return _between(times, first, last)
+        return first, last
 
-    def matches(self, part: Slice, batches: Iterable[Batch]) -> Iterator[pa.Table]:
+    def events_of(self, part: Slice, times: np.ndarray) -> np.ndarray:
+        """Which events a slice needs, by their times in ticks; an array of bool."""
+        return _between(times, *self.reach(part))
+
+    def matches(
+        self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
+    ) -> Iterator[pa.Table]:
         """The matches of a slice, as they are found.
 
         Parameters
@@ -140,6 +176,9 @@ class SliceDetection:
             The events of the slice in the order of time, see :meth:`events_of`, and what is reported
             of each: its position in the whole stream, or an identifier. None if the pattern's RETURN
             has no variables.
+        budget : Budget, optional
+            When it is used up, the slice ends after the events processed so far; the matches are
+            those of the slice until there.
 
         Yields
         ------
@@ -153,7 +192,7 @@ class SliceDetection:
             With the number of the slice in its message.
         """
         with _named(part):
-            for run in self._batches(part, batches):
+            for run in self._batches(part, batches, budget):
                 owned = run.owned()
                 if any(map(len, owned)):
                     yield run.table(owned)
@@ -199,13 +238,20 @@ class SliceDetection:
             seconds = run.detector.metrics().seconds
         return _row(part, own, events - own, found, seconds)
 
-    def _batches(self, part: Slice, batches: Iterable[Batch]) -> Iterator[_Run]:
+    def _batches(
+        self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
+    ) -> Iterator[_Run]:
         """A detector after each batch, and after the end of the stream."""
         run = _Run(part, self._detector(part, "matches"), self.pattern)
         for stream, names in batches:
-            if len(stream):
-                run.push(stream, names)
-                yield run
+            if not len(stream):
+                continue
+            if not self.events_of(run.part, stream.timestamps[:1])[0]:
+                break  # of a slice that was cut
+            run.push(stream, names)
+            yield run
+            if budget is not None:
+                run.part = budget.after(run.part, stream)
         run.finish()
         yield run
 
@@ -213,26 +259,53 @@ class SliceDetection:
         plain = replace(self.pattern, returns=())
         return Detector(plain, part.plan, evaluator=self.evaluator, output=output)
 
-    def schema(self, events: EventStream, names: pa.DataType | None) -> pa.Schema:
-        """The columns of :meth:`matches`.
 
-        Parameters
-        ----------
-        events : EventStream
-            Without events, but with the attributes of the pattern.
-        names : DataType or None
-            The type of what is reported of an event.
-        """
-        nothing = [no_matches(branch.positive) for branch in self.pattern.branches()]
-        its = None if names is None else pa.array([], names)
-        return _table(self.pattern, nothing, events, its).schema
+def matches_schema(pattern: Pattern, events: EventStream, names: pa.DataType | None) -> pa.Schema:
+    """The columns of matches that name their events.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    events : EventStream
+        Without events, but with the attributes of the pattern.
+    names : DataType or None
+        The type of what is reported of an event.
+    """
+    nothing = [no_matches(branch.positive) for branch in pattern.branches()]
+    its = None if names is None else pa.array([], names)
+    return named_table(pattern, nothing, events, its).schema
+
+
+def types_of_matches(pattern: Pattern) -> list[str] | None:
+    """The types of the events that matches depend on; None for all."""
+    types = pattern.types
+    if types is None or "contiguity" in pattern.strategy.name:
+        return None
+    return list(types)
+
+
+def check_key(pattern: Pattern, key: str) -> None:
+    """Check that a stream can be divided by the values of an attribute.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If equalities do not tie all variables to it.
+    """
+    keys = shared_keys(pattern)
+    if key not in keys:
+        others = f"; it can be divided by {', '.join(keys)}" if keys else ""
+        raise UnsupportedPatternError(
+            f"key={key!r}: matches may have events of several values of it{others}; leave "
+            f"out key=, or write WHERE [{key}], which makes it equal all over a match"
+        )
 
 
 class _Run:
     """A detector of a slice, and the events of its last windows."""
 
     def __init__(self, part: Slice, detector: Detector, pattern: Pattern) -> None:
-        self._part = part
+        self.part = part
         self.detector = detector
         self._pattern = pattern
         attributes = {a.name for column in pattern.returns for a in column.attributes()}
@@ -262,8 +335,8 @@ class _Run:
         if not self._found.number:
             return []
         recent = self._recent
-        parts = [_moved(part, -recent.first) for part in self.detector.in_branches([self._found])]
-        times, part = recent.stream.timestamps, self._part
+        parts = [moved(part, -recent.first) for part in self.detector.in_branches([self._found])]
+        times, part = recent.stream.timestamps, self.part
         return [
             its.taken(np.flatnonzero(_between(times[its.first_positions()], part.start, part.end)))
             for its in parts
@@ -274,10 +347,10 @@ class _Run:
         if self._names:
             self._names = [pa.concat_arrays(self._names)]
             names = self._names[0].slice(self._recent.first - self._first)
-        return _table(self._pattern, matches, self._recent.stream, names)
+        return named_table(self._pattern, matches, self._recent.stream, names)
 
 
-def _table(
+def named_table(
     pattern: Pattern,
     matches: Sequence[BranchMatches],
     events: EventStream,
@@ -298,7 +371,8 @@ def _table(
     return pa.table(columns)
 
 
-def _moved(part: BranchMatches, by: int) -> BranchMatches:
+def moved(part: BranchMatches, by: int) -> BranchMatches:
+    """Matches with other positions of the same events."""
     chunks = [
         [
             SetColumn(column.offsets, column.positions + by)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -163,6 +164,19 @@ def read_snapshot(path: str | Path) -> dict[str, np.ndarray]:
         raise SnapshotError(
             f"{path} cannot be read as a snapshot ({_shown(error)}); {_TAKE_ANOTHER}"
         ) from error
+
+
+def snapshot_bytes(snapshot: Mapping[str, np.ndarray]) -> bytes:
+    """A snapshot as the bytes of a file."""
+    file = io.BytesIO()
+    np.savez(file, **snapshot)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def snapshot_of_bytes(written: bytes) -> dict[str, np.ndarray]:
+    """The snapshot that :func:`snapshot_bytes` returned."""
+    with np.load(io.BytesIO(written)) as found:
+        return dict(found)
 
 
 def _path(given: Any) -> Path:

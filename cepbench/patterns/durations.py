@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepbench.arguments import number, shown
-from cepbench.errors import CepbenchError
+from cepbench.errors import CepbenchError, EvaluationError
 from cepbench.patterns.model import Window
 from cepbench.patterns.parse import parse
 
@@ -40,3 +40,21 @@ def window_of(
             f"{what} = {shown(given)} is not a length of time; give a number of {unit}, or a text "
             "such as '20 minutes' or '500 units'"
         ) from None
+
+
+def slack_of(given: float | str | Window, window: Window) -> int:
+    """By how much events may be late, in ticks of the timestamps that a window has.
+
+    Raises
+    ------
+    EvaluationError
+        If it is no length of time, or of another kind than the window.
+    """
+    unit = "seconds" if window.is_datetime else "units"
+    slack = window_of(given, unit, "slack", EvaluationError)
+    if slack.is_datetime != window.is_datetime:
+        raise EvaluationError(
+            f"slack = {slack} is of another kind than the window WITHIN {window}; give a number of "
+            f"{unit}"
+        )
+    return slack.length

@@ -6,12 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cepbench.spark.aggregation import aggregate as aggregate
     from cepbench.spark.detection import detect as detect
     from cepbench.spark.detection import slices as slices
     from cepbench.spark.jobs import watched as watched
+    from cepbench.spark.live import detect_stream as detect_stream
+    from cepbench.spark.planning import measure_statistics as measure_statistics
+    from cepbench.spark.planning import plan as plan
 
 _HOMES = {
+    "aggregate": "cepbench.spark.aggregation",
     "detect": "cepbench.spark.detection",
+    "detect_stream": "cepbench.spark.live",
+    "measure_statistics": "cepbench.spark.planning",
+    "plan": "cepbench.spark.planning",
     "slices": "cepbench.spark.detection",
     "watched": "cepbench.spark.jobs",
 }

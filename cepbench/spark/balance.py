@@ -209,11 +209,10 @@ def planned_slices(
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
     shares of the work. There are more slices than cores, so that one that takes longer than
-    expected delays the others little; it is not divided while it runs.
+    expected delays the others little.
     """
     pattern = detection.pattern
-    samples = [slice_sample(pattern, piece, 0, 5_000) for piece in pieces if len(piece)]
-    measured = merge_samples(samples).to_statistics() if samples and pattern.window.length else None
+    measured = sampled_statistics(pattern, density, pieces)
     alone = evaluator_without_plan(pattern.strategy.name) is not None or _runs_alone(detection)
     statistics = [] if measured is None else list(_local_statistics(pattern, density, measured))
     # Which plan the cost of a bin is of; where nothing is planned, the written order's.
@@ -259,6 +258,23 @@ def planned_slices(
     names = ["start", "end", "events", "copied", "partial_matches", "work", "seconds"]
     table = pd.DataFrame(rows, columns=names).astype({"start": "Int64", "end": "Int64"})
     return replace(made, plans=plans, table=table)
+
+
+def sampled_statistics(
+    pattern: Pattern, density: Density, pieces: Sequence[EventStream], *, seed: int = 0
+) -> Statistics | None:
+    """Statistics of a stream of which there is a sample; None without events or a window.
+
+    Selectivities, and how many events arrive in active time, are those of the pieces; how many of
+    them are of which type is that of the density, since the pieces may have none of a rare one.
+    """
+    samples = [slice_sample(pattern, piece, seed, 5_000) for piece in pieces if len(piece)]
+    if not samples or not pattern.window.length:
+        return None
+    measured = merge_samples(samples).to_statistics()
+    events = {v.name: float(density.of_variable(pattern, v).sum()) for v in pattern.variables}
+    every_second = sum((measured.rates or {}).values()) / max(1.0, sum(events.values()))
+    return replace(measured, rates={name: its * every_second for name, its in events.items()})
 
 
 def _runs_alone(detection: SliceDetection) -> bool:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,35 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from cepbench.arguments import choice, kind_of, text, whole
+from cepbench.arguments import choice, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection
+from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection, matches_schema
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
+from cepbench.spark.frames import (
+    ORDER,
+    SLICE,
+    Columns,
+    arrow_schema,
+    column,
+    compared,
+    opened,
+    plain,
+    rank,
+    slices_with,
+    ticks_of,
+    together,
+)
 from cepbench.spark.jobs import watched
+from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit
+from cepbench.streams.fit import check_fit, under_one_hierarchy
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
@@ -35,41 +50,15 @@ _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
 #: Rows of a batch of matches.
 _ROWS = 100_000
 
-#: Columns of our own; an attribute does not begin with a space.
-_SLICE, _ID, _ORDER = " slice", " id", " order"
+#: A column of our own.
+_ID = " id"
 
 #: The row of a partition in ``monotonically_increasing_id``.
 _ROW = (1 << 33) - 1
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a DataFrame that detection reads.
-
-    Attributes
-    ----------
-    time, type : str
-    attributes : tuple of str
-    """
-
-    time: str
-    type: str
-    attributes: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """Without duplicates: the type may be an attribute too."""
-        return list(dict.fromkeys((self.time, self.type, *self.attributes)))
-
-    def stream(self, table: pa.Table | pa.RecordBatch, *, sort: bool = False) -> EventStream:
-        """The events of a table."""
-        return EventStream.from_arrow(
-            table, type=self.type, time=self.time, attributes=self.attributes, sort=sort
-        )
-
-
 def detect(
-    df: DataFrame,
+    df: DataFrame | str | Path,
     pattern: Pattern | str,
     plan: AnyPlan | str | None = None,
     *,
@@ -82,7 +71,7 @@ def detect(
     output: str = "matches",
     slices: Slices | int | None = None,
 ) -> Any:
-    """Find all matches of a pattern in the events of a DataFrame, in parallel.
+    """Find all matches of a pattern in a DataFrame or Parquet files of events, in parallel.
 
     Tasks take slices of time with the events around them on which their matches depend: those of a
     window after it, and, where a NOT or a group stands before the first item, of a window before
@@ -93,8 +82,11 @@ def detect(
 
     Parameters
     ----------
-    df : DataFrame
-        Events in any order.
+    df : DataFrame, str or Path
+        Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
+        reads its own slice, without a shuffle, unless matches have positions (see ``id``). With
+        ``output="arrow"`` a slice that takes too long is then cut, and the rest divided among all
+        cores.
     pattern : Pattern or str
     plan : OrderPlan, TreePlan, Automaton, UnionPlan or "per-slice", optional
         By default one plan for all slices, from statistics measured on a sample; ``"per-slice"``
@@ -103,9 +95,9 @@ def detect(
         Columns with the timestamp (or an integer) and the type of each event.
     id : str, optional
         A column that identifies events, and orders those of one timestamp. Without it events of one
-        timestamp are in the order of the DataFrame's partitions and rows, and matches have
-        positions in the whole stream, for which all events are sorted, also those of types that the
-        pattern does not have.
+        timestamp are in the order of the DataFrame's partitions and rows (of a path as in
+        :meth:`EventStream.from_parquet`), and matches have positions in the whole stream, for which
+        all events are sorted, also those of types that the pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
         variables to it. By default one is used if matches depend on earlier ones, and besides time
@@ -137,13 +129,17 @@ def detect(
     UnsupportedPatternError
         If matches depend on all earlier ones, and no attribute divides the stream.
     """
-    job = _Job.of(df, pattern, time, type, id, key, evaluator, output)
+    job = DetectionJob.of(df, pattern, time, type, id, key, evaluator, output)
     made = slices
     if not isinstance(made, Slices):
         made = job.slices(plan, generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
-    found = replace(job, detection=job.detection_by(made)).detected(made)
+    job = replace(job, detection=job.detection_by(made))
+    if output == "arrow" and job.reads_slices:
+        assert job.files is not None
+        return job.files.at_once(job.spark, job.detection, made, job.schema())
+    found = job.detected(made)
     if output != "arrow":
         return found
     with watched(job.spark, "detect", "task"):
@@ -151,7 +147,7 @@ def detect(
 
 
 def slices(
-    df: DataFrame,
+    df: DataFrame | str | Path,
     pattern: Pattern | str,
     plan: AnyPlan | str | None = None,
     *,
@@ -184,15 +180,16 @@ def slices(
     CepbenchError
         As :func:`detect`.
     """
-    job = _Job.of(df, pattern, time, type, None, key, evaluator, output)
+    job = DetectionJob.of(df, pattern, time, type, None, key, evaluator, output)
     return job.slices(plan, generator, tasks)
 
 
 @dataclass(frozen=True)
-class _Job:
-    """A DataFrame, and what is detected in it."""
+class DetectionJob:
+    """A DataFrame, the files that it reads, if these were given, and what is detected in it."""
 
     df: DataFrame
+    files: ParquetSlices | None
     columns: Columns
     id: str | None
     detection: SliceDetection
@@ -200,7 +197,7 @@ class _Job:
     @classmethod
     def of(
         cls,
-        df: DataFrame,
+        df: DataFrame | str | Path,
         pattern: Pattern | str,
         time: str,
         type: str,
@@ -208,32 +205,26 @@ class _Job:
         key: str | None,
         evaluator: str | None,
         output: str,
-    ) -> _Job:
+    ) -> DetectionJob:
         """Check the arguments of :func:`detect`."""
-        if not isinstance(df, DataFrame):
-            raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
+        df, path = opened(df)
         pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
-        if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
-            raise EvaluationError(
-                f"{evaluator} is user-defined, and Spark's workers do not have it; use "
-                "cep.evaluate, which runs it in this process"
-            )
-        columns = Columns(
-            text(time, "time", StreamError), text(type, "type", StreamError), pattern.attributes
-        )
-        for name in [*columns.names, *filter(None, [id])]:
-            if name not in df.columns:
-                raise StreamError(
-                    f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
-                    f"{did_you_mean(name, df.columns)}"
-                )
+        check_is_builtin(evaluator)
+        if df.isStreaming:
+            raise StreamError("df is a stream; use cep.spark.detect_stream")
+        columns = Columns.of(df, time, type, pattern.attributes, id)
         detection = SliceDetection(pattern, evaluator, output == "count", key)
         if key is None and not detection.by_time:
             detection = replace(detection, key=shared_keys(pattern)[0])
-        job = cls(df, columns, id, detection)
-        check_fit(pattern, job.nothing())
-        return job
+        files = None if path is None else ParquetSlices(path, columns, id)
+        job = cls(df, files, columns, id, detection)
+        nothing = job.nothing()
+        check_fit(pattern, nothing)
+        pattern, _ = under_one_hierarchy(pattern, nothing)
+        detection = replace(detection, pattern=pattern)
+        files = files and replace(files, types=detection.types)
+        return replace(job, files=files, detection=detection)
 
     @property
     def spark(self) -> SparkSession:
@@ -245,34 +236,19 @@ class _Job:
 
     def nothing(self) -> EventStream:
         """A stream of no events with the columns of the DataFrame."""
-        return self.columns.stream(
-            self.df.select(*map(_column, self.columns.names)).limit(0).toArrow()
-        )
+        nothing = self.columns.stream(arrow_schema(self.df).empty_table())
+        return nothing.with_hierarchy(None if self.files is None else self.files.hierarchy())
 
     @property
     def _kept(self) -> Column | None:
         """Which events matches depend on; None for all."""
-        types = self.pattern.types
-        if types is None or "contiguity" in self.pattern.strategy.name:
-            return None
-        return _column(self.columns.type).cast("string").isin(*types)
-
-    @property
-    def _ticks(self) -> Column:
-        """Times in ticks."""
-        its, kind = _column(self.columns.time), self.df.schema[self.columns.time].dataType
-        if isinstance(kind, TimestampType):
-            return F.unix_micros(its) * 1000
-        if isinstance(kind, TimestampNTZType):
-            epoch = F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'")
-            return F.timestamp_diff("MICROSECOND", epoch, its) * 1000
-        return its.cast("bigint")
+        return self.columns.of_type(self.detection.types)
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
         returns = self.pattern.returns
         return not self.detection.counts and (
-            not returns or any(isinstance(column.value, str) for column in returns)
+            not returns or any(isinstance(its.value, str) for its in returns)
         )
 
     # -- the plan of the job --------------------------------------------------------------------
@@ -283,9 +259,7 @@ class _Job:
             choice(plan, "plan", ("per-slice",), EvaluationError)
         if tasks is not None:
             tasks = whole(tasks, "slices", EvaluationError, least=1)
-        with watched(self.spark, "sample", "task"):
-            density = self._density()
-            pieces = self._pieces(density)
+        density, pieces = self.sample()
         cores = self.spark.sparkContext.defaultParallelism
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
@@ -297,13 +271,21 @@ class _Job:
             refuse(evaluator, "take a stream in batches", lambda e: e.batches)
         return made
 
+    def sample(self) -> tuple[Density, list[EventStream]]:
+        """When how many events of each type arrive, and some parts of the stream."""
+        with watched(self.spark, "sample", "task"):
+            density = self._density()
+            return density, self._pieces(density)
+
     def _density(self) -> Density:
         types = self.pattern.types
-        kind = _column(self.columns.type).cast("string")
+        kind = column(self.columns.type).cast("string")
         if types is not None:
             kind = F.when(kind.isin(*types), kind).otherwise("")
         events = self.df if self._kept is None else self.df.where(self._kept)
-        narrow = events.select(self._ticks.alias("time"), kind.alias("type"))
+        narrow = events.select(
+            ticks_of(self.df, self.columns.time).alias("time"), kind.alias("type")
+        )
         totals = {row["type"]: row["count"] for row in narrow.groupBy("type").count().collect()}
         if types is not None:
             self._check_types(totals)
@@ -320,7 +302,7 @@ class _Job:
             name = variable.type
             if name in totals or name is None or (hierarchy is not None and name in hierarchy):
                 continue
-            rows = self.df.select(_column(self.columns.type).cast("string")).distinct().limit(1000)
+            rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
             known = sorted(row[0] for row in rows.collect() if row[0] is not None)
             if known:
                 raise StreamError(
@@ -338,10 +320,10 @@ class _Job:
         at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
         bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
         ranges = bounds.astype(np.int64).reshape(2, -1).T.tolist()
-        ticks = self._ticks
+        ticks = ticks_of(self.df, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
-        table = events.select(*map(_column, self.columns.names)).toArrow()
+        table = events.select(*map(column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
 
@@ -356,54 +338,65 @@ class _Job:
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 
+    @property
+    def reads_slices(self) -> bool:
+        """Whether tasks read their slices from files: no position in the whole stream is asked for."""
+        return self.files is not None and (self.id is not None or not self._needs_names())
+
+    def schema(self) -> pa.Schema:
+        """The columns of the matches, or of their numbers."""
+        if self.detection.counts:
+            return COUNTS
+        kind = None
+        if self._needs_names():
+            kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
+        return plain(matches_schema(self.pattern, self.nothing(), kind))
+
     def detected(self, made: Slices) -> DataFrame:
         """The matches, or their numbers."""
+        schema = self.schema()
+        if self.reads_slices:
+            assert self.files is not None
+            _ = self.files.groups  # before tasks read it, each for itself
+            its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
+            tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
+            return tasks.mapInArrow(its, from_arrow_schema(schema))
         names = self._needs_names()
-        kind = None
-        if names:
-            kind = pa.int64() if self.id is None else self._type_of(self.id)
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
-        by_time = [its.start for its in made.slices() if its.start is not None]
-        ticks, detection = self._ticks, self.detection
-        first = _rank(ticks - detection.tail, by_time)
-        last = _rank(ticks + detection.lead, by_time) if detection.lead else _rank(ticks, by_time)
-        number = F.explode(F.sequence(first, last)) if by_time else F.lit(0)
-        events = events.select("*", number.alias(_SLICE))
+        detection = self.detection
+        starts = [its.start for its in made.slices() if its.start is not None]
+        ticks = ticks_of(self.df, self.columns.time)
+        number = slices_with(ticks, starts, detection.lead, detection.tail)
+        events = events.select("*", number.alias(SLICE))
         if made.parts > 1:
             assert made.key is not None
             part = _part(self.df, made.key, made.parts)
-            events = events.withColumn(_SLICE, _column(_SLICE) * made.parts + part)
-        columns = [*self.columns.names, _SLICE, *([_ID] if names else [])]
-        order = _ID if names else _ORDER
-        events = (
-            events.repartitionById(made.tasks, _column(_SLICE))
-            .sortWithinPartitions(_column(self.columns.time), _column(order))
-            # Arrow's side of Spark does not take names with dots.
-            .select(*(_column(name).alias(f"c{place}") for place, name in enumerate(columns)))
-        )
-        schema = COUNTS if detection.counts else detection.schema(self.nothing(), kind)
-        run = partial(
-            _run, detection, self.columns, columns, made.slices(), made.parts, _plain(schema)
-        )
-        return events.mapInArrow(run, from_arrow_schema(_plain(schema)))
-
-    def _type_of(self, name: str) -> pa.DataType:
-        return self.df.select(_column(name)).limit(0).toArrow().schema.field(0).type
+            events = events.withColumn(SLICE, column(SLICE) * made.parts + part)
+        columns = [*self.columns.names, SLICE, *([_ID] if names else [])]
+        order = _ID if names else ORDER
+        events = together(events, made.tasks, [self.columns.time, order], columns)
+        run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
+        return events.mapInArrow(run, from_arrow_schema(schema))
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
-        added = F.monotonically_increasing_id().alias(_ORDER)
+        added = F.monotonically_increasing_id().alias(ORDER)
+        if self.files is not None:
+            # As rows are read from the files, whichever partition has them.
+            breaker = self.files.tie_breaker
+            place = F.struct("_metadata.file_path", "_metadata.row_index")
+            added = (place if breaker is None else column(breaker)).alias(ORDER)
         if self.id is not None:
-            added = _column(self.id).alias(_ID if names else _ORDER)
-        return self.df.select(*map(_column, self.columns.names), added)
+            added = column(self.id).alias(_ID if names else ORDER)
+        return self.df.select(*map(column, self.columns.names), added)
 
     def _numbered(self, made: Slices) -> DataFrame:
         """All events with their positions in the whole stream."""
         events = self._with_order(False)
         starts = list(made.starts)
-        number = _rank(self._ticks, starts)
+        number = rank(ticks_of(self.df, self.columns.time), starts)
         with watched(self.spark, "count", "task"):
             counted = self.df.select(number.alias("n")).groupBy("n").count().collect()
         counts = np.zeros(len(starts) + 1, np.int64)
@@ -413,52 +406,29 @@ class _Job:
         row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW))
         return (
             events.repartitionById(len(starts) + 1, number)
-            .sortWithinPartitions(_column(self.columns.time), _column(_ORDER))
+            .sortWithinPartitions(column(self.columns.time), column(ORDER))
             .withColumn(_ID, F.get(F.lit(before.tolist()), F.spark_partition_id()) + row)
-            .drop(_column(_ORDER))
+            .drop(column(ORDER))
         )
-
-
-def _column(name: str) -> Column:
-    """The column of this very name, with dots or not."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _rank(value: Column, starts: Sequence[int]) -> Column:
-    """How many of the ascending starts are not after a value; of a missing one 0."""
-    if not starts:
-        return F.lit(0)
-
-    def between(low: int, high: int) -> Column:
-        if low == high:
-            return F.lit(low)
-        middle = (low + high) // 2
-        return F.when(value < starts[middle], between(low, middle)).otherwise(
-            between(middle + 1, high)
-        )
-
-    return F.when(value.isNull(), F.lit(0)).otherwise(between(0, len(starts)))
 
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
-    its = _column(key)
-    if df.schema[key].dataType.typeName() not in ("string", "char", "varchar"):
-        its = its.cast("double") + F.lit(0.0)  # as they are compared; and −0 is 0
-    return F.pmod(F.hash(its), F.lit(parts))
+    return F.pmod(F.hash(compared(df, key)), F.lit(parts))
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """A schema without the types that Spark does not take."""
-    return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
+def check_is_builtin(evaluator: str | None) -> None:
+    """Check that Spark's workers have an evaluator.
 
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_large_list(kind):
-        return pa.list_(_plain_type(kind.value_type))
-    if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
-    return kind
+    Raises
+    ------
+    EvaluationError
+    """
+    if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
+        raise EvaluationError(
+            f"{evaluator} is user-defined, and Spark's workers do not have it; use "
+            "cep.evaluate, which runs it in this process"
+        )
 
 
 def _run(
@@ -475,7 +445,7 @@ def _run(
     first = next(some, None)
     if first is None:
         return
-    task = first.column(_SLICE)[0].as_py()
+    task = first.column(SLICE)[0].as_py()
     part = replace(slices[task // parts], number=task)
     events: Iterator[Batch] = (
         (columns.stream(batch), batch.column(_ID) if _ID in names else None)

@@ -26,6 +26,12 @@ from cepbench.spark.java import Java, class_archive, find_java
 #: Environment variable with the Spark master, such as ``spark://host:7077``.
 MASTER_VARIABLE = "CEPBENCH_SPARK_MASTER"
 
+#: The setting of the state store of streams, and the one that ``transformWithState`` needs.
+STATE_STORE = (
+    "spark.sql.streaming.stateStore.providerClass",
+    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+)
+
 _LOCALHOST = "127.0.0.1"
 
 _LOG4J2 = """\
@@ -153,6 +159,7 @@ def _settings(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
         "spark.python.daemon.module": "cepbench.spark.daemon",
+        STATE_STORE[0]: STATE_STORE[1],
     }
     if is_local:
         # Few large partitions: a Python task has an overhead of about 40 ms.

@@ -90,11 +90,11 @@ def columns_of_parquet(
     if attributes is not None:
         attributes = texts(attributes, "attributes", StreamError)
     declaration = read_declaration(path)
-    if type is None:
-        type = type_column(declaration.kind if declaration else "")
+    own = type_column(declaration.kind if declaration else "")
+    type = own if type is None else type
     keep = None if types is None else texts(types, "types", StreamError)
     try:
-        dataset = _open(path, type)
+        dataset = open_parquet(path, type)
         stated = hierarchy_of_schema(dataset.schema)
         if None not in (hierarchy, stated) and hierarchy != stated:
             raise StreamError(f"{path} states another concept hierarchy; leave out the given one")
@@ -102,7 +102,7 @@ def columns_of_parquet(
         if keep is not None and hierarchy is not None:
             keep = _with_those_below(keep, hierarchy)
         wanted = keep
-        if declaration is not None:
+        if declaration is not None and type == own:
             wanted = list(declaration.counts) if keep is None else keep
             _refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
@@ -112,11 +112,8 @@ def columns_of_parquet(
         columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
         missing = [name for name in columns if name not in dataset.schema.names]
         check_columns(missing, [n for n in dataset.schema.names if n not in hidden], f"{path}: ")
-        wanted_rows = _filter(dataset.schema, type, time, keep, start, end)
-        part = dataset
-        if keep is not None:
-            part = _with_row_groups_of(dataset, type, keep, wanted_rows)
-        table = part.to_table(columns=columns, filter=wanted_rows)
+        wanted_rows = rows_of(dataset.schema, type, time, keep, start, end)
+        table = read_rows(dataset, columns, wanted_rows, type=type, types=keep)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
     if ordered:
@@ -140,7 +137,7 @@ def _with_those_below(types: list[str], hierarchy: ConceptHierarchy) -> list[str
     return list(dict.fromkeys(name for names in below for name in names))
 
 
-def _open(path: str | Path, type: str) -> ds.Dataset:
+def open_parquet(path: str | Path, type: str) -> ds.Dataset:
     """The Parquet files below a path, with types as codes and months from the names of folders."""
     read = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns={type}))
     by_month = ds.partitioning(pa.schema([(MONTH, pa.string())]), flavor="hive")
@@ -152,10 +149,24 @@ def _open(path: str | Path, type: str) -> ds.Dataset:
     return dataset
 
 
-def _with_row_groups_of(
+def read_rows(
+    dataset: ds.Dataset,
+    columns: list[str],
+    rows: ds.Expression | None,
+    *,
+    type: str,
+    types: list[str] | None,
+) -> pa.Table:
+    """Columns of the selected rows, all of which are of these types if there are any."""
+    if types is not None:
+        dataset = with_row_groups_of(dataset, type, types, rows)
+    return dataset.to_table(columns=columns, filter=rows)
+
+
+def with_row_groups_of(
     dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
 ) -> ds.Dataset:
-    """Prune the row groups without any of the types.
+    """The dataset without the row groups that have none of the types.
 
     Arrow prunes by plain columns but not by dictionary columns, as which types are read. The events
     of a pattern in a year are in about one of seventy row groups.
@@ -179,7 +190,7 @@ def _with_row_groups_of(
     return ds.FileSystemDataset(pieces, dataset.schema, dataset.format, dataset.filesystem)
 
 
-def _filter(
+def rows_of(
     schema: pa.Schema,
     type: str,
     time: str,
@@ -187,6 +198,7 @@ def _filter(
     start: datetime | int | None,
     end: datetime | int | None,
 ) -> ds.Expression | None:
+    """The rows of some types with ``start <= time < end``; None for all."""
     parts: list[ds.Expression] = []
     if types is not None:
         kind = schema.field(type).type

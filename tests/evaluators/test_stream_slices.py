@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import StreamError, UnsupportedPatternError
-from cepbench.evaluators.slices import Batch, Slice, SliceDetection, cut
+from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection, cut
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back, shared_keys
 from cepbench.streams.columns import CodedStrings
@@ -59,6 +60,22 @@ def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]
     )
 
 
+def matches_of(
+    detection: SliceDetection, part: Slice, pieces: list[EventStream], *, cuts: bool
+) -> Iterator[pa.Table]:
+    """The matches of a slice, and if it is cut those of its rest, which is cut again."""
+    while True:
+        budget = Budget(0.0 if cuts else math.inf)
+        events = []
+        for piece in pieces:
+            rows = np.flatnonzero(detection.events_of(part, piece.timestamps))
+            events.append(piece.with_rows(rows, piece.whole_positions()[rows]))
+        yield from detection.matches(part, batches_with_positions(events), budget)
+        if budget.cut is None:
+            return
+        part = replace(part, start=budget.cut)
+
+
 @st.composite
 def starts_in(draw: st.DrawFn, case: Case) -> list[int]:
     """Times to cut at: of events, between them, and outside; some slices without any event."""
@@ -95,6 +112,7 @@ def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
     evaluator = data.draw(st.sampled_from(able(pattern) or [None]))
     assume(evaluator)
     plan = data.draw(branch_plans(evaluator, pattern))
+    cuts = data.draw(st.booleans())
     whole = cep.evaluate(pattern, stream, plan, evaluator=evaluator, output="arrow")
     found, counted = [], 0
     detection = SliceDetection(pattern, evaluator, key=key)
@@ -104,7 +122,7 @@ def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
             needed = detection.events_of(part, stream.timestamps) & (of_event == its)
             rows = np.flatnonzero(needed)
             pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
-            found += detection.matches(part, batches_with_positions(pieces))
+            found += matches_of(detection, part, pieces, cuts=not needs_key and cuts)
             (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
             counted += counts["matches"]
             assert counts["events"] + counts["copied"] == len(rows)

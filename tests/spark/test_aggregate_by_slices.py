@@ -13,7 +13,7 @@ import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.slices import SliceTask
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
-from cepbench.spark.aggregate import aggregate, slices_of
+from cepbench.spark.aggregation import aggregate, slices_of
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
@@ -54,7 +54,7 @@ def in_one_pass(path: Path, text: str, **options: Any) -> AggregateResult:
 
 @pytest.mark.parametrize("emit", ["trigger", "change"])
 def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit: str) -> None:
-    found = aggregate(spark, data, COUNTED, emit=emit, partitions=5, progress=False)
+    found = aggregate(data, COUNTED, emit=emit, slices=5)
     expected = in_one_pass(data, COUNTED, emit=emit)
     assert found.rows == expected.rows
     pd.testing.assert_frame_equal(found.values, expected.values)
@@ -77,7 +77,7 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "partitions"),
+    ("text", "slices"),
     [
         ("PATTERN SEQ(A a, B b) GROUP BY a.venue, b.lot AGG COUNT, SUM(a.lot) WITHIN < 3 units", 7),
         # Of 900 ticks, two slices: further tasks divide the venues.
@@ -85,10 +85,25 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
         ("PATTERN SEQ(NOT(C n), A a, B b) GROUP BY lot AGG AVG(a.lot) WITHIN 300 units", 4),
     ],
 )
-def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, partitions: int) -> None:
-    found = aggregate(spark, ticks, text, partitions=partitions, progress=False)
+def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, slices: int) -> None:
+    found = aggregate(ticks, text, slices=slices)
     assert found.rows == in_one_pass(ticks, text).rows
     assert len(found.rows) > 600
+
+
+def test_a_data_frame_in_slices_is_one_pass(spark: SparkSession, ticks: Path) -> None:
+    text = "PATTERN SEQ(A a, NOT(C n), B b) GROUP BY b.lot AGG COUNT, SUM(a.lot) WITHIN 20 units"
+    frame = pd.read_parquet(ticks).sort_values("ts", kind="stable")
+    frame = frame[(frame["ts"] < 300) | (frame["ts"] > 800)]
+    frame = frame.assign(number=np.arange(len(frame)))
+    df = spark.createDataFrame(frame.sample(frac=1, random_state=0)).repartition(3)
+    found = cep.spark.aggregate(df, text, id="number", slices=6)
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    expected = cep.aggregate(text, stream)
+    assert found.rows == expected.rows and len(found.rows) > 200
+    assert found.metrics.events == len(frame)
+    with pytest.raises(StreamError, match="did you mean 'lot'"):
+        cep.spark.aggregate(df, text.replace("a.lot", "a.lto"))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +113,7 @@ def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, partitions
         (COUNTED.replace("INTC", "ITNC"), {}, DatasetError, "did you mean 'INTC'"),
         (COUNTED.replace("c.price", "c.prize"), {}, StreamError, "did you mean 'price'"),
         (COUNTED.replace("5 minutes", "5 units"), {}, StreamError, "time is a datetime"),
-        (COUNTED, {"partitions": -1}, DatasetError, "partitions"),
+        (COUNTED, {"slices": -1}, EvaluationError, "slices"),
     ],
 )
 def test_mistakes_are_found_before_the_job(
@@ -106,4 +121,4 @@ def test_mistakes_are_found_before_the_job(
     kind: type[CepbenchError], words: str,
 ) -> None:  # fmt: skip
     with pytest.raises(kind, match=words):
-        aggregate(spark, data, text, **options)
+        aggregate(data, text, **options)

@@ -10,7 +10,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError, HierarchyError, StatisticsError, StreamError
-from cepbench.spark.aggregate import aggregate
+from cepbench.spark.aggregation import aggregate
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.ingest import ingest_minute_bars
 from cepbench.spark.statistics import measure_statistics
@@ -110,7 +110,7 @@ def test_statistics(spark: SparkSession, data: Path, bars: dict[bool, Path]) -> 
 def test_aggregates(spark: SparkSession, data: Path, emit: str) -> None:
     for level in (1, 7):
         text = GROUPED.format(level)
-        found = aggregate(spark, data, text, emit=emit, partitions=5, progress=False)
+        found = aggregate(data, text, emit=emit, slices=5)
         expected = cep.aggregate(text, cep.EventStream.from_parquet(data), emit=emit)
         assert found.rows == expected.rows and len(found.rows) > 100
         assert len({row.key for row in found.rows}) == {1: 3, 7: 9}[level]
@@ -122,10 +122,10 @@ def test_aggregates_under_the_hierarchy_of_the_pattern(
     text = "PATTERN SEQ(Computer a, QQQ b) GROUP BY type(a) AGG COUNT WITHIN 5 minutes"
     pattern = cep.parse(text).with_hierarchy(HIERARCHY)
     rows = [
-        aggregate(spark, bars[stated], its, partitions=3, progress=False).rows
+        aggregate(bars[stated], its, slices=3).rows
         for stated, its in ((False, pattern), (True, text), (True, pattern))
     ]
     expected = cep.aggregate(text, cep.EventStream.from_parquet(bars[True])).rows
     assert rows == [expected] * 3 and {row.key for row in expected} == {("DELL",), ("INTC",)}
     with pytest.raises(StreamError, match="another concept hierarchy"):
-        aggregate(spark, bars[True], replace(pattern, hierarchy=OTHER))
+        aggregate(bars[True], replace(pattern, hierarchy=OTHER))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 import cepbench as cep
 from cepbench.errors import (
@@ -19,11 +27,12 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.slices import SliceDetection
+from cepbench.evaluators.slices import Slice, SliceDetection, matches_schema
+from cepbench.spark import parquet_slices
 from cepbench.spark.balance import Density, Slices, planned_slices
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 EVENTS = 600
 #: One slice is shorter than the windows below, and one without events.
@@ -51,12 +60,11 @@ def df(spark: SparkSession, frame: pd.DataFrame) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False)).cache()
 
 
-def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    listed = (
+def rows(found: pa.Table | Iterable[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    return Counter(
         tuple(tuple(v) if isinstance(v, list) else v for v in row.values())
-        for row in table.to_pylist()
+        for row in (found.to_pylist() if isinstance(found, pa.Table) else found)
     )
-    return Counter(listed)
 
 
 def in_one_pass(frame: pd.DataFrame, text: str, plan: Any = None, **options: Any) -> cep.Result:
@@ -67,13 +75,11 @@ def in_one_pass(frame: pd.DataFrame, text: str, plan: Any = None, **options: Any
 #: With an attribute to divide the stream by, instead of time or if that is refused; and what events
 #: are named by: their positions or a column.
 CASES = [
-    ("SEQ(A a, B b, C c) WHERE a.lot < b.lot AND b.lot <= c.lot WITHIN 4 units", None, None),
-    ("SEQ(NOT(D n), A a, GROUP(B b, +), C c) WITHIN < 5 units", None, "no"),
+    ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, "no"),
     ("SEQ(A a, KL(B b)) WHERE a.lot = b.lot WITHIN 3 units RETURN a, b, b.lot", "lot", None),
     ("OR(SEQ(A a, C c), AND(A a, B b, NOT(D n))) WITHIN 3 units", None, "no"),
-    ("AND(A a, B b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
+    ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
     ("SEQ(A a, B b, C c) WHERE [lot] STRATEGY consuming WITHIN 9 units", "lot", "no"),
-    ("SEQ(A a, ANY b) WITHIN 1 units RETURN a.lot + b.lot AS lots", None, None),
 ]
 
 
@@ -82,21 +88,103 @@ def plan_of(pattern: cep.Pattern) -> Any:
     return cep.plan(pattern, cep.Statistics(cardinalities=arrivals, stream_rate=1.0))
 
 
-@pytest.mark.parametrize(("text", "key", "id"), CASES)
-def test_any_division_is_one_pass(
-    df: DataFrame, frame: pd.DataFrame, text: str, key: str | None, id: str | None
+def check_divisions(
+    events: DataFrame | Path,
+    stream: cep.EventStream,
+    cases: Iterable[tuple[str, str | None, str | None]],
 ) -> None:
-    pattern = cep.parse(f"PATTERN {text}")
-    plan = plan_of(pattern)
-    expected = in_one_pass(frame, pattern, plan)
-    assert expected.metrics.matches > 20
-    is_consuming = pattern.strategy.name == "consuming"
-    made = Slices(STARTS, 1 if key is None else 3, key, not is_consuming, (plan,))
-    # With identifiers the order of the rows does not matter.
-    events = df if id is None else df.repartition(3, "lot")
-    options: dict[str, Any] = {"time": "at", "type": "symbol", "id": id, "key": key}
-    found = cep.spark.detect(events, pattern, **options, slices=made, output="arrow")
-    assert rows(found) == rows(expected.arrow)
+    """All cases in one Spark job, their rows as JSON."""
+    found, expected = [], Counter()
+    for text, key, id in cases:
+        pattern = cep.parse(f"PATTERN {text}")
+        plan = plan_of(pattern)
+        whole = cep.evaluate(pattern, stream, plan, output="arrow")
+        assert whole.metrics.matches > 20
+        expected.update({(text, *row): n for row, n in rows(whole.arrow).items()})
+        is_consuming = pattern.strategy.name == "consuming"
+        made = Slices(STARTS, 1 if key is None else 2, key, not is_consuming, (plan,))
+        given = events
+        if isinstance(events, DataFrame) and id is not None:
+            given = events.repartition(3, "lot")  # the order of the rows does not matter
+        options: dict[str, Any] = {"time": "at", "type": "symbol", "id": id, "key": key}
+        its = cep.spark.detect(given, pattern, **options, slices=made)
+        row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+        found.append(its.select(F.lit(text).alias("case"), row.alias("row")))
+    listed = reduce(DataFrame.unionAll, found).toArrow().to_pylist()
+    read = ({"case": its["case"]} | json.loads(its["row"]) for its in listed)
+    assert rows(read) == expected
+
+
+def test_any_division_is_one_pass(df: DataFrame, frame: pd.DataFrame) -> None:
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at", sort=True)
+    check_divisions(df, stream, CASES)
+
+
+#: Of files: identifiers, values alone, positions in the whole stream.
+FILE_CASES = [
+    ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, "no"),
+    ('SEQ(A a, B b, C c) WHERE ["ven.ue"] STRATEGY consuming WITHIN 9 units', "ven.ue", "no"),
+    ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units RETURN a.lot, b.lot", None, None),
+    ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The events in two files of many row groups."""
+    path = tmp_path_factory.mktemp("detection")
+    for part, its in frame.groupby(frame["at"] < 45):
+        table = pa.Table.from_pandas(its, preserve_index=False)
+        pq.write_table(table, path / f"{part}.parquet", row_group_size=40)
+    return path
+
+
+@pytest.fixture(scope="module")
+def stream(folder: Path) -> cep.EventStream:
+    """Events of one time are in the order of the files."""
+    return cep.EventStream.from_parquet(folder, type="symbol", time="at", sort=True)
+
+
+def test_tasks_read_their_slices_of_files(
+    spark: SparkSession, folder: Path, stream: cep.EventStream
+) -> None:
+    check_divisions(folder, stream, FILE_CASES)
+
+
+def test_slices_that_take_too_long_are_cut(
+    folder: Path, stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each after its first batch; the tasks run in this process, like Spark's in its workers."""
+    rounds: list[list[Slice]] = []
+
+    def run_here(spark: Any, function: Any, items: Any, **options: Any) -> list[Any]:
+        rounds.append([part for part, *_ in items])
+        return [function(item) for item in items]
+
+    monkeypatch.setattr(parquet_slices, "run_job", run_here)
+    monkeypatch.setattr(parquet_slices, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(parquet_slices, "_BATCH", 10)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1))
+    for text, key, parts in [
+        ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, 1),
+        ("SEQ(A a, KL(B b), NOT(D n)) WHERE [lot] WITHIN 4 units", "lot", 2),
+    ]:
+        pattern = cep.parse(f"PATTERN {text}")
+        plan = plan_of(pattern)
+        expected = cep.evaluate(pattern, stream, plan, output="arrow")
+        columns = parquet_slices.Columns("at", "symbol", pattern.attributes)
+        files = parquet_slices.ParquetSlices(folder, columns, "no")
+        detection = SliceDetection(pattern, key=key)
+        made = Slices((60,), parts, key, plans=(plan,))
+        schema = matches_schema(pattern, stream[:0], pa.int64())
+        rounds.clear()
+        found = files.at_once(spark, detection, made, schema)  # type: ignore[arg-type]
+        assert rows(found) == rows(expected.arrow)
+        assert expected.metrics.matches > 20 and len(rounds) > 2
+        # A rest is divided, into pieces that are no shorter than a window.
+        pieces = [part for part in rounds[1] if part.number == 0]
+        assert len(pieces) >= 2 and pieces[-1].end == 60
+        assert all(one.end - one.start >= 4 for one in pieces if one.end and one.start)
 
 
 def test_slices_from_a_sample(df: DataFrame, frame: pd.DataFrame) -> None:
@@ -150,6 +238,20 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
 
 
+def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.lot < b.lot AND c.lot = 1 WITHIN 20 units"
+    found = cep.spark.measure_statistics(df, text, time="at", type="symbol")
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at", sort=True)
+    direct = cep.measure_statistics(text, stream)
+    for name, rate in (direct.rates or {}).items():
+        assert (found.rates or {})[name] == pytest.approx(rate, rel=0.1)
+    assert set(found.selectivities) == set(direct.selectivities)
+    for pair, value in direct.selectivities.items():
+        assert found.selectivities[pair] == pytest.approx(value, rel=0.2)
+    planned = cep.spark.plan(df, text, "DP-LD", time="at", type="symbol")
+    assert planned == cep.plan(text, found, "DP-LD")
+
+
 def test_datetimes_and_nothing(spark: SparkSession) -> None:
     frame = pd.DataFrame(
         {"ts": pd.date_range("2026-01-05", periods=40, freq="s"), "type": ["A", "B"] * 20}
@@ -162,7 +264,7 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
     )
     found = cep.spark.detect(df, text, slices=3, **options)
     assert rows(found) == Counter(expected.matches.itertuples(index=False, name=None))
-    nothing = cep.spark.detect(df.where("type = 'C'"), text, **options)
+    nothing = cep.spark.detect(df.limit(0), text, slices=1, **options)
     assert (nothing.num_rows, nothing.column_names) == (0, ["a", "b"])
 
 

@@ -16,6 +16,7 @@ from cepbench import EventStream
 from cepbench.errors import DatasetError, StreamError
 from cepbench.streams import parquet
 from cepbench.streams.dataset_folder import (
+    DECLARATION,
     Declaration,
     begin_dataset,
     finish_dataset,
@@ -85,14 +86,14 @@ def test_row_groups_without_a_wanted_type_are_not_read(
     # One file that knows nothing of its values: all of it has to be read.
     pq.write_table(table[:15], tmp_path / "two.parquet", row_group_size=10, write_statistics=False)
     kept: list[int] = []
-    real = parquet._with_row_groups_of
+    real = parquet.with_row_groups_of
 
     def counting(*arguments: Any) -> Any:
         found = real(*arguments)
         kept.append(sum(len(fragment.row_groups) for fragment in found.get_fragments()))
         return found
 
-    monkeypatch.setattr(parquet, "_with_row_groups_of", counting)
+    monkeypatch.setattr(parquet, "with_row_groups_of", counting)
     for types in (["X"], ["Y"], ["Z"], ["Z", "X"], ["BEFORE"], ["ZZZ"], ["XX"]):
         stream = EventStream.from_parquet(tmp_path, types=types, attributes=["price"], sort=True)
         ordered = table.column("symbol").to_pylist()
@@ -107,6 +108,15 @@ def test_a_data_set_comes_in_order_of_arrival(dataset: Path, frame: pd.DataFrame
     assert rows(stream) == expected(frame)
     assert stream.type_names == ("X", "Y", "Z", "SILENT")
     assert list(stream.attributes) == ["price"]
+
+
+def test_types_of_another_column_than_the_declared_one(dataset: Path, frame: pd.DataFrame) -> None:
+    file = dataset / DECLARATION
+    # Its types would be in a column "type".
+    file.write_text(file.read_text().replace('"kind": "test"', '"kind": "stock-ticker"'))
+    assert rows(EventStream.from_parquet(dataset, type="symbol")) == expected(frame)
+    only = EventStream.from_parquet(dataset, type="symbol", types=["X", "NEW"])
+    assert rows(only) == expected(frame[frame["symbol"] == "X"])
 
 
 def test_only_the_slice_that_is_asked_for(dataset: Path, frame: pd.DataFrame) -> None:

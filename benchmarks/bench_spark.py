@@ -1,0 +1,273 @@
+"""One stream on Spark: ``python benchmarks/bench_spark.py [--data nasdaq-style/full] [--out rows.parquet]``.
+
+Sequences and conjunctions of two to five events are counted, from files to a number, by
+``cep.spark.detect`` of the files and of a DataFrame, ``cep.evaluate`` in this process, which reads only
+the events of the pattern's types, and the query of ``cep.to_sql`` on DuckDB and on Spark: as it
+is, with the cost-based optimizer (its statistics are computed before the clock starts), and with
+broadcast joins. All take turns, after one run each, and have to agree.
+
+Then the job that detects the largest sequence is divided into its parts: on one core and on two,
+the seconds in detectors, the peak memory of a task that has all of the stream, or the first half or
+quarter. A model foretells its time: the tasks of the measured slices, or of slices for as many
+cores, in the order of time on the first free core. It is compared with the job on one core and two.
+
+Assumptions of the model: a slice takes time in proportion to its expected work (events, copied ones
+included, and partial matches), and every task a constant besides (Spark's, measured with tasks that do
+nothing, and that of opening the files); the job takes another constant; cores are alike, and files
+are read by all at the speed at which one or two read them here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import multiprocessing
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+from command_line import parser_of, write
+from pyspark.sql import DataFrame, SparkSession
+
+import cepbench as cep
+from cepbench.datasets.dataset import Dataset
+from cepbench.evaluators.slices import Slice, SliceDetection
+from cepbench.spark.balance import Slices, planned_slices
+from cepbench.spark.detection import DetectionJob
+from cepbench.spark.frames import Columns
+from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.spark.session import spark_session
+from cepbench.streams.dataset_folder import SEQUENCE
+
+COLUMNS: dict[str, Any] = {"time": "ts", "type": "symbol"}
+
+#: Settings of Spark's optimizer under which the query runs.
+OPTIMIZERS = {
+    "Spark SQL": {},
+    "Spark SQL, CBO": {
+        "spark.sql.cbo.enabled": "true",
+        "spark.sql.cbo.joinReorder.enabled": "true",
+        "spark.sql.statistics.histogram.enabled": "true",
+    },
+    "Spark SQL, broadcast": {"spark.sql.autoBroadcastJoinThreshold": str(1 << 30)},
+}
+
+#: Of the model; more cores no longer pay where the next number saves less than a tenth of the time.
+CORES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A way to count the matches of a pattern; ``run`` returns how many there are."""
+
+    name: str
+    run: Callable[[], int]
+
+
+def patterns(dataset: Dataset) -> Iterator[tuple[str, cep.Pattern]]:
+    """Sequences and conjunctions of the most frequent types, with a condition between neighbours."""
+    symbols = dataset.counts.nlargest(5).index
+    for operator in ("SEQ", "AND"):
+        for size in range(2, 6):
+            names = "abcde"[:size]
+            items = ", ".join(f"{s} {n}" for s, n in zip(symbols, names, strict=False))
+            conditions = " AND ".join(
+                f"{one}.difference < {other}.difference" for one, other in itertools.pairwise(names)
+            )
+            text = f"PATTERN {operator}({items}) WHERE {conditions} WITHIN 5 minutes"
+            yield f"{operator} of {size}", cep.parse(text)
+
+
+def contestants(
+    spark: SparkSession, path: Path, pattern: cep.Pattern, plan: Any
+) -> Iterator[Contestant]:
+    """All ways to count; all with the same plan, but for the optimizers'."""
+
+    def counted(events: DataFrame | Path) -> int:
+        slices = cep.spark.slices(events, pattern, plan, **COLUMNS, output="count")
+        found = cep.spark.detect(events, pattern, **COLUMNS, output="count", slices=slices)
+        return sum(row["matches"] for row in found.collect())
+
+    def evaluated() -> int:
+        stream = cep.EventStream.from_parquet(
+            path, types=pattern.types, attributes=pattern.attributes
+        )
+        return cep.evaluate(pattern, stream, plan, output="count").metrics.matches
+
+    yield Contestant("detect, files", partial(counted, path))
+    yield Contestant("detect, DataFrame", partial(counted, spark.read.parquet(str(path))))
+    yield Contestant("evaluate, one core", evaluated)
+    names = {"type_column": "symbol", "time_column": "ts", "position_column": SEQUENCE}
+    query = partial(cep.to_sql, pattern, output="count", **names)
+    for threads in (1, os.cpu_count() or 1):
+        connection = duckdb.connect(config={"threads": threads})
+        files = f"{path}/**/*.parquet" if path.is_dir() else str(path)
+        connection.execute(f"CREATE VIEW events AS SELECT * FROM read_parquet('{files}')")
+        text = query(plan)
+        yield Contestant(
+            f"DuckDB, {threads} threads", lambda c=connection, t=text: c.sql(t).fetchone()[0]
+        )
+    for name, settings in OPTIMIZERS.items():
+        yield Contestant(name, partial(queried, spark, query(dialect="spark"), settings))
+
+
+def queried(spark: SparkSession, query: str, settings: dict[str, str]) -> int:
+    """The number that a query counts, under settings."""
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        return spark.sql(query).collect()[0][0]
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+
+
+def competition(spark: SparkSession, dataset: Dataset, repetitions: int) -> pd.DataFrame:
+    """One row a pattern, contestant and repetition."""
+    path = dataset.path
+    spark.sql(f"CREATE TABLE events USING parquet LOCATION '{path}'")
+    if path.is_dir():
+        spark.sql("MSCK REPAIR TABLE events")
+    spark.sql("ANALYZE TABLE events COMPUTE STATISTICS FOR ALL COLUMNS")
+    rows = []
+    for name, pattern in patterns(dataset):
+        plan = cep.spark.plan(path, pattern, **COLUMNS)
+        runs = list(contestants(spark, path, pattern, plan))
+        found = {run.name: run.run() for run in runs}
+        if len(set(found.values())) != 1:
+            raise SystemExit(f"{name}: the numbers of matches differ: {found}")
+        for repetition in range(repetitions):
+            for run in runs:
+                before = time.perf_counter()
+                run.run()
+                seconds = time.perf_counter() - before
+                rows.append((name, run.name, repetition, seconds, found[run.name]))
+    return pd.DataFrame(rows, columns=["pattern", "name", "repetition", "seconds", "matches"])
+
+
+# -- how far it scales --------------------------------------------------------------------------
+
+
+def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task that does nothing."""
+    yield from batches
+
+
+def spark_overheads(spark: SparkSession) -> tuple[float, float]:
+    """Seconds of a job, and of each of its tasks, that do nothing."""
+    few, many = 8, 200
+    seconds = {}
+    for tasks in (few, few, many):  # the first one starts the workers
+        before = time.perf_counter()
+        spark.range(tasks, numPartitions=tasks).mapInArrow(nothing, "id bigint").collect()
+        seconds[tasks] = time.perf_counter() - before
+    cores = spark.sparkContext.defaultParallelism
+    each = (seconds[many] - seconds[few]) / (many - few) * cores
+    return max(0.0, seconds[few] - few * each / cores), each
+
+
+def scheduled(seconds: Sequence[float], cores: int) -> float:
+    """When tasks end that start in this order, each on the first free core."""
+    free = [0.0] * cores
+    for its in seconds:
+        heapq.heapreplace(free, free[0] + its)
+    return max(free)
+
+
+def slice_seconds(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
+    """The time of a task in this process."""
+    before = time.perf_counter()
+    detection.count(part, files.batches(detection, (part, 0, 1)))
+    return time.perf_counter() - before
+
+
+def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
+    """The peak memory of a new process that detects in a slice."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak, (files, detection, part))
+
+
+def _peak(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
+    slice_seconds(files, detection, part)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
+    """Rows of a quantity, the number of cores and the value."""
+    path, pattern = dataset.path, dict(patterns(dataset))["SEQ of 5"]
+    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None)
+    detection = SliceDetection(pattern, counts=True)
+    rows: list[tuple[str, int, float]] = []
+    made: dict[int, Slices] = {}
+    for cores in (1, 2):
+        spark = spark_session(f"local[{cores}]")
+        if not made:
+            job = DetectionJob.of(path, pattern, "ts", "symbol", None, None, None, "count")
+            sample = job.sample()
+            for wide in CORES:
+                made[wide] = planned_slices(
+                    detection, *sample, None, "DP-B", tasks=4 * wide, cores=wide
+                )
+        fixed, each = spark_overheads(spark)
+        detect = partial(cep.spark.detect, path, pattern, **COLUMNS, output="count")
+        detect(slices=made[2]).collect()
+        for _ in range(repetitions):
+            before = time.perf_counter()
+            inside = sum(row["seconds"] for row in detect(slices=made[2]).collect())
+            rows.append(("seconds", cores, time.perf_counter() - before))
+            rows.append(("core seconds / in detectors", cores, rows[-1][2] * cores / inside))
+        spark.stop()
+    measured = [slice_seconds(files, detection, part) for part in made[2].slices() * 2]
+    measured = measured[len(measured) // 2 :]  # the first time loads the kernels
+    begin, end = files.extent
+    none = Slice(0, end + 2 * detection.tail, None, made[2].plans[0])
+    opening = min(slice_seconds(files, detection, none) for _ in range(3))
+    work = made[2].table["work"].sum()
+    unit = max(0.0, sum(measured) - opening * len(measured)) / max(work, 1.0)
+    for cores in (1, 2):
+        model = fixed + scheduled([its + each for its in measured], cores)
+        rows.append(("model, slices as measured", cores, model))
+    for cores in CORES:
+        its = [each + opening + unit * units for units in made[cores].table["work"]]
+        rows.append(("model, its own slices", cores, fixed + scheduled(its, cores)))
+        rows.append(("share of copied events", cores, made[cores].copied))
+    for share in (0.25, 0.5, 1.0):
+        part = replace(none, start=None, end=begin + int(share * (end - begin)))
+        rows.append(
+            (f"peak MB, {share:.0%} of the stream", 1, peak_megabytes(files, detection, part))
+        )
+    return pd.DataFrame(rows, columns=["quantity", "cores", "value"])
+
+
+def main() -> None:
+    parser = parser_of(__doc__.splitlines()[0], repetitions=3)
+    parser.add_argument("--data", default="nasdaq-style/quick")
+    given = parser.parse_args()
+    dataset = cep.open_dataset(given.data)
+    spark = spark_session()
+    competing = competition(spark, dataset, given.repetitions)
+    spark.stop()
+    table = competing.pivot_table("seconds", "name", "pattern", "median", sort=False)
+    print(table.to_string(float_format="{:.2f}".format))
+    scaling = scale(dataset, given.repetitions)
+    medians = scaling.groupby(["quantity", "cores"], sort=False)["value"].median()
+    print(medians.to_string(float_format="{:.3g}".format))
+    for cores in (1, 2):
+        error = medians["model, slices as measured", cores] / medians["seconds", cores] - 1
+        print(f"the model is {error:+.0%} off on {cores} cores")
+    model = medians["model, its own slices"]
+    wide = next((a for a, b in itertools.pairwise(CORES) if model[b] > 0.9 * model[a]), CORES[-1])
+    print(f"by the model more than {wide} cores save less than a tenth of the time")
+    write(pd.concat([competing, scaling]), given.out)
+
+
+if __name__ == "__main__":
+    main()

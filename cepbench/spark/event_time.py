@@ -1,0 +1,210 @@
+"""Detection by event time: events in any order up to a watermark, and state between micro-batches.
+
+A watermark says that no event before it is expected any more. Events from it on are held back, those
+before it go through a detector in the order of time and identifier, and an event that arrives after
+the watermark has passed it is late: it goes to no detector and is handed back. So the matches are
+those of the stream without its late events in one pass, however the events are divided and disordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from cepbench.errors import StreamError
+from cepbench.evaluators.detector import WINDOWS_KEPT, Detector
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.slices import moved, named_table
+from cepbench.evaluators.snapshot import snapshot_bytes, snapshot_of_bytes
+from cepbench.patterns.model import Pattern
+from cepbench.plans.model import AnyPlan
+from cepbench.spark.frames import Columns
+
+
+@dataclass(frozen=True)
+class LiveDetection:
+    """What is detected.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    plan : OrderPlan, TreePlan, Automaton, UnionPlan or None
+    evaluator : str or None
+    columns : Columns
+    id : str
+        The column that names events in matches and orders those of one timestamp.
+    schema : Schema
+        Of the events.
+    """
+
+    pattern: Pattern
+    plan: AnyPlan | None
+    evaluator: str | None
+    columns: Columns
+    id: str
+    schema: pa.Schema
+
+    def detector(self, position: int = 0) -> Detector:
+        """A new detector of positions."""
+        plain = replace(self.pattern, returns=())
+        return Detector(plain, self.plan, evaluator=self.evaluator, position=position)
+
+    def sorted(self, events: pa.Table) -> pa.Table:
+        """Events by time, those of one timestamp by identifier.
+
+        Raises
+        ------
+        StreamError
+            If an event has no time, or no identifier.
+        """
+        for name in (self.columns.time, self.id):
+            if events.column(name).null_count:
+                raise StreamError(
+                    f"column {name!r}: an event has no value; drop such events, or give them one"
+                )
+        return events.sort_by([(self.columns.time, "ascending"), (self.id, "ascending")])
+
+    def before(self, events: pa.Table, tick: int) -> int:
+        """How many of sorted events are before a time."""
+        return int(np.searchsorted(self.columns.stream(events).timestamps, tick))
+
+
+@dataclass
+class LiveState:
+    """A detector between micro-batches.
+
+    Attributes
+    ----------
+    detection : LiveDetection
+    events : Table
+        Events of the last windows that went through the detector, which matches may still name, and
+        after them those held back.
+    detector : Detector or None
+        None before its first event, and once all that it knows is out of date.
+    last : int
+        The time of the last event that went through it, in ticks.
+    due : int or None
+        Once the watermark is after this tick, there may be matches without a new event; None if
+        there is nothing to wait for.
+    """
+
+    detection: LiveDetection
+    events: pa.Table
+    detector: Detector | None = None
+    last: int = 0
+    due: int | None = None
+    _pushed: int = 0
+
+    @classmethod
+    def new(cls, detection: LiveDetection) -> Self:
+        return cls(detection, detection.schema.empty_table())
+
+    def push(self, came: pa.Table, watermark: int | None) -> tuple[list[pa.Table], pa.Table]:
+        """Take the next events, in any order.
+
+        Parameters
+        ----------
+        came : Table
+        watermark : int or None
+            In ticks; it does not decrease, and None is before all times.
+
+        Returns
+        -------
+        matches : list of Table
+        late : Table
+            The events before the watermark.
+
+        Raises
+        ------
+        CepbenchError
+            See :meth:`cepbench.evaluators.detector.Detector.take`.
+        """
+        came = self.detection.sorted(came)
+        late = came[:0] if watermark is None else came[: self.detection.before(came, watermark)]
+        kept, held = self.events[: self._pushed], self.events[self._pushed :]
+        on_time = came[len(late) :]
+        if len(on_time):
+            held = self.detection.sorted(pa.concat_tables([held, on_time]))
+        self.events = pa.concat_tables([kept, held])
+        return list(self._advanced(watermark)), late
+
+    def _advanced(self, watermark: int | None) -> Iterator[pa.Table]:
+        """The matches that the events before the watermark complete."""
+        detection, window = self.detection, self.detection.pattern.window.length
+        stream = detection.columns.stream(self.events)
+        times = stream.timestamps
+        ready = self._pushed
+        if watermark is not None:
+            ready = int(np.searchsorted(times, watermark))
+        if ready > self._pushed:
+            if self.detector is None:
+                self.detector = detection.detector()
+            found = self.detector.take(stream[self._pushed : ready])
+            yield from self._named(found, ready)
+            self.last = int(times[ready - 1])
+        self.due = int(times[ready]) if ready < len(times) else None
+        first = ready
+        if self.detector is not None:
+            # No later event is in a window with one that the detector has.
+            outdated = self.last + window
+            if watermark is not None and watermark > outdated:
+                yield from self._named(self.detector.finish(), ready)
+                self.detector = None
+            else:
+                self.due = outdated if self.due is None else min(self.due, outdated)
+                first = int(np.searchsorted(times, self.last - WINDOWS_KEPT * window))
+        self.events = self.events[first:]
+        self._pushed = ready - first
+
+    def _named(self, found: Found, ready: int) -> Iterator[pa.Table]:
+        """Matches as a table, if there are any."""
+        if not found.number:
+            return
+        assert self.detector is not None
+        first = self.detector.position - ready
+        parts = [moved(part, -first) for part in self.detector.in_branches([found])]
+        names = self.events.column(self.detection.id).combine_chunks()
+        stream = self.detection.columns.stream(self.events)
+        yield named_table(self.detection.pattern, parts, stream, names)
+
+    def packed(self) -> tuple[bytes | None, bytes, int, int, int]:
+        """The state as values of :data:`STATE`; None if there is nothing to remember."""
+        detector = self.detector
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.events.schema) as writer:
+            writer.write_table(self.events)
+        return (
+            None if detector is None else snapshot_bytes(detector.snapshot()),
+            sink.getvalue().to_pybytes(),
+            0 if detector is None else detector.position,
+            self._pushed,
+            self.last,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        detection: LiveDetection,
+        snapshot: bytes | None,
+        events: bytes,
+        position: int,
+        pushed: int,
+        last: int,
+    ) -> Self:
+        """The state that :meth:`packed` returned.
+
+        Raises
+        ------
+        SnapshotError
+            If it is that of another pattern, plan or evaluator.
+        """
+        detector = None
+        if snapshot is not None:
+            detector = detection.detector(position)
+            detector.resume_from(snapshot_of_bytes(snapshot))
+        table = pa.ipc.open_stream(events).read_all()
+        return cls(detection, table, detector, last, None, pushed)

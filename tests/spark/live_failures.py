@@ -1,0 +1,230 @@
+"""A stream detected while its processes are killed: the driver, Spark's Java, and Python workers.
+
+``python -m tests.spark.live_failures 100`` kills a hundred of them at random moments and compares the
+matches and late events in the file sink with those of one pass: each once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+import cepbench as cep
+
+PATTERN = (
+    "PATTERN SEQ(A a, KL(B b), NOT(D n), C c) WHERE [lot] AND a.value < c.value WITHIN 12 units "
+    "RETURN a, b, c, c.value"
+)
+SLACK = 6
+#: The kinds of processes that are killed.
+KINDS = ("driver", "java", "worker")
+
+#: Events of a micro-batch, and the longest time between two kills in seconds.
+_EVENTS, _LONGEST = 30, 3.0
+
+
+def write_stream(folder: Path, seed: int, files: int) -> None:
+    """Files of events, one a micro-batch, disordered by a little more than the slack."""
+    rng = np.random.default_rng(seed)
+    number = files * _EVENTS
+    times = np.sort(rng.integers(0, number, number))
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice(list("ABCD"), number, p=[0.3, 0.33, 0.3, 0.07]),
+            "time": times,
+            "lot": rng.integers(0, 2, number),
+            "value": rng.integers(0, 9, number),
+            "no": np.arange(number),
+        }
+    )
+    arrival = np.argsort(times + rng.uniform(0, 20, number), kind="stable")
+    # An event after all others, which advances the watermark.
+    end = frame.iloc[[-1]].assign(type="end", time=10 * number, no=number)
+    folder.mkdir()
+    for place in range(files):
+        part = frame.iloc[arrival[place * _EVENTS : (place + 1) * _EVENTS]]
+        _write(part, folder / f"{place:05}.parquet")
+    _write(end, folder / f"{files:05}.parquet")
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_parquet(path, index=False)
+    # Spark reads files in the order of their times.
+    moment = 1_700_000_000 + int(path.stem)
+    os.utime(path, (moment, moment))
+
+
+def plan() -> Any:
+    return cep.OrderPlan(["a", "b", "c"])
+
+
+def detect(folder: Path, key: str | None) -> None:
+    """The driver: detects from where the checkpoint is to the end of the stream."""
+    from cepbench.spark.session import spark_session
+
+    spark = spark_session(
+        "local[2,4]",  # tasks have four attempts
+        memory="1g",
+        settings={
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.minBatchesToRetain": "5",
+        },
+    )
+    schema = spark.read.parquet(str(folder / "events" / "00000.parquet")).schema
+    events = (
+        spark.readStream.schema(schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(folder / "events"))
+    )
+    found = cep.spark.detect_stream(
+        events, PATTERN, plan(), time="time", type="type", id="no", key=key, slack=SLACK
+    )
+    print("started", flush=True)
+    (
+        found.writeStream.format("parquet")
+        .option("path", str(folder / "found"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+        .awaitTermination()
+    )
+
+
+def descendants(pid: int) -> Iterator[tuple[int, str]]:
+    """The processes that a process started, directly or not, with their command lines."""
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    children: dict[int, list[tuple[int, str]]] = {}
+    for line in listed.stdout.splitlines():
+        its, parent, command = line.split(None, 2)
+        children.setdefault(int(parent), []).append((int(its), command))
+    waiting = [pid]
+    while waiting:
+        found = children.get(waiting.pop(), [])
+        yield from found
+        waiting += [its for its, _ in found]
+
+
+def _targets(driver: int, kind: str) -> list[int]:
+    """The processes of a kind."""
+    if kind == "driver":
+        return [driver]
+    name = "java" if kind == "java" else "python"
+    return [pid for pid, command in descendants(driver) if name in Path(command.split()[0]).name]
+
+
+def run(folder: Path, kinds: Sequence[str], key: str | None, seed: int) -> Counter[str]:
+    """Detect the stream in a folder, killing processes of these kinds one after the other.
+
+    Returns
+    -------
+    Counter
+        How many of each kind were killed before the stream ended.
+    """
+    rng = random.Random(seed)
+    waiting = list(kinds)
+    killed: Counter[str] = Counter()
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.live_failures",
+        "--detect",
+        str(folder),
+        key or "",
+    ]
+    while True:
+        before = killed.total()
+        with (folder / "log").open("w") as log:
+            driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        started: set[int] = set()
+        while waiting and driver.poll() is None:
+            time.sleep(rng.uniform(0, _LONGEST))
+            started |= {pid for pid, _ in descendants(driver.pid)}
+            targets = _targets(driver.pid, waiting[0])
+            if targets and driver.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.kill(rng.choice(targets), signal.SIGKILL)
+                    killed[waiting.pop(0)] += 1
+        if driver.wait() == 0:
+            return killed
+        if killed.total() == before:
+            raise AssertionError((folder / "log").read_text()[-3000:])
+        # Java ends when its driver has, and must not write when the next one does.
+        while any(Path(f"/proc/{pid}").exists() for pid in started):
+            time.sleep(0.1)
+
+
+def committed(sink: Path) -> set[str]:
+    """The files of a sink by Spark's own list; a task that was killed may have left others."""
+    parts = [path for path in (sink / "_spark_metadata").iterdir() if path.name[0] != "."]
+    lines = (line for path in parts for line in path.read_text().splitlines()[1:])
+    return {json.loads(line)["path"].removeprefix("file://") for line in lines}
+
+
+def compare(folder: Path) -> tuple[int, int]:
+    """Check that the sink has the matches of one pass and the late events, each once.
+
+    Returns
+    -------
+    matches, late : int
+    """
+    rows = [row for path in committed(folder / "found") for row in pq.read_table(path).to_pylist()]
+    late = Counter(row["late"]["no"] for row in rows if row["late"] is not None)
+    matches = Counter(
+        tuple(tuple(v) if isinstance(v, list) else v for k, v in row.items() if k != "late")
+        for row in rows
+        if row["late"] is None
+    )
+    events = pd.read_parquet(folder / "events").sort_values(["time", "no"], ignore_index=True)
+    on_time = events[~events["no"].isin(late)]
+    stream = cep.EventStream.from_pandas(on_time, type="type", time="time")
+    expected = cep.evaluate(PATTERN, stream, plan(), output="arrow").arrow.to_pylist()
+    names = on_time["no"].to_list()
+    once = Counter(
+        (names[row["a"]], tuple(names[p] for p in row["b"]), names[row["c"]], row["c.value"])
+        for row in expected
+    )
+    assert matches == once, f"{matches - once} too many, {once - matches} missing"
+    assert set(late.values()) <= {1}
+    return len(once), len(late)
+
+
+def main(kills: int) -> None:
+    """Kill so many processes, over as many streams as it takes."""
+    killed: Counter[str] = Counter()
+    seed = 0
+    while killed.total() < kills:
+        rng = random.Random(seed)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_stream(folder / "events", seed, files=40)
+            kinds = [rng.choice(KINDS) for _ in range(min(20, kills - killed.total()))]
+            killed += run(folder, kinds, rng.choice(["lot", None]), seed)
+            matches, late = compare(folder)
+        print(f"stream {seed}: {matches} matches and {late} late events, each once; {dict(killed)}")
+        seed += 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--detect":
+        detect(Path(sys.argv[2]), sys.argv[3] or None)
+    else:
+        main(int(sys.argv[1]))
