@@ -253,14 +253,22 @@ class DetectionJob:
 
     # -- the plan of the job --------------------------------------------------------------------
 
-    def slices(self, plan: AnyPlan | str | None, generator: str, tasks: int | None) -> Slices:
-        """Slices, from a sample of the events."""
+    def slices(
+        self,
+        plan: AnyPlan | str | None,
+        generator: str,
+        tasks: int | None,
+        *,
+        sample: tuple[Density, list[EventStream]] | None = None,
+        cores: int | None = None,
+    ) -> Slices:
+        """Slices, by default from a new sample of the events, and for the cores of the session."""
         if isinstance(plan, str):
             choice(plan, "plan", ("per-slice",), EvaluationError)
         if tasks is not None:
             tasks = whole(tasks, "slices", EvaluationError, least=1)
-        density, pieces = self.sample()
-        cores = self.spark.sparkContext.defaultParallelism
+        density, pieces = sample or self.sample()
+        cores = cores or self.spark.sparkContext.defaultParallelism
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
