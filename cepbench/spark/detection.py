@@ -222,7 +222,9 @@ class DetectionJob:
         nothing = job.nothing()
         check_fit(pattern, nothing)
         pattern, _ = under_one_hierarchy(pattern, nothing)
-        return replace(job, detection=replace(detection, pattern=pattern))
+        detection = replace(detection, pattern=pattern)
+        files = files and replace(files, types=detection.types)
+        return replace(job, files=files, detection=detection)
 
     @property
     def spark(self) -> SparkSession:
@@ -251,14 +253,22 @@ class DetectionJob:
 
     # -- the plan of the job --------------------------------------------------------------------
 
-    def slices(self, plan: AnyPlan | str | None, generator: str, tasks: int | None) -> Slices:
-        """Slices, from a sample of the events."""
+    def slices(
+        self,
+        plan: AnyPlan | str | None,
+        generator: str,
+        tasks: int | None,
+        *,
+        sample: tuple[Density, list[EventStream]] | None = None,
+        cores: int | None = None,
+    ) -> Slices:
+        """Slices, by default from a new sample of the events, and for the cores of the session."""
         if isinstance(plan, str):
             choice(plan, "plan", ("per-slice",), EvaluationError)
         if tasks is not None:
             tasks = whole(tasks, "slices", EvaluationError, least=1)
-        density, pieces = self.sample()
-        cores = self.spark.sparkContext.defaultParallelism
+        density, pieces = sample or self.sample()
+        cores = cores or self.spark.sparkContext.defaultParallelism
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
@@ -271,9 +281,32 @@ class DetectionJob:
 
     def sample(self) -> tuple[Density, list[EventStream]]:
         """When how many events of each type arrive, and some parts of the stream."""
+        if self.files is not None:
+            density = self._density_of_files(self.files)
+            pieces = [self.files.events(*its) for its in _pieces(density)]
+            return density, [its.with_hierarchy(self.pattern.hierarchy) for its in pieces]
         with watched(self.spark, "sample", "task"):
             density = self._density()
             return density, self._pieces(density)
+
+    def _density_of_files(self, files: ParquetSlices) -> Density:
+        stream, times_as_many = files.sample()
+        types = self.pattern.types
+        rows = {name: stream.rows_of(name) for name in types or ()}
+        if self.detection.types is None:
+            others = np.ones(len(stream), bool)
+            for its in rows.values():
+                others[its] = False
+            rows[""] = np.flatnonzero(others)
+        totals = {name: round(len(its) * times_as_many) for name, its in rows.items() if len(its)}
+        if types is not None:
+            self._check_types(totals)
+        some = {name: rows[name][:: max(1, len(rows[name]) // _SAMPLED)] for name in totals}
+        return Density.of(
+            np.concatenate([np.empty(0, np.int64), *(stream.timestamps[r] for r in some.values())]),
+            np.repeat(np.array(list(some), object), list(map(len, some.values()))),
+            totals,
+        )
 
     def _density(self) -> Density:
         types = self.pattern.types
@@ -310,14 +343,9 @@ class DetectionJob:
                 )
 
     def _pieces(self, density: Density) -> list[EventStream]:
-        """Some parts of the stream in which selectivities are measured."""
-        below = np.concatenate(([0.0], np.cumsum(density.events)))
-        if not below[-1]:
+        ranges = _pieces(density)
+        if not ranges:
             return []
-        share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
-        at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
-        bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
-        ranges = bounds.astype(np.int64).reshape(2, -1).T.tolist()
         ticks = ticks_of(self.df, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
@@ -355,7 +383,7 @@ class DetectionJob:
         schema = self.schema()
         if self.reads_slices:
             assert self.files is not None
-            _ = self.files.extent  # before tasks read it, each for itself
+            _ = self.files.groups  # before tasks read it, each for itself
             its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
             tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
             return tasks.mapInArrow(its, from_arrow_schema(schema))
@@ -408,6 +436,17 @@ class DetectionJob:
             .withColumn(_ID, F.get(F.lit(before.tolist()), F.spark_partition_id()) + row)
             .drop(column(ORDER))
         )
+
+
+def _pieces(density: Density) -> list[tuple[int, int]]:
+    """Parts of the stream, in ticks, in which selectivities are measured."""
+    below = np.concatenate(([0.0], np.cumsum(density.events)))
+    if not below[-1]:
+        return []
+    share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
+    at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
+    bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
+    return list(map(tuple, bounds.astype(np.int64).reshape(2, -1).T.tolist()))
 
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
@@ -22,11 +23,16 @@ from cepbench.spark.balance import Slices
 from cepbench.spark.frames import Columns
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
-from cepbench.streams.parquet import open_parquet, read_rows, rows_of
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.whole_positions import arrival_order
 
-#: Events read at a time, about, and those of a batch for a detector.
-_READ, _BATCH = 200_000, 20_000
+#: Rows read at a time, at most about, those put in order at a time, and those of a batch for a detector.
+_READ, _ORDERED, _BATCH = 8_000_000, 200_000, 20_000
+
+#: Rows of a sample, about.
+_SAMPLED = 4_000_000
 
 #: A slice is cut when it takes so many times the expected seconds, and at least these seconds.
 _TIMES, _LEAST_SECONDS = 2.0, 5.0
@@ -45,11 +51,14 @@ class ParquetSlices:
     columns : Columns
     id : str or None
         A column that is reported of events, and orders those of one time.
+    types : list of str or None
+        Those of the events that are read; None for all.
     """
 
     path: Path
     columns: Columns
     id: str | None
+    types: list[str] | None = None
 
     def dataset(self) -> ds.Dataset:
         return open_parquet(self.path, self.columns.type)
@@ -66,10 +75,52 @@ class ParquetSlices:
         return self.id
 
     @cached_property
+    def groups(self) -> RowGroups:
+        """The row groups that may have events of the types; once read, they go to tasks with this."""
+        dataset = self.dataset()
+        if self.types is not None:
+            dataset = with_row_groups_of(dataset, self.columns.type, self.types, None)
+        return row_groups(dataset, self.columns.time)
+
+    @property
     def extent(self) -> tuple[int, int]:
-        """The first time, and the tick after the last one; once read, it goes to tasks with this."""
-        first, last, _ = row_groups(self.path, self.columns.time)
-        return (int(first.min()), int(last.max()) + 1) if len(first) else (0, 0)
+        """The first time, and the tick after the last one."""
+        its = self.groups
+        return (int(its.first.min()), int(its.last.max()) + 1) if len(its.rows) else (0, 0)
+
+    def sample(self) -> tuple[EventStream, float]:
+        """Events without attributes of some row groups, and how many times as many there are.
+
+        All row groups are read if those have no event of some type.
+        """
+        wanted = None if self.types is None else set(self.types)
+        rows = self.groups.rows
+        every = max(1, int(rows.sum()) // _SAMPLED)
+        columns = Columns(self.columns.time, self.columns.type, ())
+        while True:
+            some = np.zeros(len(rows), bool)
+            some[::every] = True
+            stream = columns.stream(self._read(some, columns.names, None, None), sort=True)
+            if every == 1 or (wanted or set()) <= {
+                n for n, c in stream.counts_by_type().items() if c
+            }:
+                return stream, float(rows.sum() / max(1, rows[some].sum()))
+            every = 1
+
+    def events(self, start: int, stop: int) -> EventStream:
+        """All events from one tick on and before another."""
+        its = self.groups.between(start, stop)
+        return self.columns.stream(self._read(its, self.columns.names, start, stop), sort=True)
+
+    def _read(
+        self, some: np.ndarray, names: list[str], start: int | None, stop: int | None
+    ) -> pa.Table:
+        """Columns of events of the types in some row groups, from one tick on and before another."""
+        schema = self.groups.dataset.schema
+        bounds = (None if its is None else self._bound(schema, its) for its in (start, stop))
+        rows = rows_of(schema, self.columns.type, self.columns.time, self.types, *bounds)
+        # A task has one core.
+        return self.groups.dataset_of(some).to_table(names, rows, use_threads=False)
 
     def run(
         self,
@@ -118,7 +169,7 @@ class ParquetSlices:
             for its in made.slices()
             for part in range(made.parts)
         ]
-        _ = self.extent  # before tasks read it, each for itself
+        _ = self.groups  # before tasks read it, each for itself
         run = partial(_until, self, detection, schema, budget)
         found = [schema.empty_table()]
         while left:
@@ -147,41 +198,29 @@ class ParquetSlices:
             yield replace(part, start=start, end=its_end)
 
     def batches(self, detection: SliceDetection, its: _Part) -> Iterator[Batch]:
-        """The events that a part needs, in order; read in steps of about as many events each."""
+        """The events that a part needs, in order."""
         part, of_key, parts = its
         first, last = detection.reach(part)
         begin, end = self.extent
-        at = begin if first is None else max(begin, first)
-        end = end if last is None else min(end, last)
-        dataset, names = self.dataset(), self.columns.names
+        first = begin if first is None else max(begin, first)
+        last = end if last is None else min(end, last)
         keys = [self.columns.time, *filter(None, [self.tie_breaker])]
-        read = list(dict.fromkeys([*names, *keys, *filter(None, [self.id, detection.key])]))
-        types = detection.types
-        step = max(1, detection.tail)
-        while at < end:
-            rows = rows_of(
-                dataset.schema,
-                self.columns.type,
-                self.columns.time,
-                types,
-                self._bound(dataset.schema, at),
-                self._bound(dataset.schema, min(end, at + step)),
-            )
-            table = read_rows(dataset, read, rows, type=self.columns.type, types=types)
-            at += step
-            if len(table) < _READ / 2:
-                step *= 2
-            elif len(table) > 2 * _READ:
-                step = max(1, step // 2)
+        also = filter(None, [self.id, detection.key])
+        names = list(dict.fromkeys([*self.columns.names, *keys, *also]))
+        for start, stop in self.groups.steps(first, last):
+            table = self._read(self.groups.between(start, stop), names, start, stop)
             if parts > 1:
                 assert detection.key is not None
                 table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
-            table = table.unify_dictionaries().sort_by([(key, "ascending") for key in keys])
-            stream = self.columns.stream(table)
-            ids = None if self.id is None else table.column(self.id).combine_chunks()
-            for row in range(0, len(stream), _BATCH):
-                its_rows = slice(row, row + _BATCH)
-                yield stream[its_rows], None if ids is None else ids[its_rows]
+            table = table.unify_dictionaries().combine_chunks()
+            order = _in_order(table, keys)
+            for row in range(0, len(order), _ORDERED):
+                some = table.take(order[row : row + _ORDERED])
+                stream = self.columns.stream(some)
+                ids = None if self.id is None else some.column(self.id).combine_chunks()
+                for at in range(0, len(stream), _BATCH):
+                    its_rows = slice(at, at + _BATCH)
+                    yield stream[its_rows], None if ids is None else ids[its_rows]
 
     def _bound(self, schema: pa.Schema, ticks: int) -> Any:
         is_integer = pa.types.is_integer(schema.field(self.columns.time).type)
@@ -211,30 +250,111 @@ def _of_part(values: pa.ChunkedArray, parts: int) -> np.ndarray:
     return pd.util.hash_array(its) % np.uint64(parts)
 
 
-def row_groups(path: Path, time: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first and last time, in ticks, and the number of events of each row group of Parquet files.
+def _in_order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
+    """The rows of a table by time and what orders events of one time."""
+    *_, last = (table.column(key) for key in keys)
+    if len(keys) == 1 or (pa.types.is_signed_integer(last.type) and not last.null_count):
+        return pa.array(arrival_order(table, keys))
+    return pc.sort_indices(table, [(key, "ascending") for key in keys])
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """Row groups of Parquet files, and which times they have.
+
+    Attributes
+    ----------
+    dataset : Dataset
+    file, number : ndarray of int64, shape (groups,)
+        Which fragment of the dataset, and which of its row groups.
+    first, last : ndarray of int64, shape (groups,)
+        In ticks.
+    rows : ndarray of int64, shape (groups,)
+    """
+
+    dataset: ds.Dataset
+    file: np.ndarray
+    number: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    rows: np.ndarray
+
+    def between(self, start: int, stop: int) -> np.ndarray:
+        """Which may have events from ``start`` on and before ``stop``; an array of bool."""
+        return (self.first < stop) & (self.last >= start)
+
+    def dataset_of(self, some: np.ndarray) -> ds.Dataset:
+        """Some of the row groups."""
+        pieces = []
+        for place, fragment in enumerate(self.dataset.get_fragments()):
+            numbers = self.number[some & (self.file == place)].tolist()
+            if numbers:
+                pieces.append(fragment.subset(row_group_ids=numbers))
+        whole = self.dataset
+        return ds.FileSystemDataset(pieces, whole.schema, whole.format, whole.filesystem)
+
+    def steps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Parts of a range of times, in order, with about :data:`_READ` rows at most.
+
+        A row group that has events of two parts is read for each. So parts end where that costs
+        least: in files that are sorted by time after an eighth of these rows, and in a month that
+        is sorted by type at its end.
+        """
+        times, below, again = self._profile
+        while start < stop:
+            before = np.interp(start, times, below) if len(times) else 0.0
+            rows = below - before
+            near = (rows >= _READ / 8) & (rows <= _READ) & (times < stop)
+            end = stop
+            if len(times) and np.interp(stop, times, rows) > _READ:
+                end = max(start + 1, int(np.interp(_READ, rows, times)))
+                if near.any():
+                    share = np.maximum(0.1, again[near] / rows[near])
+                    end = int(times[near][share.argmin()])
+            yield start, end
+            start = end
+
+    @cached_property
+    def _profile(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Times at which row groups begin or end, the rows before, and those of groups cut there.
+
+        The rows of a group are spread evenly over its time.
+        """
+        times, places = np.unique([self.first, self.last + 1], return_inverse=True)
+        begin, end = places.reshape(2, -1)
+        size = len(times)
+        rate = self.rows / (self.last + 1 - self.first)
+        slope = np.cumsum(np.bincount(begin, rate, size) - np.bincount(end, rate, size))
+        below = np.concatenate(([0.0], np.cumsum(slope[:-1] * np.diff(times))))[:size]
+        starting = np.bincount(begin, self.rows, size)
+        again = np.cumsum(starting - np.bincount(end, self.rows, size)) - starting
+        return times, below, again
+
+
+def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
+    """The row groups of Parquet files, by their footers.
 
     Raises
     ------
     StreamError
-        If the files do not state them.
+        If these do not state the times.
     """
     found = []
-    for fragment in ds.dataset(path).get_fragments():
+    for place, fragment in enumerate(dataset.get_fragments()):
         metadata = fragment.metadata
         column = metadata.schema.names.index(time)
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            its = group.column(column).statistics
+        for group in fragment.row_groups:
+            if not group.num_rows:
+                continue
+            its = metadata.row_group(group.id).column(column).statistics
             if its is None or not its.has_min_max or its.null_count:
                 raise StreamError(
                     f"the Parquet file {fragment.path} does not state the times of all its events, "
                     f"column {time!r}, in its statistics; read it by spark.read.parquet, and give "
                     "the DataFrame"
                 )
-            found.append((_ticks(its.min), _ticks(its.max), group.num_rows))
-    first, last, rows = np.array(found, np.int64).reshape(-1, 3).T
-    return first, last, rows
+            found.append((place, group.id, _ticks(its.min), _ticks(its.max), group.num_rows))
+    return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 5).T)
 
 
 def _ticks(time: Any) -> int:

@@ -27,7 +27,7 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.slices import Slice, SliceDetection
+from cepbench.evaluators.slices import Slice, SliceDetection, matches_schema
 from cepbench.spark import parquet_slices
 from cepbench.spark.balance import Density, Slices, planned_slices
 
@@ -163,6 +163,7 @@ def test_slices_that_take_too_long_are_cut(
 
     monkeypatch.setattr(parquet_slices, "run_job", run_here)
     monkeypatch.setattr(parquet_slices, "_LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(parquet_slices, "_BATCH", 10)
     spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1))
     for text, key, parts in [
         ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, 1),
@@ -175,7 +176,7 @@ def test_slices_that_take_too_long_are_cut(
         files = parquet_slices.ParquetSlices(folder, columns, "no")
         detection = SliceDetection(pattern, key=key)
         made = Slices((60,), parts, key, plans=(plan,))
-        schema = detection.schema(stream[:0], pa.int64())
+        schema = matches_schema(pattern, stream[:0], pa.int64())
         rounds.clear()
         found = files.at_once(spark, detection, made, schema)  # type: ignore[arg-type]
         assert rows(found) == rows(expected.arrow)
