@@ -292,6 +292,11 @@ def check_key(pattern: Pattern, key: str) -> None:
     UnsupportedPatternError
         If equalities do not tie all variables to it.
     """
+    if pattern.strategy.name == "strict_contiguity":
+        raise UnsupportedPatternError(
+            f"key={key!r}: under strict contiguity a match depends on events of all values; leave "
+            "out key="
+        )
     keys = shared_keys(pattern)
     if key not in keys:
         others = f"; it can be divided by {', '.join(keys)}" if keys else ""
