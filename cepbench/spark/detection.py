@@ -267,9 +267,32 @@ class DetectionJob:
 
     def sample(self) -> tuple[Density, list[EventStream]]:
         """When how many events of each type arrive, and some parts of the stream."""
+        if self.files is not None:
+            density = self._density_of_files(self.files)
+            pieces = [self.files.events(*its) for its in _pieces(density)]
+            return density, [its.with_hierarchy(self.pattern.hierarchy) for its in pieces]
         with watched(self.spark, "sample", "task"):
             density = self._density()
             return density, self._pieces(density)
+
+    def _density_of_files(self, files: ParquetSlices) -> Density:
+        stream, times_as_many = files.sample()
+        types = self.pattern.types
+        rows = {name: stream.rows_of(name) for name in types or ()}
+        if self.detection.types is None:
+            others = np.ones(len(stream), bool)
+            for its in rows.values():
+                others[its] = False
+            rows[""] = np.flatnonzero(others)
+        totals = {name: round(len(its) * times_as_many) for name, its in rows.items() if len(its)}
+        if types is not None:
+            self._check_types(totals)
+        some = {name: rows[name][:: max(1, len(rows[name]) // _SAMPLED)] for name in totals}
+        return Density.of(
+            np.concatenate([np.empty(0, np.int64), *(stream.timestamps[r] for r in some.values())]),
+            np.repeat(np.array(list(some), object), list(map(len, some.values()))),
+            totals,
+        )
 
     def _density(self) -> Density:
         types = self.pattern.types
@@ -306,14 +329,9 @@ class DetectionJob:
                 )
 
     def _pieces(self, density: Density) -> list[EventStream]:
-        """Some parts of the stream in which selectivities are measured."""
-        below = np.concatenate(([0.0], np.cumsum(density.events)))
-        if not below[-1]:
+        ranges = _pieces(density)
+        if not ranges:
             return []
-        share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
-        at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
-        bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
-        ranges = bounds.astype(np.int64).reshape(2, -1).T.tolist()
         ticks = ticks_of(self.df, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
@@ -413,7 +431,7 @@ class DetectionJob:
         places = []
         for place, part in enumerate(rests):
             first, last = detection.reach(part.slice)
-            inside = (ticks >= first) & (ticks < last) & (of_key == part.of_key)
+            inside = (ticks >= F.lit(first)) & (ticks < F.lit(last)) & (of_key == part.of_key)
             places.append(F.when(inside, F.lit(place)))
         return events.select("*", F.explode(F.array_compact(F.array(*places))).alias(SLICE))
 
@@ -447,6 +465,17 @@ class DetectionJob:
             .withColumn(_ID, F.get(F.lit(before.tolist()), F.spark_partition_id()) + row)
             .drop(column(ORDER))
         )
+
+
+def _pieces(density: Density) -> list[tuple[int, int]]:
+    """Parts of the stream, in ticks, in which selectivities are measured."""
+    below = np.concatenate(([0.0], np.cumsum(density.events)))
+    if not below[-1]:
+        return []
+    share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
+    at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
+    bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
+    return list(map(tuple, bounds.astype(np.int64).reshape(2, -1).T.tolist()))
 
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:

@@ -20,12 +20,16 @@ from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.frames import Columns
 from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.whole_positions import arrival_order
 
 #: Rows read at a time, at most about, and those put in order at a time.
 _READ, _ORDERED = 8_000_000, 200_000
+
+#: Rows of a sample, about.
+_SAMPLED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,40 @@ class ParquetSlices:
         its = self.groups
         return (int(its.first.min()), int(its.last.max()) + 1) if len(its.rows) else (0, 0)
 
+    def sample(self) -> tuple[EventStream, float]:
+        """Events without attributes of some row groups, and how many times as many there are.
+
+        All row groups are read if those have no event of some type.
+        """
+        wanted = None if self.types is None else set(self.types)
+        rows = self.groups.rows
+        every = max(1, int(rows.sum()) // _SAMPLED)
+        columns = Columns(self.columns.time, self.columns.type, ())
+        while True:
+            some = np.zeros(len(rows), bool)
+            some[::every] = True
+            stream = columns.stream(self._read(some, columns.names, None, None), sort=True)
+            if every == 1 or (wanted or set()) <= {
+                n for n, c in stream.counts_by_type().items() if c
+            }:
+                return stream, float(rows.sum() / max(1, rows[some].sum()))
+            every = 1
+
+    def events(self, start: int, stop: int) -> EventStream:
+        """All events from one tick on and before another."""
+        its = self.groups.between(start, stop)
+        return self.columns.stream(self._read(its, self.columns.names, start, stop), sort=True)
+
+    def _read(
+        self, some: np.ndarray, names: list[str], start: int | None, stop: int | None
+    ) -> pa.Table:
+        """Columns of events of the types in some row groups, from one tick on and before another."""
+        schema = self.groups.dataset.schema
+        bounds = (None if its is None else self._bound(schema, its) for its in (start, stop))
+        rows = rows_of(schema, self.columns.type, self.columns.time, self.types, *bounds)
+        # A task has one core.
+        return self.groups.dataset_of(some).to_table(names, rows, use_threads=False)
+
     def run(
         self,
         detection: SliceDetection,
@@ -98,18 +136,8 @@ class ParquetSlices:
         keys = [self.columns.time, *filter(None, [self.tie_breaker])]
         also = filter(None, [self.id, detection.key])
         names = list(dict.fromkeys([*self.columns.names, *keys, *also]))
-        schema = self.groups.dataset.schema
         for start, stop in self.groups.steps(first, last):
-            rows = rows_of(
-                schema,
-                self.columns.type,
-                self.columns.time,
-                detection.types,
-                self._bound(schema, start),
-                self._bound(schema, stop),
-            )
-            # A task has one core.
-            table = self.groups.between(start, stop).to_table(names, rows, use_threads=False)
+            table = self._read(self.groups.between(start, stop), names, start, stop)
             if parts > 1:
                 assert detection.key is not None
                 table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
@@ -162,14 +190,17 @@ class RowGroups:
     last: np.ndarray
     rows: np.ndarray
 
-    def between(self, start: int, stop: int) -> ds.Dataset:
-        """The row groups that may have events from ``start`` on and before ``stop``."""
-        its = (self.first < stop) & (self.last >= start)
-        pieces = [
-            fragment.subset(row_group_ids=self.number[its & (self.file == place)].tolist())
-            for place, fragment in enumerate(self.dataset.get_fragments())
-            if np.any(its & (self.file == place))
-        ]
+    def between(self, start: int, stop: int) -> np.ndarray:
+        """Which may have events from ``start`` on and before ``stop``; an array of bool."""
+        return (self.first < stop) & (self.last >= start)
+
+    def dataset_of(self, some: np.ndarray) -> ds.Dataset:
+        """Some of the row groups."""
+        pieces = []
+        for place, fragment in enumerate(self.dataset.get_fragments()):
+            numbers = self.number[some & (self.file == place)].tolist()
+            if numbers:
+                pieces.append(fragment.subset(row_group_ids=numbers))
         whole = self.dataset
         return ds.FileSystemDataset(pieces, whole.schema, whole.format, whole.filesystem)
 

@@ -101,6 +101,20 @@ def test_steps_end_where_no_row_group_is_read_twice() -> None:
     assert list(groups([], [], []).steps(0, 1)) == [(0, 1)]
 
 
+def test_a_sample_of_row_groups_has_all_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"at": range(400), "symbol": ["A", "B"] * 200, "lot": 0})
+    frame.loc[15, "symbol"] = "C"
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "events.parquet", row_group_size=10)
+    monkeypatch.setattr(parquet_slices, "_SAMPLED", 100)
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "B"]).sample()
+    assert stream.counts_by_type() == {"A": 50, "B": 50} and times_as_many == 4
+    assert np.diff(stream.timestamps).max() == 31  # every fourth row group
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "C"]).sample()
+    assert stream.counts_by_type() == {"A": 200, "B": 0, "C": 1} and times_as_many == 1
+
+
 def test_files_that_do_not_state_times(tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     pq.write_table(pa.table({"at": [1, None], "symbol": ["A", "B"]}), path)
