@@ -18,7 +18,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepbench.arguments import choice, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, SliceDetection, matches_schema
+from cepbench.evaluators.slices import (
+    QUERY,
+    Batch,
+    SliceDetection,
+    counts_schema,
+    matches_schema,
+)
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -358,7 +364,7 @@ class DetectionJob:
     def schema(self) -> pa.Schema:
         """The columns of the matches, or of their numbers."""
         if self.detection.counts:
-            return COUNTS
+            return counts_schema(self.pattern)
         kind = None
         if self._needs_names():
             kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
