@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cepbench.spark.live import detect_stream as detect_stream
     from cepbench.spark.planning import measure_statistics as measure_statistics
     from cepbench.spark.planning import plan as plan
+    from cepbench.spark.scale_out import scaling as scaling
 
 _HOMES = {
     "aggregate": "cepbench.spark.aggregation",
@@ -20,6 +21,7 @@ _HOMES = {
     "detect_stream": "cepbench.spark.live",
     "measure_statistics": "cepbench.spark.planning",
     "plan": "cepbench.spark.planning",
+    "scaling": "cepbench.spark.scale_out",
     "slices": "cepbench.spark.detection",
     "watched": "cepbench.spark.jobs",
 }
