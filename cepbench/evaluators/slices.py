@@ -38,6 +38,17 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
+#: Columns of a count: a row for each slice.
+COUNTS = pa.schema(
+    {
+        "slice": pa.int64(),
+        "events": pa.int64(),
+        "copied": pa.int64(),
+        "matches": pa.int64(),
+        "seconds": pa.float64(),
+    }
+)
+
 #: The column of a workload's matches that names their query; those of each query are in a struct.
 QUERY = "query"
 
@@ -288,7 +299,7 @@ class SliceDetection:
     def _detector(self, part: Slice, output: str) -> Detector:
         return self.detector(part.plan, output=output)
 
-    def detector(self, plan: AnyPlan | WorkloadPlan | None, **options: Any) -> Detector:
+    def detector(self, plan: Any, **options: Any) -> Detector:
         """A detector of all queries, without their RETURN."""
         if isinstance(self.pattern, Pattern):
             plain: Any = replace(self.pattern, returns=())
@@ -327,19 +338,11 @@ def _clause(pattern: Pattern) -> str:
 
 
 def counts_schema(pattern: Pattern | Workload) -> pa.Schema:
-    """The columns of the number of matches in a slice; in a workload that of each query."""
-    matches = pa.int64()
-    if isinstance(pattern, Workload):
-        matches = pa.struct([(query, matches) for query in pattern.patterns])
-    return pa.schema(
-        {
-            "slice": pa.int64(),
-            "events": pa.int64(),
-            "copied": pa.int64(),
-            "matches": matches,
-            "seconds": pa.float64(),
-        }
-    )
+    """:data:`COUNTS`; of a workload ``matches`` has the number of each query."""
+    if isinstance(pattern, Pattern):
+        return COUNTS
+    numbers = pa.struct([(query, pa.int64()) for query in pattern.patterns])
+    return COUNTS.set(COUNTS.get_field_index("matches"), pa.field("matches", numbers))
 
 
 def matches_schema(

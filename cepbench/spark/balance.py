@@ -220,15 +220,15 @@ def planned_slices(
         query: [] if its is None else list(_local_statistics(queries[query], density, its))
         for query, its in measured.items()
     }
-    shown = (
-        _plan(detection, measured, generator) if given is None or given == "per-slice" else given
-    )
+    shown = given if given is not None and not isinstance(given, str) else None
+    if shown is None:
+        shown = _plan(detection, measured, generator)
     partial = np.zeros(len(density.edges) - 1)
     for query, pattern in queries.items():
-        its = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
-        if its is None:  # the cost of a bin is that of the written order
-            its = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
-        partial += _partial_matches(pattern, its, density, local[query])
+        its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
+        if its_plan is None:  # the cost of a bin is that of the written order
+            its_plan = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
+        partial += _partial_matches(pattern, its_plan, density, local[query])
     work = density.events + partial
     wanted = 4 * cores if tasks is None else tasks
     in_time = wanted
@@ -251,14 +251,7 @@ def planned_slices(
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (shown,)
     if given == "per-slice" and shown is not None and any(local.values()):
         plans = tuple(
-            _plan(
-                detection,
-                {
-                    query: _weighted(its, density, part, measured[query])
-                    for query, its in local.items()
-                },
-                generator,
-            )
+            _plan(detection, _weighted(local, density, part, measured), generator)
             for part in made.slices()
         )
     unit = _seconds_per_unit(detection, pieces, plans[0], density, work)
@@ -348,10 +341,12 @@ def _partial_matches(
 
 
 def _weighted(
-    statistics: Sequence[Statistics], density: Density, part: Slice, measured: Statistics | None
-) -> Statistics:
-    """The statistics of a slice: the rates that its events see on average."""
-    assert measured is not None
+    local: Mapping[str, Sequence[Statistics]],
+    density: Density,
+    part: Slice,
+    measured: Mapping[str, Statistics | None],
+) -> Mapping[str, Statistics | None]:
+    """The statistics of the queries in a slice: the rates that its events see on average."""
     middles = (density.edges[1:] + density.edges[:-1]) / 2
     inside = np.ones(len(middles), bool)
     if part.start is not None:
@@ -362,11 +357,14 @@ def _weighted(
     if not weights.sum():
         return measured
     weights /= weights.sum()
-    rates = {
-        name: float(weights @ [(its.rates or {})[name] for its in statistics])
-        for name in measured.names
-    }
-    return replace(measured, rates=rates, standard_errors={})
+    found: dict[str, Statistics | None] = {}
+    for query, its in measured.items():
+        rates = {
+            name: float(weights @ [(one.rates or {})[name] for one in local[query]])
+            for name in (its.names if its else ())
+        }
+        found[query] = its and replace(its, rates=rates, standard_errors={})
+    return found
 
 
 def _seconds_per_unit(

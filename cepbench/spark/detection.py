@@ -282,10 +282,11 @@ class DetectionJob:
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
         for query, pattern in self.detection.queries.items():
-            its, chosen = made.plans[0], self.detection.evaluator
+            its: Any = made.plans[0]
+            given: Any = self.detection.evaluator
             if isinstance(its, WorkloadPlan):
-                chosen, its = chosen_for(pattern, its.plans.get(query), chosen)
-            evaluator = chosen_evaluator(its, chosen, pattern.strategy.name)
+                given, its = chosen_for(pattern, its.plans.get(query), given)
+            evaluator = chosen_evaluator(its, given, pattern.strategy.name)
             if not evaluator.batches:
                 refuse(evaluator, "take a stream in batches", lambda e: e.batches)
         return made
