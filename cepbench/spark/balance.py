@@ -371,5 +371,7 @@ def _seconds_per_unit(
         if number and detector.position:  # the first one loads the kernels
             seconds += detector.metrics().seconds
             first, last = piece.timestamps[[0, detector.position - 1]]
-            units += density.between(work, first, last)
+            # As many units for each event as around it: bins may be longer than active time.
+            around = density.between(density.events, first, last)
+            units += detector.position * density.between(work, first, last) / max(around, 1e-9)
     return seconds / units if units else 0.0
