@@ -144,7 +144,9 @@ def contestants(
     for joins, its in (("plan", plan), ("no plan", None)):
         text = query(its)
         yield Contestant(
-            f"DuckDB, {joins}", lambda text=text: duck.execute(text).fetchall()[0][0], duck.interrupt
+            f"DuckDB, {joins}",
+            lambda text=text: duck.execute(text).fetchall()[0][0],
+            duck.interrupt,
         )
         text = query(its, dialect="spark")
         for name, settings in OPTIMIZERS.items():
@@ -210,7 +212,8 @@ def competition(
         for repetition in range(repetitions):
             for its in found:
                 rows.append((name, its, repetition, *runs[its].within(limit)))
-        print(f"{name}: {next(iter(found.values())):,} matches", flush=True)
+        shown = ", ".join(f"{row[1]} {row[3]:.1f}" for row in rows if row[0] == name)
+        print(f"{name}: {next(iter(found.values())):,} matches; seconds: {shown}", flush=True)
     table = pd.DataFrame(rows, columns=["pattern", "name", "repetition", "seconds", "matches"])
     return table.astype({"matches": "Int64"})
 
@@ -265,9 +268,7 @@ def _peak(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float
 def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
     """Rows of a quantity, the number of cores and the value."""
     path, pattern = dataset.path, dict(patterns(dataset))["SEQ of 5"]
-    files = ParquetSlices(
-        path, Columns("ts", "symbol", pattern.attributes), None, pattern.types
-    )
+    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None, pattern.types)
     detection = SliceDetection(pattern, counts=True)
     rows: list[tuple[str, int, float]] = []
     made: dict[int, Slices] = {}
