@@ -72,11 +72,14 @@ class Budget:
     Attributes
     ----------
     seconds : float
+    least : int
+        The least length of a rest, in ticks: that of a shorter one is not worth the events around it.
     cut : int or None
         Once it was cut: its new end, in ticks, where the rest starts.
     """
 
     seconds: float
+    least: int = 1
     cut: int | None = None
     _began: float = field(default_factory=time.perf_counter)
 
@@ -87,7 +90,7 @@ class Budget:
             self.cut is None
             and time.perf_counter() - self._began >= self.seconds
             and (part.start is None or next_time > part.start)
-            and (part.end is None or next_time < part.end)
+            and (part.end is None or next_time + self.least <= part.end)
         ):
             self.cut = next_time
             return replace(part, end=next_time)
@@ -197,7 +200,9 @@ class SliceDetection:
                 if any(map(len, owned)):
                     yield run.table(owned)
 
-    def count(self, part: Slice, batches: Iterable[Batch]) -> pa.Table:
+    def count(
+        self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
+    ) -> pa.Table:
         """The number of matches of a slice: a row of :data:`COUNTS`.
 
         ``events`` are those of the slice, ``copied`` those of others that it needs, ``seconds`` the
@@ -207,12 +212,16 @@ class SliceDetection:
         """
         with _named(part):
             if self.lead:
-                return self._listed(part, batches)
+                return self._listed(part, batches, budget)
             # No match of the events from the slice on begins before it, and what begins after it
             # are the matches of the events after it.
             both = [self._detector(part, "count") for _ in range(2)]
             found, events = [0, 0], [0, 0]
             for stream, _ in batches:
+                if not len(stream):
+                    continue
+                if not self.events_of(part, stream.timestamps[:1])[0]:
+                    break  # of a slice that was cut
                 after = len(stream)
                 if part.end is not None:
                     after = int(np.searchsorted(stream.timestamps, part.end))
@@ -220,21 +229,23 @@ class SliceDetection:
                     if len(its):
                         found[number] += both[number].take(its).number
                         events[number] += len(its)
+                if budget is not None:
+                    part = budget.after(part, stream)
             for number, detector in enumerate(both):
                 if events[number]:
                     found[number] += detector.finish().number
             seconds = sum(detector.metrics().seconds for detector in both)
             return _row(part, events[0] - events[1], events[1], found[0] - found[1], seconds)
 
-    def _listed(self, part: Slice, batches: Iterable[Batch]) -> pa.Table:
+    def _listed(self, part: Slice, batches: Iterable[Batch], budget: Budget | None) -> pa.Table:
         """As :meth:`count`, by listing the matches."""
         found = own = events = 0
         seconds = 0.0
-        for run in self._batches(part, batches):
+        for run in self._batches(part, batches, budget):
             found += sum(map(len, run.owned()))
             if run.new is not None:
                 events += len(run.new)
-                own += int(_between(run.new.timestamps, part.start, part.end).sum())
+                own += int(_between(run.new.timestamps, run.part.start, run.part.end).sum())
             seconds = run.detector.metrics().seconds
         return _row(part, own, events - own, found, seconds)
 

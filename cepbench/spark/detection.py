@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from cepbench.arguments import choice, whole
 from cepbench.errors import EvaluationError, StreamError, did_you_mean
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection, matches_schema
+from cepbench.evaluators.slices import COUNTS, Batch, SliceDetection, matches_schema
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -41,17 +41,17 @@ from cepbench.spark.frames import (
 )
 from cepbench.spark.jobs import watched
 from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
 
-#: Rows of a batch of matches.
-_ROWS = 100_000
-
 #: A column of our own.
 _ID = " id"
+
+T = TypeVar("T")
 
 #: The row of a partition in ``monotonically_increasing_id``.
 _ROW = (1 << 33) - 1
@@ -84,9 +84,7 @@ def detect(
     ----------
     df : DataFrame, str or Path
         Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
-        reads its own slice, without a shuffle, unless matches have positions (see ``id``). With
-        ``output="arrow"`` a slice that takes too long is then cut, and the rest divided among all
-        cores.
+        reads its own slice, without a shuffle, unless matches have positions (see ``id``).
     pattern : Pattern or str
     plan : OrderPlan, TreePlan, Automaton, UnionPlan or "per-slice", optional
         By default one plan for all slices, from statistics measured on a sample; ``"per-slice"``
@@ -109,7 +107,8 @@ def detect(
     output : {"matches", "count", "arrow"}
         A DataFrame of matches; a DataFrame with a row for each task (``slice``, ``events`` of its
         own, ``copied`` ones, ``matches``, ``seconds`` in detectors); or, at once and with a progress
-        bar, an Arrow table of the matches.
+        bar, an Arrow table of the matches. A slice that takes much longer than expected is then cut,
+        and the rest divided among all cores.
     slices : Slices or int, optional
         As :func:`slices` returns them, or the number of tasks.
 
@@ -135,15 +134,10 @@ def detect(
         made = job.slices(plan, generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
-    job = replace(job, detection=job.detection_by(made))
-    if output == "arrow" and job.reads_slices:
-        assert job.files is not None
-        return job.files.at_once(job.spark, job.detection, made, job.schema())
-    found = job.detected(made)
+    job = job.divided(made)
     if output != "arrow":
-        return found
-    with watched(job.spark, "detect", "task"):
-        return found.toArrow()
+        return job.detected(made)
+    return pa.concat_tables(job.at_once(made, DataFrame.toArrow))
 
 
 def slices(
@@ -353,14 +347,14 @@ class DetectionJob:
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
 
-    def detection_by(self, made: Slices) -> SliceDetection:
-        """The detection divided as given, which is checked."""
+    def divided(self, made: Slices) -> DetectionJob:
+        """The job divided as given, which is checked."""
         if made.by_time and made.starts and not self.detection.by_time:
             raise EvaluationError(
                 "the slices are of time, and matches depend on all earlier ones; make them for this "
                 "pattern by cep.spark.slices"
             )
-        return replace(self.detection, key=made.key)
+        return replace(self, detection=replace(self.detection, key=made.key))
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 
@@ -378,33 +372,76 @@ class DetectionJob:
             kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
         return plain(matches_schema(self.pattern, self.nothing(), kind))
 
-    def detected(self, made: Slices) -> DataFrame:
-        """The matches, or their numbers."""
+    def at_once(self, made: Slices, action: Callable[[DataFrame], T]) -> list[T]:
+        """Act on the matches, or their numbers, in one DataFrame after the other.
+
+        Tasks that take too long hand back the rests of their slices, which are divided among all
+        cores and make the next DataFrame. A slice that was cut has its matches until there, for
+        which it needs the events of one more window.
+        """
+        parts, cut, found = parts_of(made), 0, []
+        while parts:
+            limit = TimeLimit.of(self.spark, made, self.detection.tail)
+            name = f"detect, the rest of {cut} slices" if cut else "detect"
+            with watched(self.spark, name, "task"):
+                found.append(action(self.detected(made, parts if cut else None, limit)))
+            cut = len(limit.cuts.value)
+            cores = self.spark.sparkContext.defaultParallelism
+            parts = limit.rests(parts, self._end, 2 * cores) if cut else []
+        return found
+
+    @cached_property
+    def _end(self) -> int:
+        """The tick after the last event."""
+        if self.reads_slices:
+            assert self.files is not None
+            return self.files.extent[1]
+        last = self.df.select(F.max(ticks_of(self.df, self.columns.time))).collect()[0][0]
+        return 0 if last is None else int(last) + 1
+
+    def detected(
+        self, made: Slices, rests: Sequence[Part] | None = None, limit: TimeLimit | None = None
+    ) -> DataFrame:
+        """The matches, or their numbers, of all slices or of what is left of some."""
         schema = self.schema()
+        parts = parts_of(made) if rests is None else rests
         if self.reads_slices:
             assert self.files is not None
             _ = self.files.groups  # before tasks read it, each for itself
-            its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
-            tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
+            its = partial(self.files.run, self.detection, parts, schema, limit)
+            tasks = self.spark.range(len(parts), numPartitions=len(parts))
             return tasks.mapInArrow(its, from_arrow_schema(schema))
         names = self._needs_names()
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
-        detection = self.detection
-        starts = [its.start for its in made.slices() if its.start is not None]
-        ticks = ticks_of(self.df, self.columns.time)
-        number = slices_with(ticks, starts, detection.lead, detection.tail)
-        events = events.select("*", number.alias(SLICE))
-        if made.parts > 1:
-            assert made.key is not None
-            part = _part(self.df, made.key, made.parts)
-            events = events.withColumn(SLICE, column(SLICE) * made.parts + part)
+        events = self._with_places(events, made, rests)
         columns = [*self.columns.names, SLICE, *([_ID] if names else [])]
         order = _ID if names else ORDER
-        events = together(events, made.tasks, [self.columns.time, order], columns)
-        run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
+        events = together(events, len(parts), [self.columns.time, order], columns)
+        run = partial(_run, self.detection, self.columns, columns, parts, schema, limit)
         return events.mapInArrow(run, from_arrow_schema(schema))
+
+    def _with_places(
+        self, events: DataFrame, made: Slices, rests: Sequence[Part] | None
+    ) -> DataFrame:
+        """The events, one row for each part that needs them, with its place."""
+        detection, ticks = self.detection, ticks_of(self.df, self.columns.time)
+        of_key = F.lit(0)
+        if made.parts > 1:
+            assert made.key is not None
+            of_key = _part(self.df, made.key, made.parts)
+        if rests is None:
+            starts = [its.start for its in made.slices() if its.start is not None]
+            number = slices_with(ticks, starts, detection.lead, detection.tail)
+            events = events.select("*", number.alias(SLICE))
+            return events.withColumn(SLICE, column(SLICE) * made.parts + of_key)
+        places = []
+        for place, part in enumerate(rests):
+            first, last = detection.reach(part.slice)
+            inside = (ticks >= F.lit(first)) & (ticks < F.lit(last)) & (of_key == part.of_key)
+            places.append(F.when(inside, F.lit(place)))
+        return events.select("*", F.explode(F.array_compact(F.array(*places))).alias(SLICE))
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
@@ -472,22 +509,19 @@ def _run(
     detection: SliceDetection,
     columns: Columns,
     names: Sequence[str],
-    slices: Sequence[Slice],
-    parts: int,
+    parts: Sequence[Part],
     schema: pa.Schema,
+    limit: TimeLimit | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of the slice in a partition; in a Spark worker."""
+    """The matches of the part whose events are in a partition; in a Spark worker."""
     some = (batch.rename_columns(names) for batch in batches if batch.num_rows)
     first = next(some, None)
     if first is None:
         return
-    task = first.column(SLICE)[0].as_py()
-    part = replace(slices[task // parts], number=task)
+    place = first.column(SLICE)[0].as_py()
     events: Iterator[Batch] = (
         (columns.stream(batch), batch.column(_ID) if _ID in names else None)
         for batch in itertools.chain([first], some)
     )
-    found = [detection.count(part, events)] if detection.counts else detection.matches(part, events)
-    for table in found:
-        yield from table.cast(schema).to_batches(max_chunksize=_ROWS)
+    yield from run_part(detection, parts, place, events, schema, limit)
