@@ -32,6 +32,10 @@ COPIED = 0.05
 #: Parts of equal numbers of sampled events of which the expected work is estimated.
 _BINS = 256
 
+#: Shares of the work in each round of tasks on all cores: the last ones are small, so that one that
+#: takes longer than expected delays the others little (factoring, Hummel et al., CACM 1992).
+_ROUNDS = (1 / 2, 1 / 4, 1 / 8, 1 / 8)
+
 #: Limits of a run that calibrates estimated seconds.
 _CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000, 0.25
 
@@ -209,8 +213,7 @@ def planned_slices(
     -----
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
-    shares of the work. There are more slices than cores, so that one that takes longer than
-    expected delays the others little.
+    shares of the work, or without ``tasks`` at those of :data:`_ROUNDS`.
     """
     queries = detection.queries
     measured = {
@@ -230,7 +233,7 @@ def planned_slices(
             its_plan = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
         partial += _partial_matches(pattern, its_plan, density, local[query])
     work = density.events + partial
-    wanted = 4 * cores if tasks is None else tasks
+    wanted = len(_ROUNDS) * cores if tasks is None else tasks
     in_time = wanted
     by_time = detection.by_time and detection.key is None
     key = detection.key
@@ -244,7 +247,11 @@ def planned_slices(
             key = next(iter(detection.keys), None)
             in_time = affordable if key else max(affordable, min(wanted, cores))
     shares = np.concatenate(([0.0], np.cumsum(work)))
-    ends = np.interp(np.linspace(0, shares[-1], in_time + 1)[1:-1], shares, density.edges)
+    sizes = np.full(in_time, 1 / in_time)
+    if tasks is None and in_time == wanted:
+        sizes = np.repeat(_ROUNDS, cores) / cores
+    at = np.cumsum(sizes)[:-1] * shares[-1]
+    ends = np.interp(at, shares, density.edges)
     starts = tuple(np.unique(ends.astype(np.int64)).tolist()) if shares[-1] else ()
     parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
     made = Slices(starts, parts, key, by_time, (None,))
@@ -390,5 +397,7 @@ def _seconds_per_unit(
         if number and detector.position:  # the first one loads the kernels
             seconds += detector.metrics().seconds
             first, last = piece.timestamps[[0, detector.position - 1]]
-            units += density.between(work, first, last)
+            # As many units for each event as around it: bins may be longer than active time.
+            around = density.between(density.events, first, last)
+            units += detector.position * density.between(work, first, last) / max(around, 1e-9)
     return seconds / units if units else 0.0
