@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,23 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
 
 from cepbench.errors import StreamError
-from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection
+from cepbench.evaluators.slices import Batch, SliceDetection
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.spark.balance import Slices
 from cepbench.spark.frames import Columns
-from cepbench.spark.jobs import run_job
+from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.whole_positions import arrival_order
 
-#: Rows read at a time, at most about, those put in order at a time, and those of a batch for a detector.
-_READ, _ORDERED, _BATCH = 8_000_000, 200_000, 20_000
+#: Rows read at a time, at most about, and those put in order at a time.
+_READ, _ORDERED = 8_000_000, 200_000
 
 #: Rows of a sample, about.
 _SAMPLED = 4_000_000
-
-#: A slice is cut when it takes so many times the expected seconds, and at least these seconds.
-_TIMES, _LEAST_SECONDS = 2.0, 5.0
-
-#: A slice, and which of how many parts of the values of the key.
-_Part = tuple[Slice, int, int]
 
 
 @dataclass(frozen=True)
@@ -125,79 +116,17 @@ class ParquetSlices:
     def run(
         self,
         detection: SliceDetection,
-        slices: Sequence[Slice],
-        parts: int,
+        parts: Sequence[Part],
         schema: pa.Schema,
-        batches: Iterator[pa.RecordBatch],
+        limit: TimeLimit | None,
+        places: Iterator[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
-        """What is detected in the slices of these numbers; in a Spark worker."""
-        for task in (number for batch in batches for number in batch.column(0).to_pylist()):
-            its: _Part = (replace(slices[task // parts], number=task), task % parts, parts)
-            events = self.batches(detection, its)
-            found = (
-                [detection.count(its[0], events)]
-                if detection.counts
-                else detection.matches(its[0], events)
-            )
-            for table in found:
-                yield from table.cast(schema).to_batches()
+        """What is detected in the parts at these places; in a Spark worker."""
+        for place in (its for batch in places for its in batch.column(0).to_pylist()):
+            events = self.batches(detection, parts[place])
+            yield from run_part(detection, parts, place, events, schema, limit)
 
-    def at_once(
-        self,
-        spark: SparkSession,
-        detection: SliceDetection,
-        made: Slices,
-        schema: pa.Schema,
-    ) -> pa.Table:
-        """The matches, by tasks that hand back the rest of a slice that takes too long.
-
-        The rests are divided among all cores, and cut again if they take too long too. A slice
-        that was cut has its matches until there, for which it needs the events of one more window.
-
-        Parameters
-        ----------
-        spark : SparkSession
-        detection : SliceDetection
-        made : Slices
-        schema : Schema
-            Of the matches.
-        """
-        seconds = 0.0 if made.table is None else float(made.table["seconds"].max()) / made.parts
-        budget = max(_LEAST_SECONDS, _TIMES * seconds) if made.by_time else float("inf")
-        left: list[_Part] = [
-            (replace(its, number=its.number * made.parts + part), part, made.parts)
-            for its in made.slices()
-            for part in range(made.parts)
-        ]
-        _ = self.groups  # before tasks read it, each for itself
-        run = partial(_until, self, detection, schema, budget)
-        found = [schema.empty_table()]
-        while left:
-            outcome = run_job(spark, run, left, name="detect", unit="slice", partitions=len(left))
-            found += [table for table, _ in outcome]
-            rests = [
-                (replace(its, start=cut), part, parts)
-                for (its, part, parts), (_, cut) in zip(left, outcome, strict=True)
-                if cut is not None and cut < self.extent[1]
-            ]
-            wanted = -(-2 * spark.sparkContext.defaultParallelism // max(1, len(rests)))
-            left = [
-                (piece, part, parts)
-                for its, part, parts in rests
-                for piece in self._divided(its, wanted, detection.tail)
-            ]
-        return pa.concat_tables(found)
-
-    def _divided(self, part: Slice, wanted: int, tail: int) -> Iterator[Slice]:
-        """At least two equal shares of the time of a slice, none shorter than a window."""
-        assert part.start is not None
-        end = self.extent[1] if part.end is None else part.end
-        number = max(1, min(max(2, wanted), (end - part.start) // max(1, tail)))
-        starts = [part.start + (end - part.start) * k // number for k in range(number)]
-        for start, its_end in itertools.pairwise([*starts, part.end]):
-            yield replace(part, start=start, end=its_end)
-
-    def batches(self, detection: SliceDetection, its: _Part) -> Iterator[Batch]:
+    def batches(self, detection: SliceDetection, its: Part) -> Iterator[Batch]:
         """The events that a part needs, in order."""
         part, of_key, parts = its
         first, last = detection.reach(part)
@@ -217,29 +146,11 @@ class ParquetSlices:
             for row in range(0, len(order), _ORDERED):
                 some = table.take(order[row : row + _ORDERED])
                 stream = self.columns.stream(some)
-                ids = None if self.id is None else some.column(self.id).combine_chunks()
-                for at in range(0, len(stream), _BATCH):
-                    its_rows = slice(at, at + _BATCH)
-                    yield stream[its_rows], None if ids is None else ids[its_rows]
+                yield stream, None if self.id is None else some.column(self.id).combine_chunks()
 
     def _bound(self, schema: pa.Schema, ticks: int) -> Any:
         is_integer = pa.types.is_integer(schema.field(self.columns.time).type)
         return ticks if is_integer else np.datetime64(ticks, "ns")
-
-
-def _until(
-    files: ParquetSlices,
-    detection: SliceDetection,
-    schema: pa.Schema,
-    seconds: float,
-    its: _Part,
-) -> tuple[pa.Table, int | None]:
-    """The matches of a part until its time is over, and where the rest starts; in a Spark worker."""
-    budget = Budget(seconds)
-    found = detection.matches(its[0], files.batches(detection, its), budget)
-    return pa.concat_tables(
-        [schema.empty_table(), *(table.cast(schema) for table in found)]
-    ), budget.cut
 
 
 def _of_part(values: pa.ChunkedArray, parts: int) -> np.ndarray:

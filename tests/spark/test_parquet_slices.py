@@ -25,7 +25,7 @@ COLUMNS = Columns("at", "symbol", ("lot",))
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, rows in {"_READ": 24, "_ORDERED": 9, "_BATCH": 5}.items():
+    for name, rows in {"_READ": 24, "_ORDERED": 5}.items():
         monkeypatch.setattr(parquet_slices, name, rows)
 
 
