@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -66,7 +66,7 @@ def run_on_spark(
         with whole_folder(output.resolve()) as folder:
             job.at_once(made, lambda found: found.write.parquet(str(folder), mode="append"))
     elapsed = time.perf_counter() - began
-    shown = made.plans[0]
+    shown: Any = made.plans[0]
     outcome = {
         "pattern": str(pattern),
         "generator": shown and shown.generator,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
@@ -11,19 +12,27 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import choice, whole
-from cepbench.errors import EvaluationError, StreamError, did_you_mean
+from cepbench.errors import EvaluationError, StreamError, did_you_mean, errors_naming
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, SliceDetection, matches_schema
+from cepbench.evaluators.slices import (
+    QUERY,
+    Batch,
+    SliceDetection,
+    counts_schema,
+    matches_schema,
+)
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
+from cepbench.evaluators.workload_runs.evaluate import chosen_for, workload_plan
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.frames import (
     ORDER,
@@ -44,6 +53,7 @@ from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.workloads.model import Workload
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
@@ -59,8 +69,8 @@ _ROW = (1 << 33) - 1
 
 def detect(
     df: DataFrame | str | Path,
-    pattern: Pattern | str,
-    plan: AnyPlan | str | None = None,
+    pattern: Pattern | str | Workload,
+    plan: AnyPlan | WorkloadPlan | str | None = None,
     *,
     time: str,
     type: str,
@@ -85,10 +95,11 @@ def detect(
     df : DataFrame, str or Path
         Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
         reads its own slice, without a shuffle, unless matches have positions (see ``id``).
-    pattern : Pattern or str
-    plan : OrderPlan, TreePlan, Automaton, UnionPlan or "per-slice", optional
-        By default one plan for all slices, from statistics measured on a sample; ``"per-slice"``
-        makes one for the arrival rates of each slice.
+    pattern : Pattern, str or Workload
+        Of a workload every query gets its own matches; its plan is run in each slice.
+    plan : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan or "per-slice", optional
+        By default one plan for all slices, from statistics measured on a sample, of a workload that
+        of CHASE; ``"per-slice"`` makes one for the arrival rates of each slice.
     time, type : str
         Columns with the timestamp (or an integer) and the type of each event.
     id : str, optional
@@ -98,7 +109,7 @@ def detect(
         all events are sorted, also those of types that the pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
-        variables to it. By default one is used if matches depend on earlier ones, and besides time
+        variables of each query to it. By default one is used if matches depend on earlier ones, and besides time
         if slices for all cores would copy too many events.
     generator : str
         A name in ``cep.PLAN_GENERATORS``, if a plan is made.
@@ -117,7 +128,9 @@ def detect(
     DataFrame or pyarrow.Table
         Lazy, unless ``output="arrow"``: only the sample is read before an action. For each variable
         the ``id`` of its event (a list for a Kleene variable or a group), or the columns of RETURN;
-        with OR also ``branch``. Rows are in no order.
+        with OR also ``branch``. Rows are in no order. Of a workload each row has the name of its
+        ``query``, and in a struct of that name these columns; counts have in ``matches`` a struct
+        of the queries; and of Arrow tables there is a mapping, as of :func:`cepbench.evaluate`.
 
     Raises
     ------
@@ -131,19 +144,20 @@ def detect(
     job = DetectionJob.of(df, pattern, time, type, id, key, evaluator, output)
     made = slices
     if not isinstance(made, Slices):
-        made = job.slices(plan, generator, made)
+        made = job.slices(_given(pattern, plan), generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
     job = job.divided(made)
     if output != "arrow":
         return job.detected(made)
-    return pa.concat_tables(job.at_once(made, DataFrame.toArrow))
+    table = pa.concat_tables(job.at_once(made, DataFrame.toArrow))
+    return _by_query(table) if isinstance(job.pattern, Workload) else table
 
 
 def slices(
     df: DataFrame | str | Path,
-    pattern: Pattern | str,
-    plan: AnyPlan | str | None = None,
+    pattern: Pattern | str | Workload,
+    plan: AnyPlan | WorkloadPlan | str | None = None,
     *,
     time: str,
     type: str,
@@ -175,7 +189,7 @@ def slices(
         As :func:`detect`.
     """
     job = DetectionJob.of(df, pattern, time, type, None, key, evaluator, output)
-    return job.slices(plan, generator, tasks)
+    return job.slices(_given(pattern, plan), generator, tasks)
 
 
 @dataclass(frozen=True)
@@ -192,7 +206,7 @@ class DetectionJob:
     def of(
         cls,
         df: DataFrame | str | Path,
-        pattern: Pattern | str,
+        pattern: Pattern | str | Workload,
         time: str,
         type: str,
         id: str | None,
@@ -202,21 +216,22 @@ class DetectionJob:
     ) -> DetectionJob:
         """Check the arguments of :func:`detect`."""
         df, path = opened(df)
-        pattern = pattern_from(pattern)
+        if isinstance(pattern, Workload):
+            _check_queries(pattern)
+        else:
+            pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
         check_is_builtin(evaluator)
         if df.isStreaming:
             raise StreamError("df is a stream; use cep.spark.detect_stream")
-        columns = Columns.of(df, time, type, pattern.attributes, id)
         detection = SliceDetection(pattern, evaluator, output == "count", key)
+        attributes = [name for its in detection.queries.values() for name in its.attributes]
+        columns = Columns.of(df, time, type, tuple(dict.fromkeys(attributes)), id)
         if key is None and not detection.by_time:
-            detection = replace(detection, key=shared_keys(pattern)[0])
+            detection = replace(detection, key=detection.keys[0])
         files = None if path is None else ParquetSlices(path, columns, id)
         job = cls(df, files, columns, id, detection)
-        nothing = job.nothing()
-        check_fit(pattern, nothing)
-        pattern, _ = under_one_hierarchy(pattern, nothing)
-        detection = replace(detection, pattern=pattern)
+        detection = replace(detection, pattern=_fitting(pattern, job.nothing()))
         files = files and replace(files, types=detection.types)
         return replace(job, files=files, detection=detection)
 
@@ -225,7 +240,7 @@ class DetectionJob:
         return self.df.sparkSession
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> Pattern | Workload:
         return self.detection.pattern
 
     def nothing(self) -> EventStream:
@@ -240,9 +255,9 @@ class DetectionJob:
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
-        returns = self.pattern.returns
-        return not self.detection.counts and (
-            not returns or any(isinstance(its.value, str) for its in returns)
+        return not self.detection.counts and any(
+            not its.returns or any(isinstance(column.value, str) for column in its.returns)
+            for its in self.detection.queries.values()
         )
 
     # -- the plan of the job --------------------------------------------------------------------
@@ -266,11 +281,14 @@ class DetectionJob:
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
-        evaluator = chosen_evaluator(
-            made.plans[0], self.detection.evaluator, self.pattern.strategy.name
-        )
-        if not evaluator.batches:
-            refuse(evaluator, "take a stream in batches", lambda e: e.batches)
+        for query, pattern in self.detection.queries.items():
+            its: Any = made.plans[0]
+            given: Any = self.detection.evaluator
+            if isinstance(its, WorkloadPlan):
+                given, its = chosen_for(pattern, its.plans.get(query), given)
+            evaluator = chosen_evaluator(its, given, pattern.strategy.name)
+            if not evaluator.batches:
+                refuse(evaluator, "take a stream in batches", lambda e: e.batches)
         return made
 
     def sample(self) -> tuple[Density, list[EventStream]]:
@@ -323,7 +341,7 @@ class DetectionJob:
     def _check_types(self, totals: dict[str, int]) -> None:
         """Check that there are events of each type, or concepts above them."""
         hierarchy = self.pattern.hierarchy
-        for variable in self.pattern.variables:
+        for variable in (v for its in self.detection.queries.values() for v in its.variables):
             name = variable.type
             if name in totals or name is None or (hierarchy is not None and name in hierarchy):
                 continue
@@ -366,7 +384,7 @@ class DetectionJob:
     def schema(self) -> pa.Schema:
         """The columns of the matches, or of their numbers."""
         if self.detection.counts:
-            return COUNTS
+            return counts_schema(self.pattern)
         kind = None
         if self._needs_names():
             kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
@@ -484,6 +502,51 @@ def _pieces(density: Density) -> list[tuple[int, int]]:
     at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
     bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
     return list(map(tuple, bounds.astype(np.int64).reshape(2, -1).T.tolist()))
+
+
+def _given(pattern: Pattern | str | Workload, plan: Any) -> Any:
+    """The plan, of a workload as a WorkloadPlan; None or a word as it is."""
+    is_plan = plan is not None and not isinstance(plan, str)
+    return workload_plan(pattern, plan) if is_plan and isinstance(pattern, Workload) else plan
+
+
+def _check_queries(workload: Workload) -> None:
+    """Check that the matches of queries can be columns of one DataFrame.
+
+    Raises
+    ------
+    EvaluationError
+    """
+    workload_plan(workload, None)  # without AGG
+    names = Counter([QUERY, *map(str.lower, workload.patterns)])
+    for query in workload.patterns:
+        if names[query.lower()] > 1:
+            raise EvaluationError(
+                f"query {query!r}: Spark does not tell its column from {QUERY!r} or that of another "
+                "query, whatever the case; choose another name"
+            )
+
+
+def _fitting(pattern: Pattern | Workload, nothing: EventStream) -> Any:
+    """The pattern, or the workload, under the hierarchy of a stream, which it fits."""
+    if isinstance(pattern, Workload):
+        patterns = {}
+        for query, its in pattern.patterns.items():
+            with errors_naming(query):
+                patterns[query] = _fitting(its, nothing)
+        hierarchy = pattern.hierarchy if nothing.hierarchy is None else nothing.hierarchy
+        return Workload(patterns, hierarchy=hierarchy)
+    check_fit(pattern, nothing)
+    return under_one_hierarchy(pattern, nothing)[0]
+
+
+def _by_query(table: pa.Table) -> dict[str, pa.Table]:
+    """The matches of each query of a workload, with columns of their own."""
+    _, *queries = table.column_names
+    return {
+        query: pa.Table.from_struct_array(table.filter(pc.field(QUERY) == query).column(query))
+        for query in queries
+    }
 
 
 def _part(df: DataFrame, key: str, parts: int) -> Column:

@@ -182,6 +182,8 @@ def plain(schema: pa.Schema) -> pa.Schema:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(kind):
         return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
     return kind

@@ -9,7 +9,7 @@ from tests.spark import live_failures
 
 def test_each_match_once_after_kills(tmp_path: Path) -> None:
     live_failures.write_stream(tmp_path / "events", 1, files=6)
-    killed = live_failures.run(tmp_path, ["worker", "driver"], "lot", 0)
+    killed = live_failures.run(tmp_path, ["python", "driver"], "lot", 0)
     assert killed.total() == 2
     matches, late = live_failures.compare(tmp_path)
     assert matches > 20
