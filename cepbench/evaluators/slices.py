@@ -401,6 +401,11 @@ def check_key(pattern: Pattern | Workload, key: str) -> None:
     UnsupportedPatternError
         If equalities do not tie all variables to it.
     """
+    if any(its.strategy.name == "strict_contiguity" for its in queries_of(pattern).values()):
+        raise UnsupportedPatternError(
+            f"key={key!r}: under strict contiguity a match depends on events of all values; leave "
+            "out key="
+        )
     keys = keys_of(pattern)
     if key not in keys:
         others = f"; it can be divided by {', '.join(keys)}" if keys else ""

@@ -99,16 +99,26 @@ def detect(folder: Path, key: str | None, master: str) -> None:
             "spark.executor.extraJavaOptions": _JAVA,
         },
     )
+    found = stream_of(spark, folder, key)
+    print("started", flush=True)
+    write(found, folder)
+
+
+def stream_of(spark: Any, folder: Path, key: str | None) -> Any:
+    """The matches and late events in the files of a folder."""
     schema = spark.read.parquet(str(folder / "events" / "00000.parquet")).schema
     events = (
         spark.readStream.schema(schema)
         .option("maxFilesPerTrigger", 1)
         .parquet(str(folder / "events"))
     )
-    found = cep.spark.detect_stream(
+    return cep.spark.detect_stream(
         events, PATTERN, plan(), time="time", type="type", id="no", key=key, slack=SLACK
     )
-    print("started", flush=True)
+
+
+def write(found: Any, folder: Path) -> None:
+    """From where the checkpoint is to the end of the files that there are."""
     (
         found.writeStream.format("parquet")
         .option("path", str(folder / "found"))

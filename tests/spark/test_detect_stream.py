@@ -124,6 +124,13 @@ def test_an_error_of_a_micro_batch_says_in_which_detector(
     ("text", "options", "kind", "words"),
     [
         ("SEQ(A a, B b)", {"key": "lot"}, UnsupportedPatternError, r"WHERE \[lot\]"),
+        (
+            "SEQ(A a, B b) STRATEGY strict_contiguity",
+            {"key": "lot"},
+            UnsupportedPatternError,
+            "strict",
+        ),
+        ("SEQ(A a, B b) WHERE [lot]", {"detectors": 0, "key": "lot"}, EvaluationError, "detectors"),
         ("SEQ(A a, B b)", {"slack": "3 units"}, EvaluationError, "of another kind"),
         ("SEQ(A a, B b)", {"id": "trade"}, StreamError, "no column 'trade'"),
         ("SEQ(A a, B b)", {"plan": None}, PlanError, "neither a plan nor an evaluator"),
