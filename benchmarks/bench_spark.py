@@ -1,10 +1,13 @@
-"""One stream on Spark: ``python benchmarks/bench_spark.py [--data nasdaq-style/full] [--out rows.parquet]``.
+"""One stream on Spark: ``python benchmarks/bench_spark.py [--data nasdaq-style/full] [--months 1] [--limit 60]``.
 
-Sequences and conjunctions of two to five events are counted, from files to a number, by
-``cep.spark.detect`` of the files and of a DataFrame, ``cep.evaluate`` in this process, which reads only
-the events of the pattern's types, and the query of ``cep.to_sql`` on DuckDB and on Spark: as it
-is, with the cost-based optimizer (its statistics are computed before the clock starts), and with
-broadcast joins. All take turns, after one run each, and have to agree.
+Sequences and conjunctions of two to five events are counted by ``cep.spark.detect`` of the files and of a
+DataFrame of them, by ``cep.evaluate`` in this process, which reads only the events of the pattern's types,
+and by the query of ``cep.to_sql`` on DuckDB and on Spark: with the joins of the same plan, over
+buckets of time, and with those that the engine chooses; on Spark as it is, with the cost-based optimizer,
+and with broadcast joins. The queries read a table of the pattern's columns and of the five types alone,
+sorted by time and with its statistics, that is made before the clock starts (its seconds are shown);
+the others read the files. All take turns, after one run each, and have to agree. A query that takes longer
+than the limit is stopped, and not repeated.
 
 Then the largest sequence is counted on one core, on two, and on a local cluster of two workers: the
 whole job, core seconds per second in its detectors, and the peak memory of a task that has all of the
@@ -16,10 +19,12 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 import resource
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +33,8 @@ from typing import Any
 import duckdb
 import pandas as pd
 from command_line import parser_of, write
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import cepbench as cep
@@ -36,19 +43,19 @@ from cepbench.evaluators.slices import Slice, SliceDetection
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.session import spark_session
-from cepbench.streams.dataset_folder import SEQUENCE
+from cepbench.streams.dataset_folder import DECLARATION, MONTH, SEQUENCE
 
 COLUMNS: dict[str, Any] = {"time": "ts", "type": "symbol"}
 
 #: Settings of Spark's optimizer under which the query runs.
 OPTIMIZERS = {
-    "Spark SQL": {},
-    "Spark SQL, CBO": {
+    "": {},
+    ", CBO": {
         "spark.sql.cbo.enabled": "true",
         "spark.sql.cbo.joinReorder.enabled": "true",
         "spark.sql.statistics.histogram.enabled": "true",
     },
-    "Spark SQL, broadcast": {"spark.sql.autoBroadcastJoinThreshold": str(1 << 30)},
+    ", broadcast": {"spark.sql.autoBroadcastJoinThreshold": str(1 << 30)},
 }
 
 #: Where the model is compared with jobs.
@@ -57,10 +64,33 @@ MASTERS = ("local[1]", "local[2]", "local-cluster[2,1,1024]")
 
 @dataclass(frozen=True)
 class Contestant:
-    """A way to count the matches of a pattern; ``run`` returns how many there are."""
+    """A way to count the matches of a pattern; ``run`` returns how many there are, ``stop`` ends it."""
 
     name: str
     run: Callable[[], int]
+    stop: Callable[[], object] | None = None
+
+    def within(self, limit: float) -> tuple[float, int | None]:
+        """The seconds that it takes, and what it counts; None if it was stopped."""
+        stopped = threading.Event()
+
+        def stop() -> None:
+            assert self.stop is not None
+            stopped.set()
+            self.stop()
+
+        timer = threading.Timer(limit if self.stop else threading.TIMEOUT_MAX, stop)
+        timer.start()
+        before = time.perf_counter()
+        try:
+            found = self.run()
+        except (PySparkException, Py4JError, duckdb.Error):
+            if not stopped.is_set():
+                raise
+            return limit, None
+        finally:
+            timer.cancel()
+        return time.perf_counter() - before, found
 
 
 def patterns(dataset: Dataset) -> Iterator[tuple[str, cep.Pattern]]:
@@ -78,9 +108,13 @@ def patterns(dataset: Dataset) -> Iterator[tuple[str, cep.Pattern]]:
 
 
 def contestants(
-    spark: SparkSession, path: Path, pattern: cep.Pattern, plan: Any
+    spark: SparkSession,
+    duck: duckdb.DuckDBPyConnection,
+    path: Path,
+    pattern: cep.Pattern,
+    plan: Any,
 ) -> Iterator[Contestant]:
-    """All ways to count; all with the same plan, but for the optimizers'."""
+    """All ways to count."""
 
     def counted(events: DataFrame | Path) -> int:
         slices = cep.spark.slices(events, pattern, plan, **COLUMNS, output="count")
@@ -98,60 +132,84 @@ def contestants(
     yield Contestant("evaluate, one core", evaluated)
     names = {"type_column": "symbol", "time_column": "ts", "position_column": SEQUENCE}
     query = partial(cep.to_sql, pattern, output="count", **names)
-    for threads in (1, os.cpu_count() or 1):
-        connection = duckdb.connect(config={"threads": threads})
-        files = f"{path}/**/*.parquet" if path.is_dir() else str(path)
-        connection.execute(f"CREATE VIEW events AS SELECT * FROM read_parquet('{files}')")
-        text = query(plan)
+    for joins, its in (("plan", plan), ("no plan", None)):
+        text = query(its)
         yield Contestant(
-            f"DuckDB, {threads} threads", lambda c=connection, t=text: c.sql(t).fetchone()[0]
+            f"DuckDB, {joins}",
+            lambda text=text: duck.execute(text).fetchall()[0][0],
+            duck.interrupt,
         )
-    for name, settings in OPTIMIZERS.items():
-        yield Contestant(name, partial(queried, spark, query(dialect="spark"), settings))
+        text = query(its, dialect="spark")
+        for name, settings in OPTIMIZERS.items():
+            run = partial(queried, spark, text, settings)
+            yield Contestant(f"Spark SQL, {joins}{name}", run, spark.sparkContext.cancelAllJobs)
 
 
-def queried(spark: SparkSession, query: str, settings: dict[str, str]) -> int:
-    """The number that a query counts, under settings."""
+@contextmanager
+def set_for(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of Spark in a block."""
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
-        return spark.sql(query).collect()[0][0]
+        yield
     finally:
         for key in settings:
             spark.conf.unset(key)
 
 
-def competition(spark: SparkSession, dataset: Dataset, repetitions: int) -> pd.DataFrame:
-    """One row a pattern, contestant and repetition."""
-    path = dataset.path
-    spark.sql(f"CREATE TABLE events USING parquet LOCATION '{path}'")
-    if path.is_dir():
-        spark.sql("MSCK REPAIR TABLE events")
-    spark.sql("ANALYZE TABLE events COMPUTE STATISTICS FOR ALL COLUMNS")
+def queried(spark: SparkSession, query: str, settings: dict[str, str]) -> int:
+    """The number that a query counts, under settings."""
+    with set_for(spark, settings):
+        return spark.sql(query).collect()[0][0]
+
+
+def months_of(path: Path, months: int, folder: Path) -> Path:
+    """A data set of the first months of another one."""
+    for month in sorted(path.glob(f"{MONTH}=*"))[:months]:
+        (folder / month.name).mkdir()
+        for file in month.iterdir():
+            (folder / month.name / file.name).symlink_to(file)
+    (folder / DECLARATION).symlink_to(path / DECLARATION)
+    return folder
+
+
+def competition(
+    spark: SparkSession, dataset: Dataset, path: Path, repetitions: int, limit: float
+) -> pd.DataFrame:
+    """One row a pattern, contestant and repetition; no matches where it was stopped."""
+    columns = ", ".join([*COLUMNS.values(), "difference", SEQUENCE])
+    types = ", ".join(f"'{name}'" for name in dataset.counts.nlargest(5).index)
+    sort = f"WHERE symbol IN ({types}) ORDER BY ts, {SEQUENCE}"
+    duck = duckdb.connect()
+    before = time.perf_counter()
+    files = f"read_parquet('{path}/**/*.parquet')"
+    duck.execute(f"CREATE TABLE events AS SELECT {columns} FROM {files} {sort}")
+    print(f"DuckDB makes its table in {time.perf_counter() - before:.1f} s")
+    before = time.perf_counter()
+    spark.read.parquet(str(path)).createOrReplaceTempView("files")
+    spark.sql(f"CREATE TABLE events USING parquet AS SELECT {columns} FROM files {sort}")
+    with set_for(spark, OPTIMIZERS[", CBO"]):
+        spark.sql("ANALYZE TABLE events COMPUTE STATISTICS FOR ALL COLUMNS")
+    print(f"Spark makes its table, with statistics, in {time.perf_counter() - before:.1f} s")
     rows = []
     for name, pattern in patterns(dataset):
         plan = cep.spark.plan(path, pattern, **COLUMNS)
-        runs = list(contestants(spark, path, pattern, plan))
-        found = {run.name: run.run() for run in runs}
+        runs = {its.name: its for its in contestants(spark, duck, path, pattern, plan)}
+        first = {its.name: its.within(limit) for its in runs.values()}
+        found = {its: matches for its, (_, matches) in first.items() if matches is not None}
         if len(set(found.values())) != 1:
             raise SystemExit(f"{name}: the numbers of matches differ: {found}")
+        rows += [(name, its, 0, s, None) for its, (s, _) in first.items() if its not in found]
         for repetition in range(repetitions):
-            for run in runs:
-                before = time.perf_counter()
-                run.run()
-                seconds = time.perf_counter() - before
-                rows.append((name, run.name, repetition, seconds, found[run.name]))
-    return pd.DataFrame(rows, columns=["pattern", "name", "repetition", "seconds", "matches"])
+            for its in found:
+                rows.append((name, its, repetition, *runs[its].within(limit)))
+        shown = ", ".join(f"{row[1]} {row[3]:.1f}" for row in rows if row[0] == name)
+        print(f"{name}: {next(iter(found.values())):,} matches; seconds: {shown}", flush=True)
+    table = pd.DataFrame(rows, columns=["pattern", "name", "repetition", "seconds", "matches"])
+    return table.astype({"matches": "Int64"})
 
 
 # -- how far it scales --------------------------------------------------------------------------
-
-
-def slice_seconds(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
-    """The time of a task in this process."""
-    before = time.perf_counter()
-    detection.count(part, files.batches(detection, (part, 0, 1)))
-    return time.perf_counter() - before
 
 
 def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
@@ -161,7 +219,7 @@ def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice)
 
 
 def _peak(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
-    slice_seconds(files, detection, part)
+    detection.count(part, files.batches(detection, (part, 0, 1)))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -185,7 +243,7 @@ def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
             for name in ("seconds", "copied"):
                 rows.append((f"model, {name}", master, row["cores"], row[name]))
         spark.stop()
-    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None)
+    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None, pattern.types)
     detection = SliceDetection(pattern, counts=True)
     begin, end = files.extent
     for share in (0.25, 0.5, 1.0):
@@ -198,13 +256,19 @@ def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
 def main() -> None:
     parser = parser_of(__doc__.splitlines()[0], repetitions=3)
     parser.add_argument("--data", default="nasdaq-style/quick")
+    parser.add_argument("--months", type=int, default=12, help="the first months of a year")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a query")
     given = parser.parse_args()
     dataset = cep.open_dataset(given.data)
     spark = spark_session()
-    competing = competition(spark, dataset, given.repetitions)
+    with tempfile.TemporaryDirectory() as folder:
+        path = months_of(dataset.path, given.months, Path(folder))
+        competing = competition(spark, dataset, path, given.repetitions, given.limit)
     spark.stop()
     table = competing.pivot_table("seconds", "name", "pattern", "median", sort=False)
-    print(table.to_string(float_format="{:.2f}".format))
+    done = competing.groupby(["name", "pattern"])["matches"].count().unstack() > 0
+    shown = table.map("{:.2f}".format).where(done.reindex_like(table), f"> {given.limit:g}")
+    print(shown.to_string())
     scaling = scale(dataset, given.repetitions)
     medians = scaling.groupby(["quantity", "master", "cores"], sort=False)["value"].median()
     print(medians.to_string(float_format="{:.3g}".format))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,32 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         unfinished.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Write a folder that several processes fill, as :func:`whole_file`; it is not synced.
+
+    Parameters
+    ----------
+    path : Path
+        It must not exist.
+
+    Yields
+    ------
+    Path
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

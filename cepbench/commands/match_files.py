@@ -24,7 +24,7 @@ ENDINGS = (".parquet", ".csv", ".arrow")
 def check_ending(file: Path | None) -> Path | None:
     """Check the file extension before anything is run."""
     if file is not None and file.is_dir():
-        raise typer.BadParameter(f"{file} is a folder; give a file")
+        raise typer.BadParameter(f"{file} is a folder that is there already; give another name")
     if file is not None and file.suffix not in ENDINGS:
         raise typer.BadParameter(f"{file} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     return file

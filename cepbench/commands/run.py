@@ -39,7 +39,7 @@ EXAMPLES = examples(
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample",
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample \\\n"
     "    --generator DP-B --output matches.parquet --attribute price",
-    "cepbench run --pattern-name rare-last --data nasdaq-style/full --spark",
+    "cepbench run --pattern-name rare-last --data nasdaq-style/sample --spark",
 )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from cepbench.commands.inputs import Inputs
 from cepbench.commands.output import log, progress, write_json, write_line, write_table, write_text
+from cepbench.files import whole_folder
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
@@ -38,11 +39,11 @@ def run_on_spark(
             param_hint="'--output'",
         )
     path, type_column, time_column = inputs.place()
-    columns: dict[str, Any] = {"time": time_column, "type": type_column}
+
+    import pandas as pd
 
     from cepbench.planners.generate import plan
-    from cepbench.spark.detection import detect, slices
-    from cepbench.spark.jobs import watched
+    from cepbench.spark.detection import DetectionJob
     from cepbench.spark.session import spark_session
 
     with progress("starting Spark"):
@@ -50,24 +51,22 @@ def run_on_spark(
     planned = None
     if inputs.statistics is not None:
         planned = plan(pattern, inputs.read_statistics(pattern, None), generator, seed=inputs.seed)
-    made = slices(
-        path, pattern, planned, **columns, generator=generator, evaluator=evaluator,
-        output="count" if output is None else "matches",
+    shown_as = "count" if output is None else "matches"
+    job = DetectionJob.of(
+        path, pattern, time_column, type_column, None, None, evaluator, shown_as
     )  # fmt: skip
+    made = job.slices(planned, generator, None)
+    job = job.divided(made)
     for line in made.describe().splitlines():
         log(line)
     began = time.perf_counter()
-    with watched(spark, "run"):
-        found = detect(
-            path, pattern, **columns, evaluator=evaluator, slices=made,
-            output="count" if output is None else "matches",
-        )  # fmt: skip
-        if output is None:
-            counted = found.toPandas()
-        else:
-            found.write.parquet(str(output.resolve()))
+    if output is None:
+        counted = pd.concat(job.at_once(made, lambda found: found.toPandas()))
+    else:
+        with whole_folder(output.resolve()) as folder:
+            job.at_once(made, lambda found: found.write.parquet(str(folder), mode="append"))
     elapsed = time.perf_counter() - began
-    shown = made.plans[0]
+    shown: Any = made.plans[0]
     outcome = {
         "pattern": str(pattern),
         "generator": shown and shown.generator,

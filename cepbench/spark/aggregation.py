@@ -278,7 +278,8 @@ def slices_of(path: Path, task: SliceTask, tasks: int, time: str = "ts") -> list
     time : str
         The column of times.
     """
-    first, last, rows = row_groups(path, time)
+    its = row_groups(ds.dataset(path), time)
+    first, last, rows = its.first, its.last, its.rows
     starts: list[int] = []
     if len(rows):
         # Events spread evenly over their row group.

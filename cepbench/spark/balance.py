@@ -13,23 +13,28 @@ import pandas as pd
 
 from cepbench.costs.branches import branch_problems, log_plan_cost
 from cepbench.errors import PartialMatchLimitError, StatisticsError, UnsupportedPatternError
-from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.slices import Slice, SliceDetection, cut
+from cepbench.evaluators.slices import Slice, SliceDetection, cut, types_of_matches
 from cepbench.evaluators.tasks import evaluator_without_plan, runs_without
 from cepbench.patterns.model import Pattern, Variable
-from cepbench.patterns.reach import shared_keys
 from cepbench.planners.generate import plan
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import merge_samples, slice_sample
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
 
 #: Greatest share of copied events, if slices are not given and cores do not ask for more.
 COPIED = 0.05
 
 #: Parts of equal numbers of sampled events of which the expected work is estimated.
 _BINS = 256
+
+#: Shares of the work in each round of tasks on all cores: the last ones are small, so that one that
+#: takes longer than expected delays the others little (factoring, Hummel et al., CACM 1992).
+_ROUNDS = (1 / 2, 1 / 4, 1 / 8, 1 / 8)
 
 #: Limits of a run that calibrates estimated seconds.
 _CALIBRATION_LIMIT, _CALIBRATION_BATCH, _CALIBRATION_SECONDS = 1_000_000, 1_000, 0.25
@@ -122,7 +127,7 @@ class Slices:
         Whether slices of time are detected apart. Otherwise ``starts`` only divide the work of
         numbering events.
     plans : tuple of plans or None
-        One plan for all slices, or one for each.
+        One plan for all slices, or one for each; of a workload WorkloadPlans.
     table : DataFrame
         A row for each slice of time: ``start`` and ``end`` in ticks (missing at the ends of the stream),
         ``events``, ``copied`` events of other slices, ``partial_matches``, ``work`` (events, copied
@@ -133,7 +138,7 @@ class Slices:
     parts: int = 1
     key: str | None = None
     by_time: bool = True
-    plans: tuple[AnyPlan | None, ...] = (None,)
+    plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (None,)
     table: pd.DataFrame | None = None
 
     def slices(self) -> list[Slice]:
@@ -183,7 +188,7 @@ def planned_slices(
     detection: SliceDetection,
     density: Density,
     pieces: Sequence[EventStream],
-    given: AnyPlan | str | None,
+    given: AnyPlan | WorkloadPlan | str | None,
     generator: str,
     *,
     tasks: int | None,
@@ -197,7 +202,7 @@ def planned_slices(
     density : Density
     pieces : sequence of EventStream
         Parts of the stream with all events of the pattern in a time.
-    given : OrderPlan, TreePlan, Automaton, UnionPlan, "per-slice" or None
+    given : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan, "per-slice" or None
     generator : str
     tasks : int or None
         How many tasks there should be, by default four per core; but in time no more than keep the
@@ -208,20 +213,27 @@ def planned_slices(
     -----
     The work of a slice is its events and its expected partial matches, one unit each: the cost of
     its plan [kolchinsky2018]_, section 3.2, at the arrival rates of each bin. Bounds are at equal
-    shares of the work. There are more slices than cores, so that one that takes longer than
-    expected delays the others little.
+    shares of the work, or without ``tasks`` at those of :data:`_ROUNDS`.
     """
-    pattern = detection.pattern
-    measured = sampled_statistics(pattern, density, pieces)
-    alone = evaluator_without_plan(pattern.strategy.name) is not None or _runs_alone(detection)
-    statistics = [] if measured is None else list(_local_statistics(pattern, density, measured))
-    # Which plan the cost of a bin is of; where nothing is planned, the written order's.
+    queries = detection.queries
+    measured = {
+        query: sampled_statistics(pattern, density, pieces) for query, pattern in queries.items()
+    }
+    local = {
+        query: [] if its is None else list(_local_statistics(queries[query], density, its))
+        for query, its in measured.items()
+    }
     shown = given if given is not None and not isinstance(given, str) else None
     if shown is None:
-        shown = _plan(pattern, measured, "TRIVIAL" if alone else generator)
-    partial = _partial_matches(pattern, shown, density, statistics)
+        shown = _plan(detection, measured, generator)
+    partial = np.zeros(len(density.edges) - 1)
+    for query, pattern in queries.items():
+        its_plan = shown.plans.get(query) if isinstance(shown, WorkloadPlan) else shown
+        if its_plan is None:  # the cost of a bin is that of the written order
+            its_plan = plan(pattern, _known(pattern, measured[query]), "TRIVIAL")
+        partial += _partial_matches(pattern, its_plan, density, local[query])
     work = density.events + partial
-    wanted = 4 * cores if tasks is None else tasks
+    wanted = len(_ROUNDS) * cores if tasks is None else tasks
     in_time = wanted
     by_time = detection.by_time and detection.key is None
     key = detection.key
@@ -232,18 +244,22 @@ def planned_slices(
         around = rate * (detection.lead + detection.tail)
         affordable = 1 + int(COPIED * density.events.sum() / max(around, 1e-9))
         if affordable < wanted:
-            key = next(iter(shared_keys(pattern)), None)
+            key = next(iter(detection.keys), None)
             in_time = affordable if key else max(affordable, min(wanted, cores))
     shares = np.concatenate(([0.0], np.cumsum(work)))
-    ends = np.interp(np.linspace(0, shares[-1], in_time + 1)[1:-1], shares, density.edges)
+    sizes = np.full(in_time, 1 / in_time)
+    if tasks is None and in_time == wanted:
+        sizes = np.repeat(_ROUNDS, cores) / cores
+    at = np.cumsum(sizes)[:-1] * shares[-1]
+    ends = np.interp(at, shares, density.edges)
     starts = tuple(np.unique(ends.astype(np.int64)).tolist()) if shares[-1] else ()
     parts = -(-wanted // (len(starts) + 1 if by_time else 1)) if key else 1
     made = Slices(starts, parts, key, by_time, (None,))
-    plans: tuple[AnyPlan | None, ...] = (None,) if alone else (shown,)
-    if given == "per-slice" and not alone and statistics:
+    plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (shown,)
+    if given == "per-slice" and shown is not None and any(local.values()):
         plans = tuple(
-            _plan(pattern, _weighted(statistics, density, its, measured), generator)
-            for its in made.slices()
+            _plan(detection, _weighted(local, density, part, measured), generator)
+            for part in made.slices()
         )
     unit = _seconds_per_unit(detection, pieces, plans[0], density, work)
     rows = []
@@ -268,7 +284,9 @@ def sampled_statistics(
     Selectivities, and how many events arrive in active time, are those of the pieces; how many of
     them are of which type is that of the density, since the pieces may have none of a rare one.
     """
-    samples = [slice_sample(pattern, piece, seed, 5_000) for piece in pieces if len(piece)]
+    types = types_of_matches(pattern)
+    own = [piece if types is None else piece.of_types(types) for piece in pieces]
+    samples = [slice_sample(pattern, piece, seed, 5_000) for piece in own if len(piece)]
     if not samples or not pattern.window.length:
         return None
     measured = merge_samples(samples).to_statistics()
@@ -277,20 +295,25 @@ def sampled_statistics(
     return replace(measured, rates={name: its * every_second for name, its in events.items()})
 
 
-def _runs_alone(detection: SliceDetection) -> bool:
-    """Whether the evaluator named runs no plans of generators."""
-    return detection.evaluator is not None and runs_without(
-        evaluator_for(detection.evaluator), ("order", "tree")
-    )
+def _plan(
+    detection: SliceDetection, measured: Mapping[str, Statistics | None], generator: str
+) -> AnyPlan | WorkloadPlan | None:
+    """A plan of what is detected; None if its evaluator runs no plans of generators."""
+    evaluator = detection.evaluator
+    alone = evaluator is not None and runs_without(evaluator_for(evaluator), ("order", "tree"))
+    known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
+    if isinstance(detection.pattern, Workload):
+        its_generator = None if alone else generator
+        return plan_workload(detection.pattern, known, generator=its_generator, evaluator=evaluator)
+    if alone or evaluator_without_plan(detection.pattern.strategy.name) is not None:
+        return None
+    return plan(detection.pattern, known[""], generator)
 
 
-def _plan(pattern: Pattern, statistics: Statistics | None, generator: str) -> AnyPlan:
-    if statistics is None:  # nothing arrives: any plan is as good
-        names = pattern.names
-        statistics = Statistics(
-            cardinalities=dict.fromkeys(names, 1.0), stream_rate=1.0, partitions=1.0
-        )
-    return plan(pattern, statistics, generator)
+def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:
+    """What was measured; if nothing arrives, for which any plan is as good, the same for all."""
+    same = dict.fromkeys(pattern.names, 1.0)
+    return measured or Statistics(rates=same, stream_rate=1.0, partitions=1.0)
 
 
 def _local_statistics(
@@ -325,10 +348,12 @@ def _partial_matches(
 
 
 def _weighted(
-    statistics: Sequence[Statistics], density: Density, part: Slice, measured: Statistics | None
-) -> Statistics:
-    """The statistics of a slice: the rates that its events see on average."""
-    assert measured is not None
+    local: Mapping[str, Sequence[Statistics]],
+    density: Density,
+    part: Slice,
+    measured: Mapping[str, Statistics | None],
+) -> Mapping[str, Statistics | None]:
+    """The statistics of the queries in a slice: the rates that its events see on average."""
     middles = (density.edges[1:] + density.edges[:-1]) / 2
     inside = np.ones(len(middles), bool)
     if part.start is not None:
@@ -339,27 +364,28 @@ def _weighted(
     if not weights.sum():
         return measured
     weights /= weights.sum()
-    rates = {
-        name: float(weights @ [(its.rates or {})[name] for its in statistics])
-        for name in measured.names
-    }
-    return replace(measured, rates=rates, standard_errors={})
+    found: dict[str, Statistics | None] = {}
+    for query, its in measured.items():
+        rates = {
+            name: float(weights @ [(one.rates or {})[name] for one in local[query]])
+            for name in (its.names if its else ())
+        }
+        found[query] = its and replace(its, rates=rates, standard_errors={})
+    return found
 
 
 def _seconds_per_unit(
     detection: SliceDetection,
     pieces: Sequence[EventStream],
-    plan: AnyPlan | None,
+    plan: AnyPlan | WorkloadPlan | None,
     density: Density,
     work: np.ndarray,
 ) -> float:
     """Seconds for a unit of expected work, from short runs on the sample after a shorter one."""
     seconds = units = 0.0
     for number, piece in enumerate([*(p[:100] for p in pieces[:1]), *pieces]):
-        detector = Detector(
-            replace(detection.pattern, returns=()),
+        detector = detection.detector(
             plan,
-            evaluator=detection.evaluator,
             output="count" if detection.counts else "matches",
             partial_match_limit=_CALIBRATION_LIMIT,
         )
@@ -371,5 +397,7 @@ def _seconds_per_unit(
         if number and detector.position:  # the first one loads the kernels
             seconds += detector.metrics().seconds
             first, last = piece.timestamps[[0, detector.position - 1]]
-            units += density.between(work, first, last)
+            # As many units for each event as around it: bins may be longer than active time.
+            around = density.between(density.events, first, last)
+            units += detector.position * density.between(work, first, last) / max(around, 1e-9)
     return seconds / units if units else 0.0

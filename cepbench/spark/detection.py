@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import choice, whole
-from cepbench.errors import EvaluationError, StreamError, did_you_mean
+from cepbench.errors import EvaluationError, StreamError, did_you_mean, errors_naming
 from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import COUNTS, Batch, Slice, SliceDetection, matches_schema
+from cepbench.evaluators.slices import (
+    QUERY,
+    Batch,
+    SliceDetection,
+    counts_schema,
+    matches_schema,
+)
 from cepbench.evaluators.tasks import chosen_evaluator, refuse
+from cepbench.evaluators.workload_runs.evaluate import chosen_for, workload_plan
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.frames import (
     ORDER,
@@ -41,17 +50,18 @@ from cepbench.spark.frames import (
 )
 from cepbench.spark.jobs import watched
 from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.workloads.model import Workload
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000
 
-#: Rows of a batch of matches.
-_ROWS = 100_000
-
 #: A column of our own.
 _ID = " id"
+
+T = TypeVar("T")
 
 #: The row of a partition in ``monotonically_increasing_id``.
 _ROW = (1 << 33) - 1
@@ -59,8 +69,8 @@ _ROW = (1 << 33) - 1
 
 def detect(
     df: DataFrame | str | Path,
-    pattern: Pattern | str,
-    plan: AnyPlan | str | None = None,
+    pattern: Pattern | str | Workload,
+    plan: AnyPlan | WorkloadPlan | str | None = None,
     *,
     time: str,
     type: str,
@@ -84,13 +94,12 @@ def detect(
     ----------
     df : DataFrame, str or Path
         Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
-        reads its own slice, without a shuffle, unless matches have positions (see ``id``). With
-        ``output="arrow"`` a slice that takes too long is then cut, and the rest divided among all
-        cores.
-    pattern : Pattern or str
-    plan : OrderPlan, TreePlan, Automaton, UnionPlan or "per-slice", optional
-        By default one plan for all slices, from statistics measured on a sample; ``"per-slice"``
-        makes one for the arrival rates of each slice.
+        reads its own slice, without a shuffle, unless matches have positions (see ``id``).
+    pattern : Pattern, str or Workload
+        Of a workload every query gets its own matches; its plan is run in each slice.
+    plan : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan or "per-slice", optional
+        By default one plan for all slices, from statistics measured on a sample, of a workload that
+        of CHASE; ``"per-slice"`` makes one for the arrival rates of each slice.
     time, type : str
         Columns with the timestamp (or an integer) and the type of each event.
     id : str, optional
@@ -100,7 +109,7 @@ def detect(
         all events are sorted, also those of types that the pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
-        variables to it. By default one is used if matches depend on earlier ones, and besides time
+        variables of each query to it. By default one is used if matches depend on earlier ones, and besides time
         if slices for all cores would copy too many events.
     generator : str
         A name in ``cep.PLAN_GENERATORS``, if a plan is made.
@@ -109,7 +118,8 @@ def detect(
     output : {"matches", "count", "arrow"}
         A DataFrame of matches; a DataFrame with a row for each task (``slice``, ``events`` of its
         own, ``copied`` ones, ``matches``, ``seconds`` in detectors); or, at once and with a progress
-        bar, an Arrow table of the matches.
+        bar, an Arrow table of the matches. A slice that takes much longer than expected is then cut,
+        and the rest divided among all cores.
     slices : Slices or int, optional
         As :func:`slices` returns them, or the number of tasks.
 
@@ -118,7 +128,9 @@ def detect(
     DataFrame or pyarrow.Table
         Lazy, unless ``output="arrow"``: only the sample is read before an action. For each variable
         the ``id`` of its event (a list for a Kleene variable or a group), or the columns of RETURN;
-        with OR also ``branch``. Rows are in no order.
+        with OR also ``branch``. Rows are in no order. Of a workload each row has the name of its
+        ``query``, and in a struct of that name these columns; counts have in ``matches`` a struct
+        of the queries; and of Arrow tables there is a mapping, as of :func:`cepbench.evaluate`.
 
     Raises
     ------
@@ -132,24 +144,20 @@ def detect(
     job = DetectionJob.of(df, pattern, time, type, id, key, evaluator, output)
     made = slices
     if not isinstance(made, Slices):
-        made = job.slices(plan, generator, made)
+        made = job.slices(_given(pattern, plan), generator, made)
     elif plan is not None:
         raise EvaluationError("plan= and slices= with plans of their own; leave out plan=")
-    job = replace(job, detection=job.detection_by(made))
-    if output == "arrow" and job.reads_slices:
-        assert job.files is not None
-        return job.files.at_once(job.spark, job.detection, made, job.schema())
-    found = job.detected(made)
+    job = job.divided(made)
     if output != "arrow":
-        return found
-    with watched(job.spark, "detect", "task"):
-        return found.toArrow()
+        return job.detected(made)
+    table = pa.concat_tables(job.at_once(made, DataFrame.toArrow))
+    return _by_query(table) if isinstance(job.pattern, Workload) else table
 
 
 def slices(
     df: DataFrame | str | Path,
-    pattern: Pattern | str,
-    plan: AnyPlan | str | None = None,
+    pattern: Pattern | str | Workload,
+    plan: AnyPlan | WorkloadPlan | str | None = None,
     *,
     time: str,
     type: str,
@@ -181,7 +189,7 @@ def slices(
         As :func:`detect`.
     """
     job = DetectionJob.of(df, pattern, time, type, None, key, evaluator, output)
-    return job.slices(plan, generator, tasks)
+    return job.slices(_given(pattern, plan), generator, tasks)
 
 
 @dataclass(frozen=True)
@@ -198,7 +206,7 @@ class DetectionJob:
     def of(
         cls,
         df: DataFrame | str | Path,
-        pattern: Pattern | str,
+        pattern: Pattern | str | Workload,
         time: str,
         type: str,
         id: str | None,
@@ -208,28 +216,31 @@ class DetectionJob:
     ) -> DetectionJob:
         """Check the arguments of :func:`detect`."""
         df, path = opened(df)
-        pattern = pattern_from(pattern)
+        if isinstance(pattern, Workload):
+            _check_queries(pattern)
+        else:
+            pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
         check_is_builtin(evaluator)
         if df.isStreaming:
             raise StreamError("df is a stream; use cep.spark.detect_stream")
-        columns = Columns.of(df, time, type, pattern.attributes, id)
         detection = SliceDetection(pattern, evaluator, output == "count", key)
+        attributes = [name for its in detection.queries.values() for name in its.attributes]
+        columns = Columns.of(df, time, type, tuple(dict.fromkeys(attributes)), id)
         if key is None and not detection.by_time:
-            detection = replace(detection, key=shared_keys(pattern)[0])
+            detection = replace(detection, key=detection.keys[0])
         files = None if path is None else ParquetSlices(path, columns, id)
         job = cls(df, files, columns, id, detection)
-        nothing = job.nothing()
-        check_fit(pattern, nothing)
-        pattern, _ = under_one_hierarchy(pattern, nothing)
-        return replace(job, detection=replace(detection, pattern=pattern))
+        detection = replace(detection, pattern=_fitting(pattern, job.nothing()))
+        files = files and replace(files, types=detection.types)
+        return replace(job, files=files, detection=detection)
 
     @property
     def spark(self) -> SparkSession:
         return self.df.sparkSession
 
     @property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> Pattern | Workload:
         return self.detection.pattern
 
     def nothing(self) -> EventStream:
@@ -244,9 +255,9 @@ class DetectionJob:
 
     def _needs_names(self) -> bool:
         """Whether the matches name their events."""
-        returns = self.pattern.returns
-        return not self.detection.counts and (
-            not returns or any(isinstance(its.value, str) for its in returns)
+        return not self.detection.counts and any(
+            not its.returns or any(isinstance(column.value, str) for column in its.returns)
+            for its in self.detection.queries.values()
         )
 
     # -- the plan of the job --------------------------------------------------------------------
@@ -270,18 +281,44 @@ class DetectionJob:
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )
-        evaluator = chosen_evaluator(
-            made.plans[0], self.detection.evaluator, self.pattern.strategy.name
-        )
-        if not evaluator.batches:
-            refuse(evaluator, "take a stream in batches", lambda e: e.batches)
+        for query, pattern in self.detection.queries.items():
+            its: Any = made.plans[0]
+            given: Any = self.detection.evaluator
+            if isinstance(its, WorkloadPlan):
+                given, its = chosen_for(pattern, its.plans.get(query), given)
+            evaluator = chosen_evaluator(its, given, pattern.strategy.name)
+            if not evaluator.batches:
+                refuse(evaluator, "take a stream in batches", lambda e: e.batches)
         return made
 
     def sample(self) -> tuple[Density, list[EventStream]]:
         """When how many events of each type arrive, and some parts of the stream."""
+        if self.files is not None:
+            density = self._density_of_files(self.files)
+            pieces = [self.files.events(*its) for its in _pieces(density)]
+            return density, [its.with_hierarchy(self.pattern.hierarchy) for its in pieces]
         with watched(self.spark, "sample", "task"):
             density = self._density()
             return density, self._pieces(density)
+
+    def _density_of_files(self, files: ParquetSlices) -> Density:
+        stream, times_as_many = files.sample()
+        types = self.pattern.types
+        rows = {name: stream.rows_of(name) for name in types or ()}
+        if self.detection.types is None:
+            others = np.ones(len(stream), bool)
+            for its in rows.values():
+                others[its] = False
+            rows[""] = np.flatnonzero(others)
+        totals = {name: round(len(its) * times_as_many) for name, its in rows.items() if len(its)}
+        if types is not None:
+            self._check_types(totals)
+        some = {name: rows[name][:: max(1, len(rows[name]) // _SAMPLED)] for name in totals}
+        return Density.of(
+            np.concatenate([np.empty(0, np.int64), *(stream.timestamps[r] for r in some.values())]),
+            np.repeat(np.array(list(some), object), list(map(len, some.values()))),
+            totals,
+        )
 
     def _density(self) -> Density:
         types = self.pattern.types
@@ -304,7 +341,7 @@ class DetectionJob:
     def _check_types(self, totals: dict[str, int]) -> None:
         """Check that there are events of each type, or concepts above them."""
         hierarchy = self.pattern.hierarchy
-        for variable in self.pattern.variables:
+        for variable in (v for its in self.detection.queries.values() for v in its.variables):
             name = variable.type
             if name in totals or name is None or (hierarchy is not None and name in hierarchy):
                 continue
@@ -318,14 +355,9 @@ class DetectionJob:
                 )
 
     def _pieces(self, density: Density) -> list[EventStream]:
-        """Some parts of the stream in which selectivities are measured."""
-        below = np.concatenate(([0.0], np.cumsum(density.events)))
-        if not below[-1]:
+        ranges = _pieces(density)
+        if not ranges:
             return []
-        share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
-        at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
-        bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
-        ranges = bounds.astype(np.int64).reshape(2, -1).T.tolist()
         ticks = ticks_of(self.df, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
         events = self.df.where(some if self._kept is None else some & self._kept)
@@ -333,14 +365,14 @@ class DetectionJob:
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
 
-    def detection_by(self, made: Slices) -> SliceDetection:
-        """The detection divided as given, which is checked."""
+    def divided(self, made: Slices) -> DetectionJob:
+        """The job divided as given, which is checked."""
         if made.by_time and made.starts and not self.detection.by_time:
             raise EvaluationError(
                 "the slices are of time, and matches depend on all earlier ones; make them for this "
                 "pattern by cep.spark.slices"
             )
-        return replace(self.detection, key=made.key)
+        return replace(self, detection=replace(self.detection, key=made.key))
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 
@@ -352,39 +384,82 @@ class DetectionJob:
     def schema(self) -> pa.Schema:
         """The columns of the matches, or of their numbers."""
         if self.detection.counts:
-            return COUNTS
+            return counts_schema(self.pattern)
         kind = None
         if self._needs_names():
             kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
         return plain(matches_schema(self.pattern, self.nothing(), kind))
 
-    def detected(self, made: Slices) -> DataFrame:
-        """The matches, or their numbers."""
-        schema = self.schema()
+    def at_once(self, made: Slices, action: Callable[[DataFrame], T]) -> list[T]:
+        """Act on the matches, or their numbers, in one DataFrame after the other.
+
+        Tasks that take too long hand back the rests of their slices, which are divided among all
+        cores and make the next DataFrame. A slice that was cut has its matches until there, for
+        which it needs the events of one more window.
+        """
+        parts, cut, found = parts_of(made), 0, []
+        while parts:
+            limit = TimeLimit.of(self.spark, made, self.detection.tail)
+            name = f"detect, the rest of {cut} slices" if cut else "detect"
+            with watched(self.spark, name, "task"):
+                found.append(action(self.detected(made, parts if cut else None, limit)))
+            cut = len(limit.cuts.value)
+            cores = self.spark.sparkContext.defaultParallelism
+            parts = limit.rests(parts, self._end, 2 * cores) if cut else []
+        return found
+
+    @cached_property
+    def _end(self) -> int:
+        """The tick after the last event."""
         if self.reads_slices:
             assert self.files is not None
-            _ = self.files.extent  # before tasks read it, each for itself
-            its = partial(self.files.run, self.detection, made.slices(), made.parts, schema)
-            tasks = self.spark.range(made.tasks, numPartitions=made.tasks)
+            return self.files.extent[1]
+        last = self.df.select(F.max(ticks_of(self.df, self.columns.time))).collect()[0][0]
+        return 0 if last is None else int(last) + 1
+
+    def detected(
+        self, made: Slices, rests: Sequence[Part] | None = None, limit: TimeLimit | None = None
+    ) -> DataFrame:
+        """The matches, or their numbers, of all slices or of what is left of some."""
+        schema = self.schema()
+        parts = parts_of(made) if rests is None else rests
+        if self.reads_slices:
+            assert self.files is not None
+            _ = self.files.groups  # before tasks read it, each for itself
+            its = partial(self.files.run, self.detection, parts, schema, limit)
+            tasks = self.spark.range(len(parts), numPartitions=len(parts))
             return tasks.mapInArrow(its, from_arrow_schema(schema))
         names = self._needs_names()
         events = self._numbered(made) if names and self.id is None else self._with_order(names)
         if self._kept is not None:
             events = events.where(self._kept)
-        detection = self.detection
-        starts = [its.start for its in made.slices() if its.start is not None]
-        ticks = ticks_of(self.df, self.columns.time)
-        number = slices_with(ticks, starts, detection.lead, detection.tail)
-        events = events.select("*", number.alias(SLICE))
-        if made.parts > 1:
-            assert made.key is not None
-            part = _part(self.df, made.key, made.parts)
-            events = events.withColumn(SLICE, column(SLICE) * made.parts + part)
+        events = self._with_places(events, made, rests)
         columns = [*self.columns.names, SLICE, *([_ID] if names else [])]
         order = _ID if names else ORDER
-        events = together(events, made.tasks, [self.columns.time, order], columns)
-        run = partial(_run, detection, self.columns, columns, made.slices(), made.parts, schema)
+        events = together(events, len(parts), [self.columns.time, order], columns)
+        run = partial(_run, self.detection, self.columns, columns, parts, schema, limit)
         return events.mapInArrow(run, from_arrow_schema(schema))
+
+    def _with_places(
+        self, events: DataFrame, made: Slices, rests: Sequence[Part] | None
+    ) -> DataFrame:
+        """The events, one row for each part that needs them, with its place."""
+        detection, ticks = self.detection, ticks_of(self.df, self.columns.time)
+        of_key = F.lit(0)
+        if made.parts > 1:
+            assert made.key is not None
+            of_key = _part(self.df, made.key, made.parts)
+        if rests is None:
+            starts = [its.start for its in made.slices() if its.start is not None]
+            number = slices_with(ticks, starts, detection.lead, detection.tail)
+            events = events.select("*", number.alias(SLICE))
+            return events.withColumn(SLICE, column(SLICE) * made.parts + of_key)
+        places = []
+        for place, part in enumerate(rests):
+            first, last = detection.reach(part.slice)
+            inside = (ticks >= F.lit(first)) & (ticks < F.lit(last)) & (of_key == part.of_key)
+            places.append(F.when(inside, F.lit(place)))
+        return events.select("*", F.explode(F.array_compact(F.array(*places))).alias(SLICE))
 
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
@@ -418,6 +493,62 @@ class DetectionJob:
         )
 
 
+def _pieces(density: Density) -> list[tuple[int, int]]:
+    """Parts of the stream, in ticks, in which selectivities are measured."""
+    below = np.concatenate(([0.0], np.cumsum(density.events)))
+    if not below[-1]:
+        return []
+    share = min(1.0 / _PIECES, _PIECE_EVENTS / below[-1])
+    at = (np.arange(_PIECES) + 0.5) / _PIECES - share / 2
+    bounds = np.interp(np.concatenate((at, at + share)) * below[-1], below, density.edges)
+    return list(map(tuple, bounds.astype(np.int64).reshape(2, -1).T.tolist()))
+
+
+def _given(pattern: Pattern | str | Workload, plan: Any) -> Any:
+    """The plan, of a workload as a WorkloadPlan; None or a word as it is."""
+    is_plan = plan is not None and not isinstance(plan, str)
+    return workload_plan(pattern, plan) if is_plan and isinstance(pattern, Workload) else plan
+
+
+def _check_queries(workload: Workload) -> None:
+    """Check that the matches of queries can be columns of one DataFrame.
+
+    Raises
+    ------
+    EvaluationError
+    """
+    workload_plan(workload, None)  # without AGG
+    names = Counter([QUERY, *map(str.lower, workload.patterns)])
+    for query in workload.patterns:
+        if names[query.lower()] > 1:
+            raise EvaluationError(
+                f"query {query!r}: Spark does not tell its column from {QUERY!r} or that of another "
+                "query, whatever the case; choose another name"
+            )
+
+
+def _fitting(pattern: Pattern | Workload, nothing: EventStream) -> Any:
+    """The pattern, or the workload, under the hierarchy of a stream, which it fits."""
+    if isinstance(pattern, Workload):
+        patterns = {}
+        for query, its in pattern.patterns.items():
+            with errors_naming(query):
+                patterns[query] = _fitting(its, nothing)
+        hierarchy = pattern.hierarchy if nothing.hierarchy is None else nothing.hierarchy
+        return Workload(patterns, hierarchy=hierarchy)
+    check_fit(pattern, nothing)
+    return under_one_hierarchy(pattern, nothing)[0]
+
+
+def _by_query(table: pa.Table) -> dict[str, pa.Table]:
+    """The matches of each query of a workload, with columns of their own."""
+    _, *queries = table.column_names
+    return {
+        query: pa.Table.from_struct_array(table.filter(pc.field(QUERY) == query).column(query))
+        for query in queries
+    }
+
+
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
     return F.pmod(F.hash(compared(df, key)), F.lit(parts))
@@ -441,22 +572,19 @@ def _run(
     detection: SliceDetection,
     columns: Columns,
     names: Sequence[str],
-    slices: Sequence[Slice],
-    parts: int,
+    parts: Sequence[Part],
     schema: pa.Schema,
+    limit: TimeLimit | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of the slice in a partition; in a Spark worker."""
+    """The matches of the part whose events are in a partition; in a Spark worker."""
     some = (batch.rename_columns(names) for batch in batches if batch.num_rows)
     first = next(some, None)
     if first is None:
         return
-    task = first.column(SLICE)[0].as_py()
-    part = replace(slices[task // parts], number=task)
+    place = first.column(SLICE)[0].as_py()
     events: Iterator[Batch] = (
         (columns.stream(batch), batch.column(_ID) if _ID in names else None)
         for batch in itertools.chain([first], some)
     )
-    found = [detection.count(part, events)] if detection.counts else detection.matches(part, events)
-    for table in found:
-        yield from table.cast(schema).to_batches(max_chunksize=_ROWS)
+    yield from run_part(detection, parts, place, events, schema, limit)

@@ -8,19 +8,22 @@ those of the stream without its late events in one pass, however the events are 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
-from cepbench.errors import StreamError
+from cepbench.errors import SnapshotError, StreamError
 from cepbench.evaluators.detector import WINDOWS_KEPT, Detector
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.slices import moved, named_table
 from cepbench.evaluators.snapshot import snapshot_bytes, snapshot_of_bytes
 from cepbench.patterns.model import Pattern
+from cepbench.plans.kinds import plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.frames import Columns
 
@@ -39,6 +42,9 @@ class LiveDetection:
         The column that names events in matches and orders those of one timestamp.
     schema : Schema
         Of the events.
+    key : str or None
+        The attribute by whose values events are divided among detectors.
+    detectors : int
     """
 
     pattern: Pattern
@@ -47,6 +53,42 @@ class LiveDetection:
     columns: Columns
     id: str
     schema: pa.Schema
+    key: str | None = None
+    detectors: int = 1
+
+    @cached_property
+    def header(self) -> str:
+        """What state depends on besides events, as JSON."""
+        hierarchy = self.pattern.hierarchy
+        return json.dumps(
+            {
+                "pattern": str(self.pattern),
+                "hierarchy": hierarchy and hierarchy.mapping,
+                "plan": self.plan and plan_to_json(self.plan),
+                "evaluator": self.detector().evaluator,
+                "time": self.columns.time,
+                "type": self.columns.type,
+                "id": self.id,
+                "key": self.key,
+                "detectors": self.detectors,
+                "columns": str(self.schema),
+            }
+        )
+
+    def check(self, header: str) -> None:
+        """Check that state is that of the same detection.
+
+        Raises
+        ------
+        SnapshotError
+        """
+        if header != self.header:
+            old, new = json.loads(header), json.loads(self.header)
+            name = next(name for name in new if new[name] != old[name])
+            raise SnapshotError(
+                f"the checkpoint is that of a detection with another {name}: {old[name]!r}, not "
+                f"{new[name]!r}; go on with the same, or start anew with another checkpoint and sink"
+            )
 
     def detector(self, position: int = 0) -> Detector:
         """A new detector of positions."""
@@ -171,15 +213,13 @@ class LiveState:
         stream = self.detection.columns.stream(self.events)
         yield named_table(self.detection.pattern, parts, stream, names)
 
-    def packed(self) -> tuple[bytes | None, bytes, int, int, int]:
-        """The state as values of :data:`STATE`; None if there is nothing to remember."""
+    def packed(self) -> tuple[str, bytes | None, bytes, int, int, int]:
+        """The state as values that :meth:`of` takes."""
         detector = self.detector
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self.events.schema) as writer:
-            writer.write_table(self.events)
         return (
+            self.detection.header,
             None if detector is None else snapshot_bytes(detector.snapshot()),
-            sink.getvalue().to_pybytes(),
+            bytes_of(self.events),
             0 if detector is None else detector.position,
             self._pushed,
             self.last,
@@ -189,6 +229,7 @@ class LiveState:
     def of(
         cls,
         detection: LiveDetection,
+        header: str,
         snapshot: bytes | None,
         events: bytes,
         position: int,
@@ -200,11 +241,24 @@ class LiveState:
         Raises
         ------
         SnapshotError
-            If it is that of another pattern, plan or evaluator.
+            If it is that of another detection.
         """
+        detection.check(header)
         detector = None
         if snapshot is not None:
             detector = detection.detector(position)
             detector.resume_from(snapshot_of_bytes(snapshot))
-        table = pa.ipc.open_stream(events).read_all()
-        return cls(detection, table, detector, last, None, pushed)
+        return cls(detection, table_of(events), detector, last, None, pushed)
+
+
+def bytes_of(events: pa.Table | pa.RecordBatch) -> bytes:
+    """Rows in Arrow's format of streams."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema) as writer:
+        writer.write(events)
+    return sink.getvalue().to_pybytes()
+
+
+def table_of(written: bytes) -> pa.Table:
+    """The rows that :func:`bytes_of` wrote."""
+    return pa.ipc.open_stream(written).read_all()

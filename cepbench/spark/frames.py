@@ -99,19 +99,19 @@ def column(name: str) -> Column:
 
 
 def rank(value: Column, starts: Sequence[int]) -> Column:
-    """How many of the ascending starts are not after a value; of a missing one 0."""
+    """How many of the ascending starts are not after a value; of a missing one 0.
+
+    A binary search: as nested CASE, thousands of starts make code that Java does not compile.
+    """
     if not starts:
         return F.lit(0)
-
-    def between(low: int, high: int) -> Column:
-        if low == high:
-            return F.lit(low)
-        middle = (low + high) // 2
-        return F.when(value < starts[middle], between(low, middle)).otherwise(
-            between(middle + 1, high)
-        )
-
-    return F.when(value.isNull(), F.lit(0)).otherwise(between(0, len(starts)))
+    times = F.lit(list(starts))
+    steps = F.lit([1 << bit for bit in reversed(range(len(starts).bit_length()))])
+    return F.aggregate(
+        steps,
+        F.lit(0),
+        lambda at, step: F.when(F.get(times, at + step - 1) <= value, at + step).otherwise(at),
+    )
 
 
 def ticks_of(df: DataFrame, time: str) -> Column:
@@ -182,6 +182,8 @@ def plain(schema: pa.Schema) -> pa.Schema:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_list(kind):
         return pa.list_(_plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
     return kind

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import StructField, StructType
 
-from cepbench.arguments import kind_of, text
+from cepbench.arguments import kind_of, text, whole
 from cepbench.errors import CepbenchError, EvaluationError, SparkSetupError, StreamError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.slices import check_key, matches_schema, types_of_matches
@@ -24,7 +26,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.detection import check_is_builtin
-from cepbench.spark.event_time import LiveDetection, LiveState
+from cepbench.spark.event_time import LiveDetection, LiveState, bytes_of, table_of
 from cepbench.spark.frames import (
     Columns,
     arrow_schema,
@@ -36,14 +38,17 @@ from cepbench.spark.frames import (
 from cepbench.spark.session import STATE_STORE
 from cepbench.streams.fit import check_fit
 
-#: The state of a key: that of :class:`cepbench.spark.event_time.LiveState`, and its timer.
-_STATE = "snapshot BINARY, events BINARY, position LONG, pushed LONG, last LONG, timer LONG"
+#: The state of a detector: that of :class:`cepbench.spark.event_time.LiveState`, and its timer.
+_STATE = "header STRING, snapshot BINARY, events BINARY, position LONG, pushed LONG, last LONG, timer LONG"
 
 #: The column of late events.
 _LATE = "late"
 
 #: Columns of our own; an attribute does not begin with a space.
 _AT = " at"
+
+#: In the metadata of a column with a watermark.
+_WATERMARK = "spark.watermarkDelayMs"
 
 #: Ticks of the watermark's unit, a millisecond, for datetimes.
 _MILLISECOND = 1_000_000
@@ -58,6 +63,7 @@ def detect_stream(
     type: str,
     id: str,
     key: str | None = None,
+    detectors: int = 16,
     slack: float | str | Window = 0,
     evaluator: str | None = None,
 ) -> DataFrame:
@@ -82,8 +88,10 @@ def detect_stream(
     id : str
         The column that identifies events, and orders those of one timestamp.
     key : str, optional
-        An attribute to which equalities tie all variables: one detector for each of its values, in
-        parallel. Without it there is one detector, in one task.
+        An attribute to which equalities tie all variables: its values are divided among several
+        detectors, which run in parallel. Without it there is one detector, in one task.
+    detectors : int
+        How many detectors there are with a key; at least one for each core.
     slack : float, str or Window
         By how much an event may be late, as for :class:`cepbench.Aggregator`. An event that arrives
         when the watermark is after it is kept aside.
@@ -123,6 +131,12 @@ def detect_stream(
     check_fit(pattern, columns.stream(arrow_schema(df).empty_table()))
     if not df.isStreaming:
         raise StreamError("df is not a stream; use cep.spark.detect")
+    marks = [field.name for field in df.schema if _WATERMARK in field.metadata]
+    if marks:
+        raise StreamError(
+            f"df has a watermark of column {marks[0]!r}, by which Spark drops late events; leave it "
+            "out, and give slack="
+        )
     store = df.sparkSession.conf.get(STATE_STORE[0])
     if store != STATE_STORE[1]:
         raise SparkSetupError(
@@ -131,9 +145,10 @@ def detect_stream(
         )
     if key is not None:
         check_key(pattern, key)
+    number = whole(detectors, "detectors", EvaluationError, least=1) if key is not None else 1
     names = list(dict.fromkeys([*columns.names, id]))
     schema = pa.schema([arrow_schema(df).field(name) for name in names])
-    detection = LiveDetection(pattern, plan, evaluator, columns, id, schema)
+    detection = LiveDetection(pattern, plan, evaluator, columns, id, schema, key, number)
     chosen = EVALUATORS.find(detection.detector().evaluator)
     if not chosen.snapshots:
         refuse(chosen, "save its state", lambda e: e.snapshots)
@@ -142,41 +157,33 @@ def detect_stream(
     )
     if _LATE in found.names:
         raise EvaluationError(f"{_LATE!r} is the column of late events; rename that of the pattern")
-    late = _micros(schema)
-    processor = _Processor(detection, found, late)
+    unit = _MILLISECOND if pattern.window.is_datetime else 1
     kept = columns.of_type(types_of_matches(pattern))
     marked = df.withColumn(_AT, _timestamp(df, time)).withWatermark(
-        f"`{_AT}`", f"{-(-slack_of(slack, pattern.window) // processor.unit)} milliseconds"
+        f"`{_AT}`", f"{-(-slack_of(slack, pattern.window) // unit)} milliseconds"
     )
     if kept is not None:
         # Of the time too, lest Spark filter before it takes the watermark.
         marked = marked.where(kept | column(_AT).isNull())
-    its = [
-        F.unix_micros(column(name)) if _is_timestamp(df, name) else column(name) for name in names
-    ]
-    part = F.lit(0) if key is None else compared(df, key)
-    rows = (
+    part = F.lit(0) if key is None else F.pmod(F.hash(compared(df, key)), F.lit(number))
+    rows = _Rows(found, schema)
+    written = (
         # Without the column of the watermark, by which Spark would drop late events.
-        marked.select(*(value.alias(f"c{n}") for n, value in enumerate(its)), part.alias("key"))
-        .groupBy("key")
+        marked.select(
+            *(column(name).alias(f"c{n}") for n, name in enumerate(names)), part.alias("part")
+        )
+        .mapInArrow(_packed, "part INT, events BINARY")
+        .groupBy("part")
         .transformWithStateInPandas(
-            processor, from_arrow_schema(processor.rows), "Append", "EventTime"
+            _Processor(detection, unit), "late BOOLEAN, written BINARY", "Append", "EventTime"
         )
+        .mapInArrow(rows.read, from_arrow_schema(rows.schema))
     )
-    event = [
-        (F.timestamp_micros(F.col(f"c{n}")) if _is_timestamp(df, name) else F.col(f"c{n}")).alias(
-            name
-        )
-        for n, name in enumerate(names)
-    ]
-    return rows.select(
+    event = StructType([StructField(name, df.schema[name].dataType) for name in names])
+    return written.select(
         *(F.col(f"m{n}").alias(name) for n, name in enumerate(found.names)),
-        F.when(F.col(_LATE), F.struct(*event)).alias(_LATE),
+        F.col(_LATE).cast(event).alias(_LATE),
     )
-
-
-def _is_timestamp(df: DataFrame, name: str) -> bool:
-    return isinstance(df.schema[name].dataType, TimestampType)
 
 
 def _timestamp(df: DataFrame, time: str) -> Column:
@@ -187,91 +194,112 @@ def _timestamp(df: DataFrame, time: str) -> Column:
     return F.timestamp_micros(micros)
 
 
-def _micros(schema: pa.Schema) -> pa.Schema:
-    """A schema with numbers for the timestamps that pandas would take for local ones."""
-    return pa.schema(
-        [
-            (f"c{n}", pa.int64() if getattr(field.type, "tz", None) else field.type)
-            for n, field in enumerate(schema)
-        ]
-    )
+def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The events of a detector as bytes in one row, since rows are dear in the operator.
+
+    The number of the detector is in the last column.
+    """
+    for batch in batches:
+        *columns, part = batch.columns
+        events = pa.record_batch(columns, batch.schema.names[:-1])
+        for number in part.unique():
+            its = bytes_of(events.filter(pc.equal(part, number)))
+            yield pa.record_batch({"part": [number], "events": [its]})
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of matches and of late events, from the bytes that the operator returns.
+
+    Attributes
+    ----------
+    found, events : Schema
+        Of matches, and of events.
+    """
+
+    found: pa.Schema
+    events: pa.Schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of matches, and a struct of those of an event; named by their place."""
+        late = pa.struct([(f"c{n}", kind) for n, kind in enumerate(self.events.types)])
+        return pa.schema(
+            [*((f"m{n}", its) for n, its in enumerate(self.found.types)), (_LATE, late)]
+        )
+
+    def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        *kinds, late = self.schema.types
+        for batch in batches:
+            for is_late, written in zip(*(its.to_pylist() for its in batch.columns), strict=True):
+                table = table_of(written).cast(self.events if is_late else self.found)
+                for part in table.combine_chunks().to_batches():
+                    if is_late:
+                        events = pa.StructArray.from_arrays(part.columns, fields=list(late))
+                        columns = [*(pa.nulls(len(part), kind) for kind in kinds), events]
+                    else:
+                        columns = [*part.columns, pa.nulls(len(part), late)]
+                    yield pa.record_batch(columns, schema=self.schema)
 
 
 class _Processor(StatefulProcessor):
-    """The detectors of keys, in Spark workers."""
+    """The detectors, in Spark workers."""
 
-    def __init__(self, detection: LiveDetection, found: pa.Schema, late: pa.Schema) -> None:
+    def __init__(self, detection: LiveDetection, unit: int) -> None:
         self._detection = detection
-        self._found = found
-        self._late = late
-        #: Of its rows: matches, late events, and which of them a row is.
-        self.rows = pa.schema(
-            [
-                *((f"m{n}", kind) for n, kind in enumerate(found.types)),
-                *late,
-                (_LATE, pa.bool_()),
-            ]
-        )
         #: Ticks of a millisecond.
-        self.unit = _MILLISECOND if detection.pattern.window.is_datetime else 1
+        self._unit = unit
 
     def init(self, handle: Any) -> None:
         self._handle = handle
         self._state = handle.getValueState("detector", _STATE)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        schema = self._detection.schema
         came = pa.concat_tables(
-            pa.Table.from_pandas(frame[self._late.names], self._late, preserve_index=False)
+            table_of(written).rename_columns(schema.names).cast(schema)
             for frame in rows
+            for written in frame["events"]
         )
-        came = came.rename_columns(self._detection.schema.names).cast(self._detection.schema)
         return self._pushed(key, came, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
-        return self._pushed(key, self._detection.schema.empty_table(), timerValues)
+        return self._pushed(key, self._detection.schema.empty_table(), timerValues, expired=True)
 
-    def _pushed(self, key: Any, came: pa.Table, times: Any) -> Iterator[pd.DataFrame]:
+    def _pushed(
+        self, key: Any, came: pa.Table, times: Any, *, expired: bool = False
+    ) -> Iterator[pd.DataFrame]:
         now = times.getCurrentWatermarkInMs()
         # It is 0 before the first one.
-        watermark = now * self.unit if now > 0 else None
-        with _named(key):
-            state, timer = LiveState.new(self._detection), None
+        watermark = now * self._unit if now > 0 else None
+        with self._named(key):
+            state = LiveState.new(self._detection)
             if self._state.exists():
                 *packed, timer = self._state.get()
                 state = LiveState.of(self._detection, *packed)
+                if not expired:  # Spark itself removes a timer that expires
+                    self._handle.deleteTimer(timer)
             matches, late = state.push(came, watermark)
-            if timer is not None and timer > now:
-                self._handle.deleteTimer(timer)
             if state.due is None:
                 self._state.clear()
             else:
                 # There is no watermark before the first millisecond.
-                timer = max(1, state.due // self.unit + 1)
+                timer = max(1, state.due // self._unit + 1)
                 self._handle.registerTimer(timer)
                 self._state.update((*state.packed(), timer))
-        for table in matches:
-            yield self._frame(table.cast(self._found), "m")
-        if len(late):
-            kinds = pa.schema(zip(late.column_names, self._late.types, strict=True))
-            yield self._frame(late.cast(kinds), "c")
+        tables = [*((False, table) for table in matches), *([(True, late)] if len(late) else [])]
+        for is_late, table in tables:
+            yield pd.DataFrame({_LATE: [is_late], "written": [bytes_of(table)]})
 
-    def _frame(self, table: pa.Table, prefix: str) -> pd.DataFrame:
-        """Rows of one kind, the other's columns missing."""
-        given: dict[str, Any] = {f"{prefix}{n}": its for n, its in enumerate(table.columns)}
-        given[_LATE] = pa.repeat(prefix == "c", len(table))
-        return pa.table(
-            [given.get(field.name, pa.nulls(len(table), field.type)) for field in self.rows],
-            schema=self.rows,
-        ).to_pandas(integer_object_nulls=True)
-
-
-@contextmanager
-def _named(key: Any) -> Iterator[None]:
-    """Errors say for which key they arose."""
-    try:
-        yield
-    except CepbenchError as error:
-        error.args = (f"key {key[0]!r}: {error}", *error.args[1:])
-        raise
+    @contextmanager
+    def _named(self, key: Any) -> Iterator[None]:
+        """Errors say in which detector they arose."""
+        try:
+            yield
+        except CepbenchError as error:
+            if self._detection.key is not None:
+                where = f"detector {key[0]} of {self._detection.detectors}"
+                error.args = (f"{where}: {error}", *error.args[1:])
+            raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -10,30 +11,37 @@ from cepbench.costs.model import CostModel
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
 from cepbench.planners import generate
+from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.model import AnyPlan
+from cepbench.plans.workload import WorkloadPlan
 from cepbench.spark.balance import sampled_statistics
 from cepbench.spark.detection import DetectionJob
-from cepbench.statistics.model import Statistics
+from cepbench.workloads.model import Workload
 
 
 def measure_statistics(
-    df: DataFrame | str | Path, pattern: Pattern | str, *, time: str, type: str, seed: int = 0
-) -> Statistics:
+    df: DataFrame | str | Path,
+    pattern: Pattern | str | Workload,
+    *,
+    time: str,
+    type: str,
+    seed: int = 0,
+) -> Any:
     """Arrival rates and selectivities of a pattern's variables in a DataFrame or Parquet files.
 
     Parameters
     ----------
     df, time, type
         See :func:`cepbench.spark.detect`.
-    pattern : Pattern or str
+    pattern : Pattern, str or Workload
     seed : int
         Of the sampled pairs.
 
     Returns
     -------
-    Statistics
+    Statistics or dict of str to Statistics
         As :func:`cepbench.measure_statistics`, from four parts of the stream of about 10,000 events
-        each; shares of the types are those of all events.
+        each; shares of the types are those of all events. Of a workload those of each query.
 
     Raises
     ------
@@ -43,41 +51,52 @@ def measure_statistics(
         If there are no events of the pattern's types, or its window has no length.
     """
     job = DetectionJob.of(df, pattern, time, type, None, None, None, "count")
-    found = sampled_statistics(job.pattern, *job.sample(), seed=seed)
-    if found is None:
-        raise StatisticsError(
-            "no statistics without events of the pattern's types, or of a window without length"
-        )
-    return found
+    sample = job.sample()
+    measured = {}
+    for query, its in job.detection.queries.items():
+        found = sampled_statistics(its, *sample, seed=seed)
+        if found is None:
+            raise StatisticsError(
+                f"{f'query {query!r}: ' * bool(query)}no statistics without events of the pattern's "
+                "types, or of a window without length"
+            )
+        measured[query] = found
+    return measured if isinstance(pattern, Workload) else measured[""]
 
 
 def plan(
     df: DataFrame | str | Path,
-    pattern: Pattern | str,
-    generator: str = "DP-B",
+    pattern: Pattern | str | Workload,
+    generator: str | None = None,
     *,
     time: str,
     type: str,
     seed: int = 0,
-    cost: str | CostModel = "throughput",
-) -> AnyPlan:
+    cost: str | CostModel | None = None,
+) -> AnyPlan | WorkloadPlan:
     """Find an evaluation plan for the events of a DataFrame or Parquet files.
 
     Parameters
     ----------
     df, pattern, time, type
         See :func:`measure_statistics`, by which they are measured.
-    generator, seed, cost
-        See :func:`cepbench.plan`.
+    generator : str, optional
+        A name in ``cep.PLAN_GENERATORS``, by default DP-B; of a workload in
+        ``cep.WORKLOAD_PLANNERS``, by default CHASE.
+    seed, cost
+        See :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
 
     Returns
     -------
-    OrderPlan, TreePlan or UnionPlan
+    OrderPlan, TreePlan, UnionPlan or WorkloadPlan
 
     Raises
     ------
     CepbenchError
-        As :func:`measure_statistics` and :func:`cepbench.plan`.
+        As :func:`measure_statistics`, :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
     """
     statistics = measure_statistics(df, pattern, time=time, type=type, seed=seed)
-    return generate.plan(pattern, statistics, generator, seed=seed, cost=cost)
+    given: dict[str, Any] = {} if cost is None else {"cost": cost}
+    if isinstance(pattern, Workload):
+        return plan_workload(pattern, statistics, generator, seed=seed, **given)
+    return generate.plan(pattern, statistics, generator or "DP-B", seed=seed, **given)

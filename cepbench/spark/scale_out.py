@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from cepbench.plans.model import AnyPlan
 from cepbench.spark.balance import Slices
 from cepbench.spark.detection import DetectionJob
 from cepbench.spark.jobs import watched
+from cepbench.spark.slice_tasks import Part
 
 #: Numbers of cores of the table.
 CORES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -192,7 +193,7 @@ def scaling(
     sample = job.sample()
     made = job.slices(plan, generator, None, sample=sample)
     overheads = measured_overheads(job, made)
-    divided = replace(job, detection=job.detection_by(made))
+    divided = job.divided(made)
     seconds, (*earlier, tasks) = timed(divided.detected(made))
     if seconds < _SHORT_SECONDS:
         # A new DataFrame, since Spark keeps the shuffled events of one that ran.
@@ -301,8 +302,8 @@ def measured_overheads(job: DetectionJob, made: Slices) -> Overheads:
     if job.reads_slices:
         assert job.files is not None
         after = job.files.extent[1] + job.detection.lead
-        nothing = [Slice(0, after, None, made.plans[0])] * number
-        run = partial(job.files.run, job.detection, nothing, 1, COUNTS)
+        nothing = [Part(Slice(0, after, None, made.plans[0]))] * number
+        run = partial(job.files.run, job.detection, nothing, COUNTS, None)
     tasks = spark.range(number, numPartitions=number)
     for _ in range(2):  # the first time workers start
         seconds, (each,) = timed(tasks.mapInArrow(run, from_arrow_schema(COUNTS)))

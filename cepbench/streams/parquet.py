@@ -159,14 +159,14 @@ def read_rows(
 ) -> pa.Table:
     """Columns of the selected rows, all of which are of these types if there are any."""
     if types is not None:
-        dataset = _with_row_groups_of(dataset, type, types, rows)
+        dataset = with_row_groups_of(dataset, type, types, rows)
     return dataset.to_table(columns=columns, filter=rows)
 
 
-def _with_row_groups_of(
+def with_row_groups_of(
     dataset: ds.Dataset, type: str, types: list[str], rows: ds.Expression | None
 ) -> ds.Dataset:
-    """Prune the row groups without any of the types.
+    """The dataset without the row groups that have none of the types.
 
     Arrow prunes by plain columns but not by dictionary columns, as which types are read. The events
     of a pattern in a year are in about one of seventy row groups.

@@ -88,16 +88,34 @@ def arrival_order(table: pa.Table, keys: Sequence[str]) -> np.ndarray:
     -------
     ndarray of int64, shape (n,)
     """
-    # Files are sorted runs, which a stable sort merges quickly. The slower sort by two keys is
-    # needed only if equal times are out of sequence.
     moments = table.column(keys[0]).cast(pa.int64()).to_numpy()
-    order = np.argsort(moments, kind="stable")
-    for key in keys[1:]:
-        sequence = table.column(key).to_numpy()
-        tied = np.diff(moments[order]) == 0
-        if np.any(tied & (np.diff(sequence[order]) < 0)):
-            order = np.lexsort((sequence, moments))
-    return order
+    if keys[1:]:
+        sequence = table.column(keys[1]).cast(pa.int64()).to_numpy()
+        both = _as_one(moments, sequence)
+        if both is None:
+            return np.lexsort((sequence, moments))
+        order = np.argsort(both)
+        ranks = both[order]
+        if np.all(ranks[1:] > ranks[:-1]):
+            return order
+        moments = both
+    # Files are sorted runs, which a stable sort merges quickly.
+    return np.argsort(moments, kind="stable")
+
+
+def _as_one(moments: np.ndarray, sequence: np.ndarray) -> np.ndarray | None:
+    """Integers in the order of both keys, which one sort orders; None if they exceed 64 bits."""
+    if not len(moments):
+        return moments
+    first, least = int(moments.min()), int(sequence.min())
+    span = int(sequence.max()) - least + 1
+    if (int(moments.max()) - first + 1) * span >= 2**63:
+        return None
+    both = moments - first
+    both *= span
+    both += sequence
+    both -= least
+    return both
 
 
 def _months(dataset: ds.Dataset) -> list[list[ds.Fragment]]:

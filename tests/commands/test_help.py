@@ -84,7 +84,8 @@ def test_examples_run(name: str, run, elsewhere: Path, monkeypatch) -> None:
     monkeypatch.setattr(site, "build_report", lambda folder, **_: Path(folder) / "index.html")
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     for example in examples_of(COMMANDS[name]):
-        assert run(words_of(example)).stdout
+        if "--spark" not in example:  # tests/spark runs it
+            assert run(words_of(example)).stdout
 
 
 def test_commands_are_in_order(run) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
@@ -31,6 +32,7 @@ from tests.evaluators.constructs import (
     construct_cases,
 )
 from tests.evaluators.strategies import Case, batches_of, events_of, stream_of
+from tests.evaluators.test_reuse import HIERARCHY, frames, plans
 
 #: All constructs and strategies.
 ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}
@@ -128,6 +130,38 @@ def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
             assert counts["events"] + counts["copied"] == len(rows)
     assert rows_of(found, pattern) == rows_of([whole.arrow], pattern)
     assert counted == whole.metrics.matches
+
+
+@pytest.mark.kernel
+@given(plan=plans(), frame=frames(), data=st.data())
+@examples(8)
+def test_any_slices_of_a_workload(
+    plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
+) -> None:
+    frame = frame.reset_index(drop=True)
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    detection = SliceDetection(plan.workload)
+    whole = cep.evaluate(plan.workload, stream, plan, output="arrow")
+    times = st.sampled_from([0, *frame["time"].tolist()])
+    starts = sorted(data.draw(st.sets(times, max_size=3)))
+    cuts, found, counted = data.draw(st.booleans()), [], Counter[str]()
+    try:
+        detection.detector(plan)
+    except cep.CepbenchError as error:
+        assume("after the end of its window" not in str(error))
+        raise
+    for number, (start, end) in enumerate(cut(starts)):
+        part = Slice(number, start, end, plan)
+        rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
+        pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
+        found += matches_of(detection, part, pieces, cuts=cuts)
+        (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
+        counted.update(counts["matches"])
+    assert counted == {query: its.metrics.matches for query, its in whole.items()}
+    for query, its in whole.items():
+        own = [row[query] for table in found for row in table.to_pylist() if row["query"] == query]
+        table = pa.Table.from_pylist(own, its.arrow.schema)
+        assert rows_of([table], its.pattern) == rows_of([its.arrow], its.pattern)
 
 
 def test_events_of_one_time_are_in_one_slice() -> None:

@@ -1,7 +1,8 @@
 """A stream detected while its processes are killed: the driver, Spark's Java, and Python workers.
 
 ``python -m tests.spark.live_failures 100`` kills a hundred of them at random moments and compares the
-matches and late events in the file sink with those of one pass: each once.
+matches and late events in the file sink with those of one pass: each once. With ``--cluster`` Spark
+is a standalone cluster of two workers on this machine; then executors and workers are killed too.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
+import pyspark
 
 import cepbench as cep
 
@@ -31,11 +34,15 @@ PATTERN = (
     "RETURN a, b, c, c.value"
 )
 SLACK = 6
-#: The kinds of processes that are killed.
-KINDS = ("driver", "java", "worker")
+#: The kinds of processes that are killed: the driver, its Java, and those that run Python's tasks.
+KINDS = ("driver", "java", "python")
+#: In a cluster also those that run tasks, and those that start them.
+OF_CLUSTER = ("executor", "worker")
 
 #: Events of a micro-batch, and the longest time between two kills in seconds.
 _EVENTS, _LONGEST = 30, 3.0
+
+_HOST = "127.0.0.1"
 
 
 def write_stream(folder: Path, seed: int, files: int) -> None:
@@ -73,28 +80,45 @@ def plan() -> Any:
     return cep.OrderPlan(["a", "b", "c"])
 
 
-def detect(folder: Path, key: str | None) -> None:
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def detect(folder: Path, key: str | None, master: str) -> None:
     """The driver: detects from where the checkpoint is to the end of the stream."""
     from cepbench.spark.session import spark_session
 
     spark = spark_session(
-        "local[2,4]",  # tasks have four attempts
+        master,
         memory="1g",
+        java_options=_JAVA,
         settings={
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.streaming.minBatchesToRetain": "5",
+            "spark.driver.host": _HOST,
+            "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": _JAVA,
         },
     )
+    found = stream_of(spark, folder, key)
+    print("started", flush=True)
+    write(found, folder)
+
+
+def stream_of(spark: Any, folder: Path, key: str | None) -> Any:
+    """The matches and late events in the files of a folder."""
     schema = spark.read.parquet(str(folder / "events" / "00000.parquet")).schema
     events = (
         spark.readStream.schema(schema)
         .option("maxFilesPerTrigger", 1)
         .parquet(str(folder / "events"))
     )
-    found = cep.spark.detect_stream(
+    return cep.spark.detect_stream(
         events, PATTERN, plan(), time="time", type="type", id="no", key=key, slack=SLACK
     )
-    print("started", flush=True)
+
+
+def write(found: Any, folder: Path) -> None:
+    """From where the checkpoint is to the end of the files that there are."""
     (
         found.writeStream.format("parquet")
         .option("path", str(folder / "found"))
@@ -121,15 +145,74 @@ def descendants(pid: int) -> Iterator[tuple[int, str]]:
         waiting += [its for its, _ in found]
 
 
-def _targets(driver: int, kind: str) -> list[int]:
+class Cluster:
+    """A standalone cluster of two workers with one core each; those that were killed come back."""
+
+    def __init__(self, folder: Path) -> None:
+        from cepbench.spark.java import find_java
+
+        self._folder = folder
+        self._environment = os.environ | {
+            "JAVA_HOME": str(find_java().home),
+            "JDK_JAVA_OPTIONS": _JAVA,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_LOCAL_IP": _HOST,
+        }
+        with socket.create_server((_HOST, 0)) as free:
+            port = free.getsockname()[1]
+        self.master = f"spark://{_HOST}:{port}"
+        self._its_master = self._started("master.Master", "--host", _HOST, "--port", str(port))
+        self.workers = [self._worker() for _ in range(2)]
+
+    def _started(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+        with (self._folder / "cluster.log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _worker(self) -> subprocess.Popen[bytes]:
+        folder = str(self._folder / "work")
+        options = ["--cores", "1", "--memory", "600m", "--work-dir", folder]
+        return self._started("worker.Worker", *options, self.master)
+
+    def mend(self) -> None:
+        self.workers = [its if its.poll() is None else self._worker() for its in self.workers]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for its in [*self.workers, self._its_master]:
+            its.kill()
+            its.wait()
+
+
+def _targets(driver: int, kind: str, cluster: Cluster | None) -> list[int]:
     """The processes of a kind."""
-    if kind == "driver":
-        return [driver]
-    name = "java" if kind == "java" else "python"
-    return [pid for pid, command in descendants(driver) if name in Path(command.split()[0]).name]
+    workers = [] if cluster is None else [its.pid for its in cluster.workers]
+    if kind in ("driver", "worker"):
+        return [driver] if kind == "driver" else workers
+    name = "python" if kind == "python" else "java"
+    parents = workers if kind == "executor" or (workers and kind == "python") else [driver]
+    return [
+        pid
+        for parent in parents
+        for pid, command in descendants(parent)
+        if name in Path(command.split()[0]).name
+    ]
 
 
-def run(folder: Path, kinds: Sequence[str], key: str | None, seed: int) -> Counter[str]:
+def run(
+    folder: Path,
+    kinds: Sequence[str],
+    key: str | None,
+    seed: int,
+    cluster: Cluster | None = None,
+) -> Counter[str]:
     """Detect the stream in a folder, killing processes of these kinds one after the other.
 
     Returns
@@ -140,30 +223,30 @@ def run(folder: Path, kinds: Sequence[str], key: str | None, seed: int) -> Count
     rng = random.Random(seed)
     waiting = list(kinds)
     killed: Counter[str] = Counter()
-    command = [
-        sys.executable,
-        "-m",
-        "tests.spark.live_failures",
-        "--detect",
-        str(folder),
-        key or "",
-    ]
+    # In this machine a task has as many attempts as in a cluster.
+    master = "local[2,4]" if cluster is None else cluster.master
+    command = [sys.executable, "-m", "tests.spark.live_failures", "--detect"]
+    command += [str(folder), key or "", master]
     while True:
         before = killed.total()
-        with (folder / "log").open("w") as log:
-            driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert driver.stdout is not None
-        driver.stdout.readline()
         started: set[int] = set()
-        while waiting and driver.poll() is None:
-            time.sleep(rng.uniform(0, _LONGEST))
-            started |= {pid for pid, _ in descendants(driver.pid)}
-            targets = _targets(driver.pid, waiting[0])
-            if targets and driver.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.kill(rng.choice(targets), signal.SIGKILL)
-                    killed[waiting.pop(0)] += 1
-        if driver.wait() == 0:
+        with (
+            (folder / "log").open("w") as log,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as driver,
+        ):
+            assert driver.stdout is not None
+            driver.stdout.readline()
+            while waiting and driver.poll() is None:
+                time.sleep(rng.uniform(0, _LONGEST))
+                started |= {pid for pid, _ in descendants(driver.pid)}
+                targets = _targets(driver.pid, waiting[0], cluster)
+                if targets and driver.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.kill(rng.choice(targets), signal.SIGKILL)
+                        killed[waiting.pop(0)] += 1
+                if cluster is not None:
+                    cluster.mend()
+        if driver.returncode == 0:
             return killed
         if killed.total() == before:
             raise AssertionError((folder / "log").read_text()[-3000:])
@@ -207,7 +290,7 @@ def compare(folder: Path) -> tuple[int, int]:
     return len(once), len(late)
 
 
-def main(kills: int) -> None:
+def main(kills: int, *, in_cluster: bool) -> None:
     """Kill so many processes, over as many streams as it takes."""
     killed: Counter[str] = Counter()
     seed = 0
@@ -216,8 +299,10 @@ def main(kills: int) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             write_stream(folder / "events", seed, files=40)
-            kinds = [rng.choice(KINDS) for _ in range(min(20, kills - killed.total()))]
-            killed += run(folder, kinds, rng.choice(["lot", None]), seed)
+            kinds = [*KINDS, *(OF_CLUSTER if in_cluster else ())]
+            wanted = [rng.choice(kinds) for _ in range(min(20, kills - killed.total()))]
+            with Cluster(folder) if in_cluster else nullcontext() as cluster:
+                killed += run(folder, wanted, rng.choice(["lot", None]), seed, cluster)
             matches, late = compare(folder)
         print(f"stream {seed}: {matches} matches and {late} late events, each once; {dict(killed)}")
         seed += 1
@@ -225,6 +310,6 @@ def main(kills: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--detect":
-        detect(Path(sys.argv[2]), sys.argv[3] or None)
+        detect(Path(sys.argv[2]), sys.argv[3] or None, sys.argv[4])
     else:
-        main(int(sys.argv[1]))
+        main(int(sys.argv[1]), in_cluster="--cluster" in sys.argv)

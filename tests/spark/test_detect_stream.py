@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import cepbench as cep
 from cepbench.errors import (
@@ -17,6 +18,7 @@ from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
     PlanError,
+    SnapshotError,
     SparkSetupError,
     StreamError,
     UnsupportedPatternError,
@@ -68,46 +70,67 @@ def stream_of(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> Dat
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def written(found: DataFrame, folder: Path) -> list[Mapping[str, Any]]:
-    """What a stream has written to a file sink, in no order."""
-    spark = found.sparkSession
-    with cep.spark.watched(spark, "live"):
-        (
+def run(found: DataFrame, folder: Path) -> list[Any]:
+    """Write a stream to a file sink, and return the progress of its micro-batches."""
+    with cep.spark.watched(found.sparkSession, "live"):
+        query = (
             found.writeStream.format("parquet")
             .option("path", str(folder / "found"))
             .option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(availableNow=True)
             .start()
-            .awaitTermination()
         )
-    return spark.read.parquet(str(folder / "found")).toArrow().to_pylist()
+        query.awaitTermination()
+    return query.recentProgress
 
 
 @pytest.mark.parametrize("key", [None, "lot"])
 def test_matches_and_late_events(df: DataFrame, tmp_path: Path, key: str | None) -> None:
     text = "PATTERN SEQ(A a, KL(B b), NOT(D n)) WHERE [lot] WITHIN 5 seconds RETURN a, b, a.lot"
-    found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key=key, slack=5)
+    found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key=key, detectors=2, slack=5)
     assert found.columns == ["a", "b", "a.lot", "late"]
-    rows = written(found, tmp_path)
-    matches = sorted((row["a"], *row["b"]) for row in rows if row["late"] is None)
-    assert matches == [(0, 1), (0, 4), (0, 4, 1), (3, 6)]
+    progress = run(found.observe("found", F.count("late").alias("late")), tmp_path)
+    rows = df.sparkSession.read.parquet(str(tmp_path / "found")).toArrow().to_pylist()
+    matches = sorted((row["a"], *row["b"], row["a.lot"]) for row in rows if row["late"] is None)
+    assert matches == [(0, 1, 0.0), (0, 4, 0.0), (0, 4, 1, 0.0), (3, 6, 7.0)]
     (late,) = (row["late"] for row in rows if row["late"] is not None)
-    assert (late["no"], late["ven.type"], late["ts"].second) == (5, "B", 14)
+    assert late == BATCHES[2].slice(0, 1).to_pylist()[0]
+    assert sum(its["observedMetrics"]["found"]["late"] for its in progress) == 1
+    assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
 
 
-def test_an_error_of_a_micro_batch_has_its_key(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_pattern_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    text = "PATTERN SEQ(A a, B b) WITHIN {} seconds"
+    for seconds, refused in ((5, False), (6, True)):
+        df = stream_of(spark, tmp_path / "events", BATCHES[: seconds - 4])
+        found = cep.spark.detect_stream(df, text.format(seconds), PLAN, **OPTIONS)
+        words = "checkpoint is that of a detection with another pattern.*5 seconds"
+        with pytest.raises(SnapshotError, match=words) if refused else nullcontext():
+            run(found, tmp_path)
+
+
+def test_an_error_of_a_micro_batch_says_in_which_detector(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rows = [(1, "A", 0, 2.0), *((2, "B", 1 + n, 2.0) for n in range(40))]
     df = stream_of(spark, tmp_path / "events", [events(*rows), events((99, "other", 99, None))])
     text = "PATTERN SEQ(A a, KL(B b)) WHERE [lot] WITHIN 5 seconds"
     found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key="lot")
-    with pytest.raises(PartialMatchLimitError, match=r"^key 2\.0: "):
-        written(found, tmp_path)
+    with pytest.raises(PartialMatchLimitError, match=r"^detector \d+ of 16: "):
+        run(found, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "options", "kind", "words"),
     [
         ("SEQ(A a, B b)", {"key": "lot"}, UnsupportedPatternError, r"WHERE \[lot\]"),
+        (
+            "SEQ(A a, B b) STRATEGY strict_contiguity",
+            {"key": "lot"},
+            UnsupportedPatternError,
+            "strict",
+        ),
+        ("SEQ(A a, B b) WHERE [lot]", {"detectors": 0, "key": "lot"}, EvaluationError, "detectors"),
         ("SEQ(A a, B b)", {"slack": "3 units"}, EvaluationError, "of another kind"),
         ("SEQ(A a, B b)", {"id": "trade"}, StreamError, "no column 'trade'"),
         ("SEQ(A a, B b)", {"plan": None}, PlanError, "neither a plan nor an evaluator"),
@@ -130,6 +153,8 @@ def test_streams_and_tables_are_not_mixed_up(spark: SparkSession, df: DataFrame)
         cep.spark.detect(df, text, PLAN, **OPTIONS)
     with pytest.raises(StreamError, match="not a stream"):
         cep.spark.detect_stream(spark.createDataFrame(BATCHES[0]), text, PLAN, **OPTIONS)
+    with pytest.raises(StreamError, match="watermark of column 'ts'"):
+        cep.spark.detect_stream(df.withWatermark("ts", "1 second"), text, PLAN, **OPTIONS)
 
 
 def test_another_state_store_is_refused(spark: SparkSession, df: DataFrame) -> None:

@@ -27,9 +27,10 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.slices import Slice, SliceDetection
-from cepbench.spark import parquet_slices
+from cepbench.evaluators.slices import Budget, Slice, SliceDetection
+from cepbench.spark import slice_tasks
 from cepbench.spark.balance import Density, Slices, planned_slices
+from cepbench.spark.detection import DetectionJob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,39 +152,66 @@ def test_tasks_read_their_slices_of_files(
     check_divisions(folder, stream, FILE_CASES)
 
 
+@pytest.fixture(scope="module")
+def long_frame() -> pd.DataFrame:
+    """More events than a detector gets at a time."""
+    rng = np.random.default_rng(8)
+    kinds = {"symbol": rng.choice(list("ABCD"), 70_000), "lot": rng.integers(0, 30, 70_000)}
+    return pd.DataFrame({"at": np.sort(rng.integers(0, 40_000, 70_000)), **kinds})
+
+
+@pytest.mark.parametrize(
+    ("text", "reads", "id", "key", "output"),
+    [
+        ("SEQ(NOT(D n), A a, B b) WHERE a.lot = b.lot", "files", "no", None, "arrow"),
+        ("SEQ(NOT(D n), A a, B b) WHERE a.lot = b.lot", "files", None, None, "count"),
+        ("SEQ(A a, B b) WHERE a.lot = b.lot", "events", None, None, "arrow"),
+        ("SEQ(A a, KL(B b), NOT(D n)) WHERE [lot]", "events", "no", "lot", "count"),
+    ],
+)
 def test_slices_that_take_too_long_are_cut(
-    folder: Path, stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each after its first batch; the tasks run in this process, like Spark's in its workers."""
-    rounds: list[list[Slice]] = []
+    spark: SparkSession, long_frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    text: str, reads: str, id: str | None, key: str | None, output: str,
+) -> None:  # fmt: skip
+    """Each after its first batch."""
+    monkeypatch.setattr(slice_tasks, "_LEAST_SECONDS", 0.0)
+    pattern = cep.parse(f"PATTERN {text} WITHIN 20 units")
+    plan = plan_of(pattern)
+    frame = long_frame.assign(no=range(len(long_frame)))
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at")
+    whole = cep.evaluate(pattern, stream, plan, output="arrow")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(table, tmp_path / "events.parquet", row_group_size=9_000)
+    given = tmp_path if reads == "files" else spark.createDataFrame(table)
+    job = DetectionJob.of(given, pattern, "at", "symbol", id, key, None, output)
+    made = Slices((3_000,), 1 if key is None else 2, key, plans=(plan,))
+    rounds = job.at_once(made, DataFrame.toArrow)
+    assert len(rounds) > 1
+    if output == "arrow":
+        assert rows(pa.concat_tables(rounds)) == rows(whole.arrow)
+        return
+    counts = pa.concat_tables(rounds).to_pandas()
+    assert counts["matches"].sum() == whole.metrics.matches > 20
+    assert counts["events"].sum() == (stream.of_types(pattern.types or ()).timestamps >= 0).sum()
+    # The rest of the second slice, or of each of its parts, was divided.
+    assert len(counts) >= 2 * made.tasks
 
-    def run_here(spark: Any, function: Any, items: Any, **options: Any) -> list[Any]:
-        rounds.append([part for part, *_ in items])
-        return [function(item) for item in items]
 
-    monkeypatch.setattr(parquet_slices, "run_job", run_here)
-    monkeypatch.setattr(parquet_slices, "_LEAST_SECONDS", 0.0)
-    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1))
-    for text, key, parts in [
-        ("SEQ(NOT(D n), A a, B b) WHERE a.lot < b.lot WITHIN < 5 units", None, 1),
-        ("SEQ(A a, KL(B b), NOT(D n)) WHERE [lot] WITHIN 4 units", "lot", 2),
-    ]:
-        pattern = cep.parse(f"PATTERN {text}")
-        plan = plan_of(pattern)
-        expected = cep.evaluate(pattern, stream, plan, output="arrow")
-        columns = parquet_slices.Columns("at", "symbol", pattern.attributes)
-        files = parquet_slices.ParquetSlices(folder, columns, "no")
-        detection = SliceDetection(pattern, key=key)
-        made = Slices((60,), parts, key, plans=(plan,))
-        schema = detection.schema(stream[:0], pa.int64())
-        rounds.clear()
-        found = files.at_once(spark, detection, made, schema)  # type: ignore[arg-type]
-        assert rows(found) == rows(expected.arrow)
-        assert expected.metrics.matches > 20 and len(rounds) > 2
-        # A rest is divided, into pieces that are no shorter than a window.
-        pieces = [part for part in rounds[1] if part.number == 0]
-        assert len(pieces) >= 2 and pieces[-1].end == 60
-        assert all(one.end - one.start >= 4 for one in pieces if one.end and one.start)
+def test_a_rest_is_worth_the_events_around_it() -> None:
+    """Not shorter than two windows, nor divided into pieces that are."""
+    cuts = SimpleNamespace(value=[(1, 500)])
+    whole = Slices((100, 700), plans=(None,))
+    limit = slice_tasks.TimeLimit(0.0, 40, cuts)  # type: ignore[arg-type]
+    for wanted, expected in [(3, [500, 566, 633, 700]), (99, [500, 540, 580, 620, 660, 700])]:
+        pieces = limit.rests(slice_tasks.parts_of(whole), 2_000, wanted)
+        assert [its.slice.start for its in pieces] + [pieces[-1].slice.end] == expected
+        assert {its.slice.number for its in pieces} == {1}
+    frame = pd.DataFrame({"type": ["A"], "time": [661]})
+    events = cep.EventStream.from_pandas(frame, type="type", time="time")
+    for end, cut in [(701, None), (702, 662), (None, 662)]:
+        budget = Budget(0.0, 40)
+        budget.after(Slice(0, 0, end, None), events)
+        assert budget.cut == cut
 
 
 def test_slices_from_a_sample(df: DataFrame, frame: pd.DataFrame) -> None:

@@ -48,7 +48,7 @@ def test_the_command(spark: SparkSession, expected: cep.Result, tmp_path: Path) 
     written = tmp_path / "matches.parquet"
     assert run("--output", str(written))["matches"] == expected.metrics.matches
     assert counted(pd.read_parquet(written)) == counted(expected.matches)
-    assert "a new folder" in run("--output", str(written), code=2)
+    assert "another name" in run("--output", str(written), code=2)
     assert "--limit" in run("--limit", "3", code=2)
 
 

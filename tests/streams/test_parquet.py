@@ -86,14 +86,14 @@ def test_row_groups_without_a_wanted_type_are_not_read(
     # One file that knows nothing of its values: all of it has to be read.
     pq.write_table(table[:15], tmp_path / "two.parquet", row_group_size=10, write_statistics=False)
     kept: list[int] = []
-    real = parquet._with_row_groups_of
+    real = parquet.with_row_groups_of
 
     def counting(*arguments: Any) -> Any:
         found = real(*arguments)
         kept.append(sum(len(fragment.row_groups) for fragment in found.get_fragments()))
         return found
 
-    monkeypatch.setattr(parquet, "_with_row_groups_of", counting)
+    monkeypatch.setattr(parquet, "with_row_groups_of", counting)
     for types in (["X"], ["Y"], ["Z"], ["Z", "X"], ["BEFORE"], ["ZZZ"], ["XX"]):
         stream = EventStream.from_parquet(tmp_path, types=types, attributes=["price"], sort=True)
         ordered = table.column("symbol").to_pylist()

@@ -1,0 +1,122 @@
+"""Reading slices of Parquet files: all events of a slice in order, whatever the files' layout."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.errors import StreamError
+from cepbench.evaluators.slices import Slice, SliceDetection
+from cepbench.spark import parquet_slices
+from cepbench.spark.frames import Columns
+from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
+
+COLUMNS = Columns("at", "symbol", ("lot",))
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rows in {"_READ": 24, "_ORDERED": 5}.items():
+        monkeypatch.setattr(parquet_slices, name, rows)
+
+
+@given(seed=st.integers(0, 2**32 - 1), data=st.data())
+def test_all_events_of_a_slice_in_order(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, data: st.DataObject
+) -> None:
+    """Sorted by time, by type or not at all; events of one time by identifier or row."""
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("slices")
+    size = data.draw(st.integers(0, 80), "events")
+    frame = pd.DataFrame(
+        {
+            "at": rng.integers(0, data.draw(st.sampled_from([3, 50, 2**61]), "times"), size),
+            "symbol": rng.choice(list("ABCD"), size),
+            "lot": rng.integers(0, 3, size),
+            "id": rng.permutation(size),
+        }
+    )
+    frame["name"] = [f"{number:03}" for number in frame["id"]]
+    layout = data.draw(st.sampled_from(["at", "symbol", "id"]), "layout")
+    frame = frame.sort_values(layout, kind="stable").reset_index(drop=True)
+    cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=2), "files"))
+    for number, (one, other) in enumerate(zip([0, *cuts], [*cuts, size], strict=True)):
+        table = pa.Table.from_pandas(frame[one:other], preserve_index=False)
+        pq.write_table(table, path / f"{number}.parquet", row_group_size=9)
+    types = data.draw(st.sampled_from(["A a, B b", "A a, C c", "ANY a, ANY b"]), "types")
+    pattern = cep.parse(f"PATTERN SEQ({types}) WHERE [lot] WITHIN 2 units")
+    detection = SliceDetection(pattern, key="lot")
+    bound = st.none() | st.sampled_from([0, 1, *map(int, frame["at"])])
+    start, end = data.draw(bound, "start"), data.draw(bound, "end")
+    part = Slice(0, start, end, None)
+    id = data.draw(st.sampled_from(["id", "name", None]), "id")
+    files = ParquetSlices(path, COLUMNS, id, detection.types)
+    _ = files.groups
+    files = pickle.loads(pickle.dumps(files))  # as tasks get it
+
+    wanted = frame[detection.events_of(part, frame["at"].to_numpy())]
+    if detection.types is not None:
+        wanted = wanted[wanted["symbol"].isin(detection.types)]
+    wanted = wanted.sort_values(["at", id] if id else "at", kind="stable")
+    seen = 0
+    for parts in (1, 2):
+        for of_key in range(parts):
+            batches = list(files.batches(detection, (part, of_key, parts)))
+            assert all(len(stream) <= 5 for stream, _ in batches)
+            lots = np.concatenate([[], *(s.column("lot") for s, _ in batches)])
+            times = np.concatenate([[], *(s.timestamps for s, _ in batches)])
+            its = wanted if parts == 1 else wanted[wanted["lot"].isin(lots)]
+            np.testing.assert_array_equal(times, its["at"])
+            np.testing.assert_array_equal(lots, its["lot"])
+            if id is not None:
+                assert [i for _, ids in batches for i in ids.to_pylist()] == its[id].tolist()
+            seen += len(times)
+    assert seen == 2 * len(wanted)
+
+
+def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
+    zeros = np.zeros(len(rows), np.int64)
+    return RowGroups(None, zeros, zeros, *map(np.array, (first, last, rows)))  # type: ignore[arg-type]
+
+
+def test_steps_end_where_no_row_group_is_read_twice() -> None:
+    by_time = groups([*range(0, 100, 10)], [*range(9, 109, 10)], [5] * 10)
+    assert list(by_time.steps(0, 100)) == [(t, t + 10) for t in range(0, 60, 10)] + [(60, 100)]
+    # Three months that are sorted by type: five row groups of each.
+    months = groups([0] * 5 + [30] * 5 + [60] * 5, [29] * 5 + [59] * 5 + [89] * 5, [4] * 15)
+    assert list(months.steps(0, 90)) == [(0, 30), (30, 60), (60, 90)]
+    assert list(months.steps(20, 70)) == [(20, 30), (30, 60), (60, 70)]
+    # Nothing but to read them again.
+    unsorted = groups([0] * 10, [99] * 10, [10] * 10)
+    assert list(unsorted.steps(0, 100)) == [(0, 24), (24, 48), (48, 72), (72, 96), (96, 100)]
+    assert list(groups([], [], []).steps(0, 1)) == [(0, 1)]
+
+
+def test_a_sample_of_row_groups_has_all_types(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"at": range(400), "symbol": ["A", "B"] * 200, "lot": 0})
+    frame.loc[15, "symbol"] = "C"
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "events.parquet", row_group_size=10)
+    monkeypatch.setattr(parquet_slices, "_SAMPLED", 100)
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "B"]).sample()
+    assert stream.counts_by_type() == {"A": 50, "B": 50} and times_as_many == 4
+    assert np.diff(stream.timestamps).max() == 31  # every fourth row group
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "C"]).sample()
+    assert stream.counts_by_type() == {"A": 200, "B": 0, "C": 1} and times_as_many == 1
+
+
+def test_files_that_do_not_state_times(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"at": [1, None], "symbol": ["A", "B"]}), path)
+    with pytest.raises(StreamError, match="does not state the times"):
+        row_groups(ParquetSlices(path, COLUMNS, None).dataset(), "at")
