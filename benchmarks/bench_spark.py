@@ -3,8 +3,8 @@
 Sequences and conjunctions of two to five events are counted by ``cep.spark.detect`` of the files and of a
 DataFrame of them, by ``cep.evaluate`` in this process, which reads only the events of the pattern's types,
 and by the query of ``cep.to_sql`` on DuckDB and on Spark: with the joins of the same plan, over
-buckets of time, and with those that the engine chooses; on Spark as it is, with the cost-based optimizer,
-and with broadcast joins. The queries read a table of the pattern's columns and of the five types alone,
+buckets of time, on Spark as it is, with the cost-based optimizer, and with broadcast joins; and with
+the joins that the engine chooses. The queries read a table of the pattern's columns and of the five types alone,
 sorted by time and with its statistics, that is made before the clock starts (its seconds are shown);
 the others read the files. All take turns, after one run each, and have to agree. A query that takes longer
 than the limit is stopped, and not repeated.
@@ -127,22 +127,23 @@ def contestants(
         )
         return cep.evaluate(pattern, stream, plan, output="count").metrics.matches
 
+    def duck_query(name: str, text: str) -> Contestant:
+        return Contestant(name, lambda: duck.execute(text).fetchall()[0][0], duck.interrupt)
+
+    def spark_query(name: str, text: str, settings: dict[str, str]) -> Contestant:
+        stop = spark.sparkContext.cancelAllJobs
+        return Contestant(name, partial(queried, spark, text, settings), stop)
+
     yield Contestant("detect, files", partial(counted, path))
     yield Contestant("detect, DataFrame", partial(counted, spark.read.parquet(str(path))))
     yield Contestant("evaluate, one core", evaluated)
     names = {"type_column": "symbol", "time_column": "ts", "position_column": SEQUENCE}
     query = partial(cep.to_sql, pattern, output="count", **names)
-    for joins, its in (("plan", plan), ("no plan", None)):
-        text = query(its)
-        yield Contestant(
-            f"DuckDB, {joins}",
-            lambda text=text: duck.execute(text).fetchall()[0][0],
-            duck.interrupt,
-        )
-        text = query(its, dialect="spark")
-        for name, settings in OPTIMIZERS.items():
-            run = partial(queried, spark, text, settings)
-            yield Contestant(f"Spark SQL, {joins}{name}", run, spark.sparkContext.cancelAllJobs)
+    yield duck_query("DuckDB, plan", query(plan))
+    yield duck_query("DuckDB", query())
+    for name, settings in OPTIMIZERS.items():
+        yield spark_query(f"Spark SQL, plan{name}", query(plan, dialect="spark"), settings)
+    yield spark_query("Spark SQL, CBO", query(dialect="spark"), OPTIMIZERS[", CBO"])
 
 
 @contextmanager

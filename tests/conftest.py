@@ -147,6 +147,15 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def one_task(spark: SparkSession) -> Iterator[None]:
+    """A micro-batch of a stream has one task after its shuffle: fewer Python workers to start."""
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real sample files; tests that need it are skipped where none is named."""

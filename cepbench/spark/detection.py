@@ -277,7 +277,10 @@ class DetectionJob:
         if tasks is not None:
             tasks = whole(tasks, "slices", EvaluationError, least=1)
         density, pieces = sample or self.sample()
-        cores = cores or self.spark.sparkContext.defaultParallelism
+        if cores is None:
+            if not str(self.spark.sparkContext.master).startswith("local"):
+                self.spark.range(1).count()  # cores are counted once executors have registered
+            cores = self.spark.sparkContext.defaultParallelism
         made = planned_slices(
             self.detection, density, pieces, plan, generator, tasks=tasks, cores=cores
         )

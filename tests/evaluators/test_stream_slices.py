@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -162,6 +162,40 @@ def test_any_slices_of_a_workload(
         own = [row[query] for table in found for row in table.to_pylist() if row["query"] == query]
         table = pa.Table.from_pylist(own, its.arrow.schema)
         assert rows_of([table], its.pattern) == rows_of([its.arrow], its.pattern)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(NOT(D n), A a, B b) WITHIN 3 units",
+        "SEQ(A a, B b, NOT(D n)) WITHIN 3 units",
+        "AND(A a, B b, NOT(D n)) WITHIN < 3 units",
+        "SEQ(GROUP(D g, *), A a, B b) WITHIN 3 units",
+        "SEQ(A a, B b, KL(B c)) WITHIN 3 units",
+    ],
+)
+def test_any_two_slices_of_short_streams(text: str, seeds: Callable[[int], Sequence[int]]) -> None:
+    """Cut at each time, where all that a match depends on is just inside, or just outside."""
+    pattern = cep.parse(f"PATTERN {text}")
+    known = cep.Statistics(cardinalities=dict.fromkeys(pattern.names, 1.0))
+    plan = cep.plan(pattern, known)
+    detection = SliceDetection(pattern)
+    for seed in seeds(5):
+        rng = np.random.default_rng(seed)
+        kinds = {"type": rng.choice(list("ABD"), 14), "time": np.sort(rng.integers(0, 9, 14))}
+        stream = cep.EventStream.from_pandas(pd.DataFrame(kinds), type="type", time="time")
+        whole = cep.evaluate(pattern, stream, plan, output="arrow")
+        for start in range(10):
+            found, counted = [], 0
+            for number, (begin, end) in enumerate(cut([start])):
+                part = Slice(number, begin, end, plan)
+                rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
+                pieces = [stream.with_rows(rows, rows)]
+                found += matches_of(detection, part, pieces, cuts=False)
+                (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
+                counted += counts["matches"]
+            assert rows_of(found, pattern) == rows_of([whole.arrow], pattern)
+            assert counted == whole.metrics.matches
 
 
 def test_events_of_one_time_are_in_one_slice() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,7 @@ import cepbench as cep
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
-    PartialMatchLimitError,
     PlanError,
-    SnapshotError,
     SparkSetupError,
     StreamError,
     UnsupportedPatternError,
@@ -84,10 +81,10 @@ def run(found: DataFrame, folder: Path) -> list[Any]:
     return query.recentProgress
 
 
-@pytest.mark.parametrize("key", [None, "lot"])
-def test_matches_and_late_events(df: DataFrame, tmp_path: Path, key: str | None) -> None:
+@pytest.mark.usefixtures("one_task")
+def test_matches_and_late_events(df: DataFrame, tmp_path: Path) -> None:
     text = "PATTERN SEQ(A a, KL(B b), NOT(D n)) WHERE [lot] WITHIN 5 seconds RETURN a, b, a.lot"
-    found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key=key, detectors=2, slack=5)
+    found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key="lot", detectors=2, slack=5)
     assert found.columns == ["a", "b", "a.lot", "late"]
     progress = run(found.observe("found", F.count("late").alias("late")), tmp_path)
     rows = df.sparkSession.read.parquet(str(tmp_path / "found")).toArrow().to_pylist()
@@ -99,24 +96,13 @@ def test_matches_and_late_events(df: DataFrame, tmp_path: Path, key: str | None)
     assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
 
 
-def test_a_checkpoint_of_another_pattern_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    text = "PATTERN SEQ(A a, B b) WITHIN {} seconds"
-    for seconds, refused in ((5, False), (6, True)):
-        df = stream_of(spark, tmp_path / "events", BATCHES[: seconds - 4])
-        found = cep.spark.detect_stream(df, text.format(seconds), PLAN, **OPTIONS)
-        words = "checkpoint is that of a detection with another pattern.*5 seconds"
-        with pytest.raises(SnapshotError, match=words) if refused else nullcontext():
-            run(found, tmp_path)
-
-
-def test_an_error_of_a_micro_batch_says_in_which_detector(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    rows = [(1, "A", 0, 2.0), *((2, "B", 1 + n, 2.0) for n in range(40))]
-    df = stream_of(spark, tmp_path / "events", [events(*rows), events((99, "other", 99, None))])
-    text = "PATTERN SEQ(A a, KL(B b)) WHERE [lot] WITHIN 5 seconds"
+@pytest.mark.usefixtures("one_task")
+def test_the_error_of_a_task_says_in_which_detector(spark: SparkSession, tmp_path: Path) -> None:
+    missing = BATCHES[0].set_column(2, "no", pa.array([0, None, 2]))
+    df = stream_of(spark, tmp_path / "events", [missing])
+    text = "PATTERN SEQ(A a, B b) WHERE [lot] WITHIN 5 seconds"
     found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key="lot")
-    with pytest.raises(PartialMatchLimitError, match=r"^detector \d+ of 16: "):
+    with pytest.raises(StreamError, match=r"^detector \d+ of 16: column 'no': an event has no"):
         run(found, tmp_path)
 
 

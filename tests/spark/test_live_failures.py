@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,13 @@ if TYPE_CHECKING:
 #: What a micro-batch writes after its state, in this order.
 SINK, COMMIT = "found/_spark_metadata", "checkpoint/commits"
 
+IN_SOAK = pytest.mark.skipif(SOAK is None, reason="takes long: make soak")
 
-@pytest.mark.parametrize("lost", [[COMMIT], [SINK, COMMIT]])
-def test_each_match_once_if_the_last_micro_batch_was_cut_short(
-    spark: SparkSession, tmp_path: Path, lost: Sequence[str]
+
+@pytest.mark.usefixtures("one_task")
+@pytest.mark.parametrize("lost", [[SINK, COMMIT], pytest.param([COMMIT], marks=IN_SOAK)])
+def test_each_match_once_if_a_micro_batch_was_cut_short(
+    spark: SparkSession, tmp_path: Path, lost: list[str]
 ) -> None:
     live_failures.write_stream(tmp_path / "events", 1, files=3)
     later = sorted((tmp_path / "events").glob("*"))[2:]
@@ -40,7 +42,7 @@ def test_each_match_once_if_the_last_micro_batch_was_cut_short(
     assert late
 
 
-@pytest.mark.skipif(SOAK is None, reason="starts Java three times")
+@IN_SOAK
 def test_each_match_once_after_kills(tmp_path: Path) -> None:
     live_failures.write_stream(tmp_path / "events", 1, files=6)
     killed = live_failures.run(tmp_path, ["python", "driver", "java"], "lot", 0)
