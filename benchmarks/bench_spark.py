@@ -9,36 +9,29 @@ sorted by time and with its statistics, that is made before the clock starts (it
 the others read the files. All take turns, after one run each, and have to agree. A query that takes longer
 than the limit is stopped, and not repeated.
 
-Then the job that detects the largest sequence is divided into its parts: on one core and on two,
-the seconds in detectors, the peak memory of a task that has all of the stream, or the first half or
-quarter. A model foretells its time: the tasks of the measured slices, or of slices for as many
-cores, in the order of time on the first free core. It is compared with the job on one core and two.
-
-Assumptions of the model: a slice takes time in proportion to its expected work (events, copied ones
-included, and partial matches), and every task a constant besides (Spark's, measured with tasks that do
-nothing, and that of opening the files); the job takes another constant; cores are alike, and files
-are read by all at the speed at which one or two read them here.
+Then the largest sequence is counted on one core, on two, and on a local cluster of two workers: the
+whole job, core seconds per second in its detectors, and the peak memory of a task that has all of the
+stream, or the first half or quarter. The model of ``cep.spark.scaling`` is compared with each of these jobs, and
+estimates those on more cores.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import multiprocessing
 import resource
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
-import pyarrow as pa
 from command_line import parser_of, write
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -47,8 +40,6 @@ from pyspark.sql import DataFrame, SparkSession
 import cepbench as cep
 from cepbench.datasets.dataset import Dataset
 from cepbench.evaluators.slices import Slice, SliceDetection
-from cepbench.spark.balance import Slices, planned_slices
-from cepbench.spark.detection import DetectionJob
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.session import spark_session
@@ -67,8 +58,8 @@ OPTIMIZERS = {
     ", broadcast": {"spark.sql.autoBroadcastJoinThreshold": str(1 << 30)},
 }
 
-#: Of the model; more cores no longer pay where the next number saves less than a tenth of the time.
-CORES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+#: Where the model is compared with jobs.
+MASTERS = ("local[1]", "local[2]", "local-cluster[2,1,1024]")
 
 
 @dataclass(frozen=True)
@@ -222,39 +213,6 @@ def competition(
 # -- how far it scales --------------------------------------------------------------------------
 
 
-def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A task that does nothing."""
-    yield from batches
-
-
-def spark_overheads(spark: SparkSession) -> tuple[float, float]:
-    """Seconds of a job, and of each of its tasks, that do nothing."""
-    few, many = 8, 200
-    seconds = {}
-    for tasks in (few, few, many):  # the first one starts the workers
-        before = time.perf_counter()
-        spark.range(tasks, numPartitions=tasks).mapInArrow(nothing, "id bigint").collect()
-        seconds[tasks] = time.perf_counter() - before
-    cores = spark.sparkContext.defaultParallelism
-    each = (seconds[many] - seconds[few]) / (many - few) * cores
-    return max(0.0, seconds[few] - few * each / cores), each
-
-
-def scheduled(seconds: Sequence[float], cores: int) -> float:
-    """When tasks end that start in this order, each on the first free core."""
-    free = [0.0] * cores
-    for its in seconds:
-        heapq.heapreplace(free, free[0] + its)
-    return max(free)
-
-
-def slice_seconds(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
-    """The time of a task in this process."""
-    before = time.perf_counter()
-    detection.count(part, files.batches(detection, (part, 0, 1)))
-    return time.perf_counter() - before
-
-
 def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
     """The peak memory of a new process that detects in a slice."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -262,55 +220,38 @@ def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice)
 
 
 def _peak(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
-    slice_seconds(files, detection, part)
+    detection.count(part, files.batches(detection, (part, 0, 1)))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def scale(dataset: Dataset, repetitions: int) -> pd.DataFrame:
-    """Rows of a quantity, the number of cores and the value."""
+    """Rows of a quantity, where it was measured, the number of cores and the value."""
     path, pattern = dataset.path, dict(patterns(dataset))["SEQ of 5"]
-    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None, pattern.types)
-    detection = SliceDetection(pattern, counts=True)
-    rows: list[tuple[str, int, float]] = []
-    made: dict[int, Slices] = {}
-    for cores in (1, 2):
-        spark = spark_session(f"local[{cores}]")
-        if not made:
-            job = DetectionJob.of(path, pattern, "ts", "symbol", None, None, None, "count")
-            sample = job.sample()
-            for wide in CORES:
-                made[wide] = planned_slices(
-                    detection, *sample, None, "DP-B", tasks=4 * wide, cores=wide
-                )
-        fixed, each = spark_overheads(spark)
+    rows: list[tuple[str, str, int, float]] = []
+    for master in MASTERS:
+        spark = spark_session(master)
+        found = cep.spark.scaling(path, pattern, **COLUMNS)
+        print(f"{master}\n{found.describe()}")
         detect = partial(cep.spark.detect, path, pattern, **COLUMNS, output="count")
-        detect(slices=made[2]).collect()
         for _ in range(repetitions):
             before = time.perf_counter()
-            inside = sum(row["seconds"] for row in detect(slices=made[2]).collect())
-            rows.append(("seconds", cores, time.perf_counter() - before))
-            rows.append(("core seconds / in detectors", cores, rows[-1][2] * cores / inside))
+            inside = sum(row["seconds"] for row in detect(slices=found.slices).collect())
+            seconds = time.perf_counter() - before
+            rows.append(("seconds", master, found.cores, seconds))
+            rows.append(("in detectors", master, found.cores, inside))
+        rows.append(("model, its slices", master, found.cores, found.of_measured(found.cores)))
+        for row in found.table.to_dict("records"):
+            for name in ("seconds", "copied"):
+                rows.append((f"model, {name}", master, row["cores"], row[name]))
         spark.stop()
-    measured = [slice_seconds(files, detection, part) for part in made[2].slices() * 2]
-    measured = measured[len(measured) // 2 :]  # the first time loads the kernels
+    files = ParquetSlices(path, Columns("ts", "symbol", pattern.attributes), None, pattern.types)
+    detection = SliceDetection(pattern, counts=True)
     begin, end = files.extent
-    none = Slice(0, end + 2 * detection.tail, None, made[2].plans[0])
-    opening = min(slice_seconds(files, detection, none) for _ in range(3))
-    work = made[2].table["work"].sum()
-    unit = max(0.0, sum(measured) - opening * len(measured)) / max(work, 1.0)
-    for cores in (1, 2):
-        model = fixed + scheduled([its + each for its in measured], cores)
-        rows.append(("model, slices as measured", cores, model))
-    for cores in CORES:
-        its = [each + opening + unit * units for units in made[cores].table["work"]]
-        rows.append(("model, its own slices", cores, fixed + scheduled(its, cores)))
-        rows.append(("share of copied events", cores, made[cores].copied))
     for share in (0.25, 0.5, 1.0):
-        part = replace(none, start=None, end=begin + int(share * (end - begin)))
-        rows.append(
-            (f"peak MB, {share:.0%} of the stream", 1, peak_megabytes(files, detection, part))
-        )
-    return pd.DataFrame(rows, columns=["quantity", "cores", "value"])
+        part = Slice(0, None, begin + int(share * (end - begin)), found.slices.plans[0])
+        peak = peak_megabytes(files, detection, part)
+        rows.append((f"peak MB, {share:.0%} of the stream", "alone", 1, peak))
+    return pd.DataFrame(rows, columns=["quantity", "master", "cores", "value"])
 
 
 def main() -> None:
@@ -330,14 +271,15 @@ def main() -> None:
     shown = table.map("{:.2f}".format).where(done.reindex_like(table), f"> {given.limit:g}")
     print(shown.to_string())
     scaling = scale(dataset, given.repetitions)
-    medians = scaling.groupby(["quantity", "cores"], sort=False)["value"].median()
+    medians = scaling.groupby(["quantity", "master", "cores"], sort=False)["value"].median()
     print(medians.to_string(float_format="{:.3g}".format))
-    for cores in (1, 2):
-        error = medians["model, slices as measured", cores] / medians["seconds", cores] - 1
-        print(f"the model is {error:+.0%} off on {cores} cores")
-    model = medians["model, its own slices"]
-    wide = next((a for a, b in itertools.pairwise(CORES) if model[b] > 0.9 * model[a]), CORES[-1])
-    print(f"by the model more than {wide} cores save less than a tenth of the time")
+    for (master, cores), seconds in medians["seconds"].items():
+        inside = medians["in detectors", master, cores]
+        print(f"{master}: {seconds * cores / inside:.2f} core seconds per second in detectors")
+        for source in MASTERS:
+            name = "model, its slices" if source == master else "model, seconds"
+            error = medians[name, source, cores] / seconds - 1
+            print(f"{master}: by the model from {source} {error:+.0%}")
     write(pd.concat([competing, scaling]), given.out)
 
 

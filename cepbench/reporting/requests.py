@@ -15,7 +15,7 @@ from cepbench.studies.registry import STUDIES, studies_of
 from cepbench.studies.study import Study
 
 #: Notebooks that show how something is done; they belong to no study.
-GENERAL = ("quickstart", "tutorial", "explore", "user_defined_generator")
+GENERAL = ("quickstart", "tutorial", "explore", "user_defined_generator", "cluster")
 
 #: The notebook that judges the claims of a study, and its page in the study's folder.
 LEDGER = "ledger"

@@ -30,7 +30,7 @@ from tests.reporting.offline import Page, read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 STEMS = (
-    "quickstart", "tutorial", "explore", "user_defined_generator", "figures_3_4_5", "figure_6", "figure_7",
+    "quickstart", "tutorial", "explore", "user_defined_generator", "cluster", "figures_3_4_5", "figure_6", "figure_7",
     "figure_8", "figure_9", "figure_7_extended", "when_plans_matter", "robustness", "cost_models",
     "ledger", "mei2009/figures_8_9", "mei2009/figures_10_11", "mei2009/figures_12_13_table_3",
     "mei2009/figure_14", "mei2009/figures_15_16", "mei2009/figure_17_tables_4_5", "mei2009/ledger",
@@ -47,6 +47,7 @@ SETS = ("sequence", "negation", "conjunction", "kleene", "disjunction")
 CHARTS = {
     "figures_3_4_5": 18, "figure_6": 4, "figure_7": 2, "figure_8": 1, "figure_9": 2,
     "figure_7_extended": 6, "when_plans_matter": 4, "robustness": 4, "cost_models": 3, "tutorial": 1,
+    "cluster": 4,
     "mei2009/figures_8_9": 5, "mei2009/figures_10_11": 3, "mei2009/figures_12_13_table_3": 4,
     "mei2009/figures_15_16": 3, "mei2009/figure_14": 4, "mei2009/figure_17_tables_4_5": 1,
     "agrawal2008/figure_8a_table_2": 1, "agrawal2008/figure_8b_8c": 2, "agrawal2008/figure_8d": 1,
