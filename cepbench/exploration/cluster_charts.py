@@ -39,7 +39,7 @@ def slices_chart(slices: pd.DataFrame) -> alt.TopLevelMixin:
         anchor="start",
     )
     layers = [
-        measured.encode(y=alt.Y("measured:Q", title="seconds")),
+        measured.encode(y=alt.Y("measured:Q", title="seconds"), y2=alt.datum(0)),
         expected.encode(y=alt.Y("expected:Q", title="seconds")),
     ]
     return offline(alt.layer(*layers, title=title, width=WIDTH, height=_HEIGHT))
