@@ -159,7 +159,7 @@ def trades(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("of", ["files", "DataFrame"])
-def test_a_job_is_timed_and_foretold(spark: SparkSession, trades: Path, of: str) -> None:
+def test_a_job_is_timed_and_predicted(spark: SparkSession, trades: Path, of: str) -> None:
     events = trades if of == "files" else spark.read.parquet(str(trades))
     pattern = "PATTERN SEQ(A a, B b) WITHIN 20 units"
     found = cep.spark.scaling(events, pattern, time="at", type="symbol", cores=[8, 2])
