@@ -75,7 +75,8 @@ def curves_chart(
         tooltip=[alt.Tooltip("series:N"), *(alt.Tooltip(f"{n}:Q", format=",.3~g") for n in (x, y))],
     )
     is_measured = points["series"].str.startswith("measured")
-    lines = base.properties(data=points[~is_measured]).mark_line(point=True)
-    marks = base.properties(data=points[is_measured]).mark_point(filled=True, size=90)
+    layers = [base.properties(data=points[~is_measured]).mark_line(point=True)]
+    if is_measured.any():  # Vega warns of a layer without rows
+        layers.append(base.properties(data=points[is_measured]).mark_point(filled=True, size=90))
     heading = alt.TitleParams(title, anchor="start")
-    return offline(alt.layer(lines, marks, title=heading, width=WIDTH, height=_HEIGHT))
+    return offline(alt.layer(*layers, title=heading, width=WIDTH, height=_HEIGHT))
