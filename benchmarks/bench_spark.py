@@ -160,8 +160,14 @@ def set_for(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
 
 def queried(spark: SparkSession, query: str, settings: dict[str, str]) -> int:
     """The number that a query counts, under settings."""
-    with set_for(spark, settings):
-        return spark.sql(query).collect()[0][0]
+    try:
+        with set_for(spark, settings):
+            return spark.sql(query).collect()[0][0]
+    finally:
+        # Tasks of a cancelled query still run until they notice it.
+        status = spark.sparkContext._jsc.sc().statusTracker()
+        while any(its.numRunningTasks() for its in status.getExecutorInfos()):
+            time.sleep(0.1)
 
 
 def months_of(path: Path, months: int, folder: Path) -> Path:
