@@ -61,6 +61,9 @@ OPTIMIZERS = {
 #: Where the model is compared with jobs.
 MASTERS = ("local[1]", "local[2]", "local-cluster[2,1,1024]")
 
+#: How long a stopped query is waited for.
+_IDLE_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class Contestant:
@@ -166,7 +169,11 @@ def queried(spark: SparkSession, query: str, settings: dict[str, str]) -> int:
     finally:
         # Tasks of a cancelled query still run until they notice it.
         status = spark.sparkContext._jsc.sc().statusTracker()
+        end = time.monotonic() + _IDLE_SECONDS
         while any(its.numRunningTasks() for its in status.getExecutorInfos()):
+            if time.monotonic() > end:
+                print("tasks of a stopped query still run, which slows the next ones")
+                break
             time.sleep(0.1)
 
 
