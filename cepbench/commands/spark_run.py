@@ -51,10 +51,8 @@ def run_on_spark(
     planned = None
     if inputs.statistics is not None:
         planned = plan(pattern, inputs.read_statistics(pattern, None), generator, seed=inputs.seed)
-    shown_as = "count" if output is None else "matches"
-    job = DetectionJob.of(
-        path, pattern, time_column, type_column, None, None, evaluator, shown_as
-    )  # fmt: skip
+    kind = "count" if output is None else "matches"
+    job = DetectionJob.of(path, pattern, time_column, type_column, None, None, evaluator, kind)
     made = job.slices(planned, generator, None)
     job = job.divided(made)
     for line in made.describe().splitlines():

@@ -37,7 +37,7 @@ from cepbench.spark.frames import (
     ticks_of,
     together,
 )
-from cepbench.spark.jobs import run_job, watched
+from cepbench.spark.jobs import check_is_builtin, run_job, watched
 from cepbench.spark.parquet_slices import row_groups
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
@@ -116,12 +116,8 @@ def aggregate(
         If the method cannot run the pattern, or a value depends on events long before.
     """
     task = SliceTask(pattern_from(pattern, aggregates=True), method, emit, scope, evaluator)
-    for name, registry in ((method, AGGREGATORS), (evaluator, EVALUATORS)):
-        if name is not None and not registry.find(name).is_builtin:
-            raise EvaluationError(
-                f"{name} is user-defined, and Spark's workers do not have it; use cep.aggregate, "
-                "which runs it in this process"
-            )
+    check_is_builtin(method, AGGREGATORS, "cep.aggregate")
+    check_is_builtin(evaluator, EVALUATORS, "cep.aggregate")
     df, path = opened(df)
     spark = df.sparkSession
     if slices is not None:
@@ -278,14 +274,9 @@ def slices_of(path: Path, task: SliceTask, tasks: int, time: str = "ts") -> list
     time : str
         The column of times.
     """
-    its = row_groups(ds.dataset(path), time)
-    first, last, rows = its.first, its.last, its.rows
+    times, before, _ = row_groups(ds.dataset(path), time).profile
     starts: list[int] = []
-    if len(rows):
-        # Events spread evenly over their row group.
-        times = np.unique([first, last])
-        share = (times[:, None] - first) / np.maximum(last - first, 1)
-        before = np.clip(share, 0, 1) @ rows
+    if len(times):
         count = min(tasks, max(1, int(times[-1] - times[0]) // max(1, task.lead)))
         ends = np.interp(np.linspace(0, before[-1], count + 1)[1:-1], before, times)
         starts = np.unique(ends.astype(np.int64)).tolist()

@@ -48,7 +48,7 @@ from cepbench.spark.frames import (
     ticks_of,
     together,
 )
-from cepbench.spark.jobs import watched
+from cepbench.spark.jobs import check_is_builtin, watched
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
@@ -221,7 +221,7 @@ class DetectionJob:
         else:
             pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
-        check_is_builtin(evaluator)
+        check_is_builtin(evaluator, EVALUATORS, "cep.evaluate")
         if df.isStreaming:
             raise StreamError("df is a stream; use cep.spark.detect_stream")
         detection = SliceDetection(pattern, evaluator, output == "count", key)
@@ -555,20 +555,6 @@ def _by_query(table: pa.Table) -> dict[str, pa.Table]:
 def _part(df: DataFrame, key: str, parts: int) -> Column:
     """The part of an event by its value of a key: equal values are of one part."""
     return F.pmod(F.hash(compared(df, key)), F.lit(parts))
-
-
-def check_is_builtin(evaluator: str | None) -> None:
-    """Check that Spark's workers have an evaluator.
-
-    Raises
-    ------
-    EvaluationError
-    """
-    if evaluator is not None and not EVALUATORS.find(evaluator).is_builtin:
-        raise EvaluationError(
-            f"{evaluator} is user-defined, and Spark's workers do not have it; use "
-            "cep.evaluate, which runs it in this process"
-        )
 
 
 def _run(

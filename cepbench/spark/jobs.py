@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from tqdm import tqdm
 
 from cepbench import errors
-from cepbench.errors import CepbenchError, DatasetError
+from cepbench.errors import CepbenchError, DatasetError, EvaluationError
+from cepbench.registry import Registry
 
 _POLL_SECONDS = 0.2
 _LONGEST_POLL_SECONDS = 5.0
@@ -215,3 +216,26 @@ def _outcome(function: Callable[[Any], Any], item: Any) -> Any:
         return function(item)
     except CepbenchError as error:
         return error
+
+
+def check_is_builtin(name: str | None, registry: Registry[Any], instead: str) -> None:
+    """Check that Spark's workers have an entry of a registry.
+
+    Parameters
+    ----------
+    name : str or None
+        None for a default.
+    registry : Registry
+    instead : str
+        The call that runs it in this process.
+
+    Raises
+    ------
+    EvaluationError
+        If it is user-defined, or there is no such entry.
+    """
+    if name is not None and not registry.find(name).is_builtin:
+        raise EvaluationError(
+            f"{name} is user-defined, and Spark's workers do not have it; use {instead}, which runs "
+            "it in this process"
+        )

@@ -25,7 +25,6 @@ from cepbench.patterns.durations import slack_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.plans.model import AnyPlan
-from cepbench.spark.detection import check_is_builtin
 from cepbench.spark.event_time import LiveDetection, LiveState, bytes_of, table_of
 from cepbench.spark.frames import (
     Columns,
@@ -35,6 +34,7 @@ from cepbench.spark.frames import (
     microseconds,
     plain,
 )
+from cepbench.spark.jobs import check_is_builtin
 from cepbench.spark.session import STATE_STORE
 from cepbench.streams.fit import check_fit
 
@@ -126,7 +126,7 @@ def detect_stream(
     if not isinstance(df, DataFrame):
         raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
     pattern = pattern_from(pattern)
-    check_is_builtin(evaluator)
+    check_is_builtin(evaluator, EVALUATORS, "cep.evaluate")
     columns = Columns.of(df, time, type, pattern.attributes, text(id, "id", StreamError))
     check_fit(pattern, columns.stream(arrow_schema(df).empty_table()))
     if not df.isStreaming:

@@ -211,7 +211,7 @@ class RowGroups:
         least: in files that are sorted by time after an eighth of these rows, and in a month that
         is sorted by type at its end.
         """
-        times, below, again = self._profile
+        times, below, again = self.profile
         while start < stop:
             before = np.interp(start, times, below) if len(times) else 0.0
             rows = below - before
@@ -226,10 +226,11 @@ class RowGroups:
             start = end
 
     @cached_property
-    def _profile(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def profile(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Times at which row groups begin or end, the rows before, and those of groups cut there.
 
-        The rows of a group are spread evenly over its time.
+        Arrays of int64, float64 and float64, shape (times,); times are in ticks. The rows of a group
+        are spread evenly over its time.
         """
         times, places = np.unique([self.first, self.last + 1], return_inverse=True)
         begin, end = places.reshape(2, -1)
