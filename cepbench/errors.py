@@ -154,6 +154,10 @@ class PartialMatchLimitError(EvaluationError):
     """More partial matches are stored than the caller allowed."""
 
 
+class FailedStateError(EvaluationError):
+    """A detector or aggregator failed in the middle of a push; go on from its last snapshot."""
+
+
 class SnapshotError(EvaluationError):
     """A detector's snapshot cannot be restored here."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -174,9 +174,8 @@ class AdaptiveDetector(Detector):
         """The windowed averages as plan generators take them; None before the first round ends."""
         return None if self.averages is None else self.averages.statistics
 
-    def take(self, batch: EventStream) -> Found:
-        """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
-        found = super().take(batch)
+    def _pushed(self, batch: EventStream, shown: Callable[[Found], Any]) -> Any:
+        found = super()._pushed(batch, shown)
         self.plan = self._run.plan
         return found
 
@@ -194,7 +193,7 @@ class AdaptiveDetector(Detector):
         PlanError, EvaluationError, UnsupportedTaskError, AdaptationError
             If the plan does not fit the pattern, the evaluator or the generator's kind of plan.
         """
-        self._refuse_if_ended()
+        self._state.check()
         task_for(
             self.pattern,
             plan,
@@ -204,8 +203,11 @@ class AdaptiveDetector(Detector):
             partial_match_limit=self.partial_match_limit,
         )
         self._check_kind(plan)
-        self._guarded(self._run.switch, plan, text(reason, "reason", AdaptationError))
-        self.plan = plan
+        reason = text(reason, "reason", AdaptationError)
+        self._called(self._run.check, plan)
+        with self._state.changing("a change of the plan"):
+            self._called(self._run.switch, plan, reason)
+            self.plan = plan
 
     def node_metrics(self) -> NoReturn:
         """Not available, as plans have different nodes.
@@ -217,12 +219,9 @@ class AdaptiveDetector(Detector):
         """
         raise UnsupportedTaskError(NO_NODES)
 
-    @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
-        """A detector that resumes from a :meth:`snapshot`; see :meth:`cepbench.Detector.restore`."""
-        detector = super().restore(snapshot)
-        detector.plan = detector._run.plan
-        return detector
+    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        super()._resume(header, arrays)
+        self.plan = self._run.plan
 
     def _check_kind(self, plan: AnyPlan) -> None:
         generator = self._settings.generator

@@ -139,9 +139,23 @@ class Rounds(ABC):
             self._time = int(events.timestamps[-1])
             self._position += len(events)
 
+    def check(self, plan: Any) -> None:
+        """Check that a run can go on with another plan; nothing changes.
+
+        Raises
+        ------
+        CepbenchError
+            If it cannot be opened.
+        """
+        self._opened(plan, self._position)
+
     def switch(self, plan: Any, reason: str) -> None:
         """Go on with another plan."""
         self._install(plan, reason, nan, time.perf_counter())
+
+    @abstractmethod
+    def _opened(self, plan: Any, position: int) -> Any:
+        """A detector with a plan, that begins at a position."""
 
     @abstractmethod
     def _begun(self, averages: Any) -> Any:

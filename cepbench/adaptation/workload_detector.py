@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,13 +26,14 @@ from cepbench.adaptation.workload_run import WorkloadRun, WorkloadSettings
 from cepbench.arguments import choice, text
 from cepbench.costs.model import CostModel
 from cepbench.costs.reuse import REUSE_COSTS
-from cepbench.errors import AdaptationError, CepbenchError, SnapshotError, UnsupportedTaskError
+from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.pushes import LiveState
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, NodeTable
-from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.evaluators.snapshot import arrays_under, restoring, sealed
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import workload_plan
 from cepbench.evaluators.workload_runs.live import WorkloadDetector
@@ -50,9 +50,10 @@ __all__ = ["AdaptiveDetector", "AdaptiveWorkloadDetector"]
 #: The default planner and cost.
 PLANNER, COST = "CHASE", "calibrated"
 
-_HEADER, _RUN = "workload", "run/"
+_RUN = "run/"
 
 _T = TypeVar("_T")
+_Joined = TypeVar("_Joined")
 
 
 class AdaptiveWorkloadDetector(AdaptiveDetector):
@@ -146,7 +147,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         self.options = dict(options or {})
         self.partial_match_limit = partial_match_limit
         self._seconds = 0.0
-        self._ended = ""
+        self._state = LiveState("detector")
         self._run = WorkloadRun(
             plan,
             self._settings,
@@ -182,32 +183,33 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
 
         Raises
         ------
-        StreamError
-            If the batch does not fit a query or starts before the last one ended.
-        PartialMatchLimitError
-            If the limit is exceeded. The detector cannot be used any more.
+        StreamError, PartialMatchLimitError, FailedStateError
+            As by :meth:`cepbench.Detector.push`.
         AdaptationError
             If the policy fails.
         """
-        shown = self._in_rounds(batch, WorkloadDetector.push)
-        return {query: _joined([its[query] for its in shown]) for query in shown[0]}
+        return self._in_rounds(batch, WorkloadDetector.push, _together)
 
     def take(self, batch: EventStream) -> list[dict[str, Found]]:  # type: ignore[override]
         """As :meth:`push`, but return the matches of each part of a round as arrays."""
-        return self._in_rounds(batch, WorkloadDetector.take)
+        return self._in_rounds(batch, WorkloadDetector.take, list)
 
-    def _in_rounds(self, batch: EventStream, processed: Callable[..., _T]) -> list[_T]:
+    def _in_rounds(
+        self,
+        batch: EventStream,
+        processed: Callable[..., _T],
+        joined: Callable[[list[_T]], _Joined],
+    ) -> _Joined:
         """What the running detector returns for each part of a round in the batch; at least one."""
-        self._refuse_if_ended()
+        self._state.check()
         run = self._run
         batch = run.inner.checked(stream_from(batch, "the batch"))
         began = time.perf_counter()
-        self._ended = "has failed"
-        found = [processed(run.inner, events) for events in run.pieces(batch)]
-        self._ended = ""
-        self.plan = run.plan
-        self._seconds += time.perf_counter() - began
-        return found or [processed(run.inner, batch)]
+        with self._state.changing("a push"):
+            found = [processed(run.inner, events) for events in run.pieces(batch)]
+            self.plan = run.plan
+            self._seconds += time.perf_counter() - began
+            return joined(found or [processed(run.inner, batch)])
 
     def flush(self) -> dict[str, Any]:
         """End the stream and return, for every query, the matches that waited for its end."""
@@ -218,11 +220,12 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         return self._ending(WorkloadDetector.finish)
 
     def _ending(self, processed: Callable[..., _T]) -> _T:
-        self._refuse_if_ended()
+        self._state.check()
         began = time.perf_counter()
-        found = processed(self._run.inner)
-        self._ended = "was flushed"
-        self._seconds += time.perf_counter() - began
+        with self._state.changing("a flush"):
+            found = processed(self._run.inner)
+            self._seconds += time.perf_counter() - began
+            self._state.end("was flushed")
         return found
 
     def switch(self, plan: WorkloadPlan, reason: str = "requested") -> None:  # type: ignore[override]
@@ -240,10 +243,13 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         PlanError, EvaluationError, UnsupportedTaskError, AdaptationError
             If the plan is of another workload, delays matches, or cannot be run.
         """
-        self._refuse_if_ended()
+        self._state.check()
         plan = checked_plan(self.plan.workload, plan)
-        self._run.switch(plan, text(reason, "reason", AdaptationError))
-        self.plan = self._run.plan
+        reason = text(reason, "reason", AdaptationError)
+        self._run.check(plan)
+        with self._state.changing("a change of the plan"):
+            self._run.switch(plan, reason)
+            self.plan = self._run.plan
 
     @property
     def averages(self) -> AveragedQueries | None:  # type: ignore[override]
@@ -258,6 +264,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over queries and plans."""
+        self._state.check_whole()
         return replace(self._run.inner.metrics(), seconds=self._seconds)
 
     def latency(self) -> Latency | None:
@@ -274,7 +281,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
-        self._refuse_if_ended()
+        self._state.check()
         settings = self._settings
         adaptation = {
             "planner": settings.planner,
@@ -287,23 +294,25 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             "seed": settings.seed,
         }
         header = {
-            "adaptation": adaptation, "planned": settings.planned, "seconds": self._seconds
-        }  # fmt: skip
-        arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
-        arrays |= {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-        return {**arrays, "digest": digest_of(arrays)}
+            "workload": "adaptive",
+            "adaptation": adaptation,
+            "planned": settings.planned,
+            "seconds": self._seconds,
+        }
+        with self._state.changing("taking a snapshot"):
+            return sealed(
+                header, {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+            )
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
-        """A detector that resumes from a :meth:`snapshot`; see :meth:`cepbench.Detector.restore`."""
-        arrays = verified(dict(snapshot))
+    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        if header["workload"] != "adaptive":
+            raise SnapshotError(
+                "the snapshot is that of a detector with one plan; restore it by "
+                "cep.Detector.restore or load"
+            )
         state = arrays_under(_RUN, arrays)
-        try:
-            header = json.loads(arrays[_HEADER].tobytes())
-            if "adaptation" not in header:
-                raise SnapshotError(
-                    "it is that of a detector with one plan; restore it by cep.Detector.restore or load"
-                )
+        with restoring("the snapshot makes no detector"):
             inner = WorkloadRun.inner_of(state)
             detector = cls(
                 inner.plan.workload,
@@ -314,11 +323,9 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
                 partial_match_limit=inner.partial_match_limit,
                 **header["adaptation"],
             )
-        except (KeyError, TypeError, ValueError, CepbenchError) as error:
-            raise SnapshotError(f"the snapshot makes no detector: {error}") from error
-        detector._run.restore(state, inner)
-        detector.plan = detector._run.plan
-        detector._seconds = header["seconds"]
+            detector._run.restore(state, inner)
+            detector.plan = detector._run.plan
+            detector._seconds = header["seconds"]
         return detector
 
 
@@ -340,6 +347,11 @@ def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:
             "double some; choose a plan without delays"
         )
     return plan
+
+
+def _together(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The results of several parts of a batch together, by query."""
+    return {query: _joined([its[query] for its in parts]) for query in parts[0]}
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -99,13 +99,15 @@ class WorkloadRun(Rounds):
         self._lasting = [query for query, its in patterns.items() if its.selects]
         self.inner = self._opened(plan, position)
 
-    def switch(self, plan: WorkloadPlan, reason: str) -> None:
-        """Go on with another plan, but for queries whose matches depend on all earlier ones.
+    def check(self, plan: WorkloadPlan) -> None:
+        """Check that a run can go on with another plan; nothing changes.
 
         Raises
         ------
         AdaptationError
             If virtual queries read attributes whose values are not kept.
+        CepbenchError
+            If it cannot be opened.
         """
         lacking = [name for name in _attributes(plan) if name not in self._attributes]
         if lacking:
@@ -113,6 +115,10 @@ class WorkloadRun(Rounds):
                 f"virtual queries of the plan read {', '.join(lacking)}, of which no values are kept; give "
                 "it as initial=, or leave these queries out"
             )
+        super().check(self._with_lasting(plan))
+
+    def switch(self, plan: WorkloadPlan, reason: str) -> None:
+        """Go on with another plan, but for queries whose matches depend on all earlier ones."""
         super().switch(self._with_lasting(plan), reason)
 
     def _begun(self, averages: AveragedQueries) -> WorkloadPlan:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,24 +21,23 @@ from cepbench.aggregators.tables import check_values, floats_of, frame_of
 from cepbench.aggregators.workload_run import naming, run_of
 from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.arguments import shown
-from cepbench.errors import (
-    CepbenchError,
-    EvaluationError,
-    PatternError,
-    SnapshotError,
-)
-from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.errors import EvaluationError, PatternError, SnapshotError
+from cepbench.evaluators.pushes import LiveState
+from cepbench.evaluators.snapshot import arrays_under, restoring, sealed, unsealed
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import under_hierarchy_of
+from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
+from cepbench.streams.kinds import KnownKinds
 from cepbench.workloads.model import Workload
 
 _RUN, _LATE = "run ", "late "
+
+_Shown = TypeVar("_Shown")
 
 
 class Aggregator:
@@ -125,12 +125,14 @@ class Aggregator:
         self._patterns = patterns
         attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
         self._late = LateEvents(slack_of(slack, self.window), attributes)
+        self._state = LiveState("aggregator")
+        self._kinds = KnownKinds(tuple(attributes))
         self._seconds = 0.0
         self._events = 0
+        #: The time of the last event that was processed.
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
         self._floats = [False for pattern in patterns for _ in pattern.aggregates]
-        self._ended = False
 
     def push(self, batch: EventStream) -> pd.DataFrame:
         """Process the next events and return the rows to report.
@@ -149,24 +151,36 @@ class Aggregator:
         Raises
         ------
         StreamError
-            If the batch does not fit the pattern, or is later than the slack.
+            If the batch does not fit the pattern, is later than the slack, or has texts where there
+            were numbers. Nothing has changed; push the corrected batch.
+        FailedStateError
+            If an earlier push failed, or was interrupted, in the middle; go on from the last
+            :meth:`snapshot`.
         """
-        return self._frame(self.take(batch))
+        return self._pushed(batch, self._frame)
 
     def take(self, batch: EventStream) -> Rows:
         """As :meth:`push`, but return the rows as they are."""
-        self._refuse_if_ended()
+        return self._pushed(batch, _as_they_are)
+
+    def _pushed(self, batch: EventStream, shown: Callable[[Any], _Shown]) -> _Shown:
+        """The rows to report for a batch, as they are shown."""
+        self._state.check()
         batch = under_hierarchy_of(self._patterns, stream_from(batch, "the batch"))
         began = clock.perf_counter()
-        self._check(batch)
+        floats = self._checked(batch)
         if not len(batch):
-            return self._no_rows()
+            self._floats = floats
+            return shown(self._no_rows())
+        kinds = self._kinds.after(batch, self._events)
         events, held = self._late.sorted(batch, self._events)
-        rows = self._processed(events)
-        self._late.hold(batch, held)
-        self._events += len(batch)
-        self._seconds += clock.perf_counter() - began
-        return rows
+        with self._state.changing("a push"):
+            self._floats, self._kinds = floats, kinds
+            rows = self._processed(events)
+            self._late.hold(batch, held)
+            self._events += len(batch)
+            self._seconds += clock.perf_counter() - began
+            return shown(rows)
 
     def _processed(self, events: EventStream) -> Rows:
         if not len(events):
@@ -204,36 +218,45 @@ class Aggregator:
 
     def rows_at(self, ticks: int) -> Rows:
         """As :meth:`value`, but return the rows as they are."""
-        self._refuse_if_ended()
+        self._state.check()
         check_no_trigger(self._task.scope)
         if self._last is not None and ticks < self._last:
             raise EvaluationError(
                 f"a value at {ticks} is asked for after the event at {self._last}; ask before later "
                 "events are pushed, or by cep.aggregate(…, at=[…])"
             )
-        return self._in_columns(self._run.value(ticks))
+        with self._state.changing("asking for a value"):
+            return self._in_columns(self._run.value(ticks))
 
     def groups(self) -> list[Key]:
         """The groups of a pattern seen so far, in this order."""
-        return [] if self._last is None else [row.key for row in self._run.value(self._last)]
+        if self._last is None:
+            return []
+        with self._state.changing("asking for a value"):
+            return [row.key for row in self._run.value(self._last)]
 
     def flush(self) -> pd.DataFrame:
         """End the stream; returns the rows of the events that the slack held back."""
-        return self._frame(self.flushed())
+        return self._finished(self._frame)
 
     def flushed(self) -> Rows:
         """As :meth:`flush`, but return the rows as they are."""
-        self._refuse_if_ended()
+        return self._finished(_as_they_are)
+
+    def _finished(self, shown: Callable[[Any], _Shown]) -> _Shown:
+        self._state.check()
         began = clock.perf_counter()
-        rows = self._processed(self._late.held)
-        self._seconds += clock.perf_counter() - began
-        self._ended = True
-        return rows
+        with self._state.changing("a flush"):
+            found = shown(self._processed(self._late.held))
+            self._seconds += clock.perf_counter() - began
+            self._state.end("was flushed")
+        return found
 
     @property
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
-        return replace(self._run.metrics(), seconds=self._seconds, events=self._events)
+        with self._state.changing("reading metrics"):
+            return replace(self._run.metrics(), seconds=self._seconds, events=self._events)
 
     @property
     def floats(self) -> list[bool]:
@@ -242,18 +265,19 @@ class Aggregator:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, with a digest by which :meth:`restore` detects damage."""
-        self._refuse_if_ended()
-        arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-        arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
-        numbers = np.array(
-            [self._events, self._last is not None, self._last or 0, *self._floats], np.int64
-        )
-        arrays |= {
-            "numbers": numbers,
-            "seconds": np.array([self._seconds]),
-            "arguments": np.array(self._arguments()),
+        self._state.check()
+        header = {
+            "aggregator": self._arguments(),
+            "events": self._events,
+            "last": self._last,
+            "floats": self._floats,
+            "kinds": dict(self._kinds.kinds),
+            "seconds": self._seconds,
         }
-        return {**arrays, "digest": digest_of(arrays)}
+        with self._state.changing("taking a snapshot"):
+            arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+            arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
+            return sealed(header, arrays)
 
     @classmethod
     def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
@@ -264,25 +288,18 @@ class Aggregator:
         SnapshotError
             If it is not a snapshot, or is damaged.
         """
-        if not isinstance(snapshot, Mapping) or not all(
-            isinstance(name, str) and isinstance(array, np.ndarray)
-            for name, array in snapshot.items()
-        ):
-            raise SnapshotError("this is no snapshot; give what Aggregator.snapshot() returned")
-        arrays = verified(snapshot)
-        try:
-            made = cls._reopened(*arrays["arguments"].tolist())
-            events, pushed, last, *floats = arrays["numbers"].tolist()
+        header, arrays = unsealed(snapshot, "Aggregator")
+        if "aggregator" not in header:
+            raise SnapshotError(
+                "the snapshot is that of a detector; restore it by cep.Detector.restore or load"
+            )
+        with restoring("the snapshot makes no aggregator"):
+            made = cls._reopened(*header["aggregator"])
             made._late.restore(arrays_under(_LATE, arrays))
-        except (CepbenchError, KeyError, ValueError) as error:
-            raise SnapshotError(f"the snapshot makes no aggregator: {error}") from error
-        made._events, made._last, made._floats = (
-            events,
-            last if pushed else None,
-            list(map(bool, floats)),
-        )
-        made._seconds = float(arrays["seconds"][0])
-        made._run.restore(arrays_under(_RUN, arrays))
+            made._run.restore(arrays_under(_RUN, arrays))
+            made._events, made._last = header["events"], header["last"]
+            made._floats, made._seconds = header["floats"], header["seconds"]
+            made._kinds = replace(made._kinds, kinds=header["kinds"])
         return made
 
     def _arguments(self) -> list[str]:
@@ -321,12 +338,11 @@ class Aggregator:
             its = WorkloadPlan.from_dict(its)
         return cls(workload, method or None, sharing=its, **given)
 
-    def _check(self, batch: EventStream) -> None:
-        """Check the values of a batch, and note their kinds."""
+    def _checked(self, batch: EventStream) -> list[bool]:
+        """Whether the values of each aggregate are floats from a batch on, which fits the pattern."""
+        check_fit(self.pattern, batch)
         check_values(self.pattern, batch)
-        self._floats = [
-            a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)
-        ]
+        return [a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)]
 
     def _no_rows(self) -> Rows:
         return Rows.of([], self._floats)
@@ -337,9 +353,9 @@ class Aggregator:
     def _frame(self, rows: Rows, *, at: bool = False) -> pd.DataFrame:
         return frame_of(self.pattern, rows, is_datetime=self.pattern.window.is_datetime, at=at)
 
-    def _refuse_if_ended(self) -> None:
-        if self._ended:
-            raise EvaluationError("this aggregator was flushed; make a new one for another stream")
+    def __copy__(self) -> Self:
+        """An independent copy, as the state of a shallow one would be that of both."""
+        return copy.deepcopy(self)
 
 
 class WorkloadAggregator(Aggregator):
@@ -399,13 +415,14 @@ class WorkloadAggregator(Aggregator):
             sharing,
         ]
 
-    def _check(self, batch: EventStream) -> None:
+    def _checked(self, batch: EventStream) -> list[bool]:
         floats = []
         for name, query in self.workload.patterns.items():
             with naming(name):
+                check_fit(query, batch)
                 check_values(query, batch)
             floats += floats_of(query, batch)
-        self._floats = [a or b for a, b in zip(self._floats, floats, strict=True)]
+        return [a or b for a, b in zip(self._floats, floats, strict=True)]
 
     def _no_rows(self) -> Any:
         return self._in_columns({name: [] for name in self.workload.patterns})
@@ -423,6 +440,10 @@ class WorkloadAggregator(Aggregator):
             name: QueryRows(self.workload.patterns[name], its, its.positions)
             for name, its in self._in_columns(rows).items()
         }
+
+
+def _as_they_are(rows: Any) -> Any:
+    return rows
 
 
 def _hierarchy_text(hierarchy: ConceptHierarchy | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 import time
@@ -18,9 +19,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
-    PartialMatchLimitError,
     SnapshotError,
-    StreamError,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
@@ -29,11 +28,14 @@ from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import BranchMatches, Found, branches_frame, matches_by_branch
 from cepbench.evaluators.non_overlap import NonOverlap
 from cepbench.evaluators.protocol import Evaluator, Given, Task
+from cepbench.evaluators.pushes import LiveState, Progress
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.returned import frame_of, returned_table, values_table
 from cepbench.evaluators.snapshot import (
     arrays_under,
+    check_header,
     read_snapshot,
+    restoring,
     sealed,
     unsealed,
     write_snapshot,
@@ -48,6 +50,7 @@ from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
+from cepbench.streams.kinds import KnownKinds
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
@@ -119,6 +122,11 @@ class Detector:
     earlier ones: only a detector from the beginning of the stream, or a restored one, finds the
     same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
     earlier last event can come, which may negated items make one window later.
+
+    A push happens whole or not at all. A batch that is refused changes nothing. A push that is
+    interrupted (``KeyboardInterrupt``), or fails in the middle, leaves a detector that refuses all use
+    by :class:`~cepbench.errors.FailedStateError`; go on from the last :meth:`snapshot`. ``copy.copy``
+    makes an independent copy.
     """
 
     #: The class for workloads, a subclass of the one that has it, which says so itself.
@@ -176,12 +184,10 @@ class Detector:
         self.output = output
         self.partial_match_limit = task.partial_match_limit
         self._evaluator = evaluator
-        self._position = task.position
-        self._events = 0
-        self._last: int | None = None
+        self._state = LiveState("detector")
+        self._progress = Progress(task.position, KnownKinds(task.pattern.attributes))
         self._matches = 0
         self._seconds = 0.0
-        self._ended = ""
         kept: set[str] | None = None
         if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
@@ -200,7 +206,7 @@ class Detector:
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
-        self._run = self._guarded(evaluator.open, self._task)
+        self._run = self._called(evaluator.open, self._task)
         self._recent: RecentEvents | None = None
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length
@@ -209,7 +215,7 @@ class Detector:
     @property
     def position(self) -> int:
         """The position of the next event."""
-        return self._position
+        return self._progress.position
 
     def push(self, batch: EventStream) -> Any:
         """Process the next events and return the matches that they complete.
@@ -229,11 +235,14 @@ class Detector:
         Raises
         ------
         StreamError
-            If the batch does not fit the pattern or starts before the last one ended.
+            If the batch does not fit the pattern, starts before the last one ended, or has texts where
+            there were numbers. Nothing has changed; push the corrected batch.
         PartialMatchLimitError
             If the limit is exceeded. The detector cannot be used any more.
+        FailedStateError
+            If an earlier push failed, or was interrupted, in the middle; see the notes.
         """
-        return self._shown(self.take(batch))
+        return self._pushed(batch, self._shown)
 
     def flush(self) -> Any:
         """End the stream and return the matches that waited for its end.
@@ -241,30 +250,29 @@ class Detector:
         A match waits while an event that would negate it may still arrive: after its last event, or
         for a negation under AND on either side.
         """
-        return self._shown(self.finish())
+        return self._finished(self._shown)
 
     def take(self, batch: EventStream) -> Found:
         """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
-        self._refuse_if_ended()
+        found: Found = self._pushed(batch, _as_they_are)
+        return found
+
+    def _pushed(self, batch: EventStream, shown: Callable[[Found], Any]) -> Any:
+        """The matches that a batch completes, as they are shown."""
+        self._state.check()
         batch = under_hierarchy_of([self.pattern], stream_from(batch, "the batch"))
         began = time.perf_counter()
         check_fit(self.pattern, batch)
+        progress = self._progress.after(batch)
         if not len(batch):
-            return Found(0, ())
-        if self._last is not None and batch.timestamps[0] < self._last:
-            raise StreamError(
-                f"row {self._position}: this batch starts at {batch.timestamps[0]}, before the "
-                f"last event pushed ({self._last}); push batches in the order of time",
-                row=self._position,
-            )
-        self._last = int(batch.timestamps[-1])
-        if self._recent is not None:
-            self._recent.push(batch)
-        given = self._guarded(self._run.push, batch)
-        self._seconds += time.perf_counter() - began
-        self._events += len(batch)
-        self._position += len(batch)
-        return self._counted(given, ended=False)
+            return shown(Found(0, ()))
+        with self._state.changing("a push"):
+            given = self._called(self._run.push, batch)
+            self._seconds += time.perf_counter() - began
+            if self._recent is not None:
+                self._recent.push(batch)
+            self._progress = progress
+            return shown(self._counted(given, ended=False))
 
     def adopt(self, old: Detector) -> bool:
         """Go on where a detector of the same task with another plan is; whether that is possible.
@@ -272,8 +280,9 @@ class Detector:
         Only for an evaluator that ``adopts``; see
         :meth:`cepbench.evaluators.protocol.Adopting.adopt`.
         """
-        self._last = old._last
-        return bool(self._guarded(self._run.adopt, old._run))
+        self._progress = self._progress._replace(last=old._progress.last, kinds=old._progress.kinds)
+        with self._state.changing("an adoption"):
+            return bool(self._called(self._run.adopt, old._run))
 
     @property
     def shares(self) -> bool:
@@ -282,37 +291,42 @@ class Detector:
 
     def leave(self) -> None:
         """Go out of use, where the evaluator shares state between several detectors."""
-        self._ended = "was left"
+        self._state.end("was left")
         if self.shares:
-            self._guarded(self._run.leave)
+            with self._state.changing("leaving"):
+                self._called(self._run.leave)
 
     def finish(self) -> Found:
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
-        self._refuse_if_ended()
-        began = time.perf_counter()
-        given = self._guarded(self._run.finish)
-        self._seconds += time.perf_counter() - began
-        self._ended = "was flushed"
-        return self._counted(given, ended=True)
+        found: Found = self._finished(_as_they_are)
+        return found
 
-    def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the evaluator; an error of a user-defined one names it, and ends the detector."""
+    def _finished(self, shown: Callable[[Found], Any]) -> Any:
+        """The matches that waited for the end of the stream, as they are shown."""
+        self._state.check()
+        began = time.perf_counter()
+        with self._state.changing("a flush"):
+            given = self._called(self._run.finish)
+            self._seconds += time.perf_counter() - began
+            found = shown(self._counted(given, ended=True))
+            self._state.end("was flushed")
+        return found
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the evaluator; an error of a user-defined one names it."""
         try:
             return function(*arguments)
-        except PartialMatchLimitError:
-            self._ended = "has stored too many partial matches"
-            raise
         except CepbenchError:
             raise
         except Exception as error:
             if self._evaluator.is_builtin:
                 raise
-            self._ended = "has failed"
             raise EvaluationError(f"the evaluator {self.evaluator} failed: {error!r}") from error
 
     def _counted(self, given: Given, *, ended: bool) -> Found:
         if not isinstance(given, Found):
-            positions = range(self._position - self._events, self._position)
+            its = self._progress
+            positions = range(its.position - its.events, its.position)
             given = found_from(self.evaluator, given, self._task, positions)
         if self._selection is not None:
             assert self._recent is not None
@@ -377,13 +391,15 @@ class Detector:
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over branches."""
-        counted = self._guarded(self._run.metrics)
+        with self._state.changing("reading metrics"):
+            counted = self._called(self._run.metrics)
         if not isinstance(counted, Metrics):
             raise EvaluationError(
                 f"the evaluator {self.evaluator} gave {kind_of(counted)} as its metrics; a run's "
                 "metrics() returns cepbench.evaluators.result.Metrics"
             )
-        return replace(counted, seconds=self._seconds, events=self._events, matches=self._matches)
+        events = self._progress.events
+        return replace(counted, seconds=self._seconds, events=events, matches=self._matches)
 
     def latency(self) -> Latency | None:
         """The distribution of latencies so far; None if not measured."""
@@ -418,7 +434,11 @@ class Detector:
 
     def node_table(self) -> NodeTable | None:
         """The table of :meth:`node_metrics`; None if the evaluator has none."""
-        return self._run.node_table() if self._evaluator.node_times else None
+        if not self._evaluator.node_times:
+            return None
+        with self._state.changing("reading metrics"):
+            table: NodeTable = self._run.node_table()
+            return table
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays; :meth:`save` writes them to a file.
@@ -430,15 +450,18 @@ class Detector:
         UnsupportedTaskError
             If the state of the evaluator cannot be saved.
         """
-        self._refuse_if_ended()
+        self._state.check()
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
-        arrays = {f"{_RUN}{name}": its for name, its in self._guarded(self._run.snapshot).items()}
-        if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
-        if self._selection is not None:
-            arrays |= {f"{_OUTPUT}{name}": its for name, its in self._selection.packed().items()}
-        return sealed(self._header(), arrays)
+        with self._state.changing("taking a snapshot"):
+            run = self._called(self._run.snapshot)
+            arrays = {f"{_RUN}{name}": its for name, its in run.items()}
+            if self._recent is not None:
+                arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+            if self._selection is not None:
+                selected = self._selection.packed()
+                arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
+            return sealed(self._header(), arrays)
 
     def _header(self) -> dict[str, Any]:
         """What a snapshot states besides arrays; JSON-serializable."""
@@ -453,11 +476,10 @@ class Detector:
             "partial_match_limit": self.partial_match_limit,
             "latency": self._task.latency,
             "node_times": self._task.node_times,
-            "position": self._position,
-            "events": self._events,
-            "last": self._last,
+            "position": self._progress.position,
             "matches": self._matches,
             "seconds": self._seconds,
+            **self._progress.packed(),
         }
 
     def save(self, path: str | Path) -> None:
@@ -507,18 +529,22 @@ class Detector:
         SnapshotError
             If it is not a snapshot, is one of another version, or is damaged.
         """
-        if isinstance(snapshot, Mapping) and "workload" in snapshot:
-            restored: Any = cls.of_workloads.restore(snapshot)
-            return restored
         header, arrays = unsealed(snapshot)
-        try:
+        if "workload" in header:
+            restored: Any = cls.of_workloads._restored(header, arrays)
+            return restored
+        return cls._restored(header, arrays)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """A detector that resumes from the header and arrays of a snapshot."""
+        check_header(header)
+        with restoring("the snapshot's header makes no detector"):
             plan = None if header["plan"] is None else plan_from_json(header["plan"])
             mapping = header["hierarchy"]
             hierarchy = None if mapping is None else ConceptHierarchy(mapping)
             pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
             detector = cls._of_header(header, pattern, plan)
-        except CepbenchError as error:
-            raise SnapshotError(f"the snapshot's header makes no detector: {error}") from error
         detector._resume(header, arrays)
         return detector
 
@@ -531,6 +557,7 @@ class Detector:
             Also if the other detector had another pattern, plan or evaluator.
         """
         header, arrays = unsealed(snapshot)
+        check_header(header)
         mine = json.loads(json.dumps(self._header()))
         other = [name for name in ("pattern", "plan", "evaluator") if header[name] != mine[name]]
         if other:
@@ -541,13 +568,14 @@ class Detector:
         self._resume(header, arrays)
 
     def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        self._guarded(self._run.restore, arrays_under(_RUN, arrays))
-        if self._recent is not None:
-            self._recent.restore(arrays_under(_RECENT, arrays))
-        if self._selection is not None:
-            self._selection.restore(arrays_under(_OUTPUT, arrays))
-        self._events, self._last = header["events"], header["last"]
-        self._matches, self._seconds = header["matches"], header["seconds"]
+        with self._state.changing("resuming from a snapshot"), restoring():
+            self._called(self._run.restore, arrays_under(_RUN, arrays))
+            if self._recent is not None:
+                self._recent.restore(arrays_under(_RECENT, arrays))
+            if self._selection is not None:
+                self._selection.restore(arrays_under(_OUTPUT, arrays))
+            self._progress = self._progress.resumed(header)
+            self._matches, self._seconds = header["matches"], header["seconds"]
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
@@ -559,9 +587,13 @@ class Detector:
             )
         return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
 
-    def _refuse_if_ended(self) -> None:
-        if self._ended:
-            raise EvaluationError(f"this detector {self._ended}; make a new one")
+    def __copy__(self) -> Self:
+        """An independent copy, as the state of a shallow one would be that of both."""
+        return copy.deepcopy(self)
+
+
+def _as_they_are(found: Found) -> Found:
+    return found
 
 
 def _show_arguments(cls: type[Detector]) -> None:

@@ -6,7 +6,8 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from cepbench.arguments import kind_of
-from cepbench.errors import SnapshotError
+from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.files import whole_file
 
-_VERSION = 6
+_VERSION = 7
 
 #: Read once: a stream's state is saved many times a second.
 _CEPBENCH = version("cepbench")
@@ -27,7 +28,7 @@ _KINDS = "biufU"
 
 _TAKE_ANOTHER = "restore another copy of it, or push the stream again from its beginning"
 
-#: Entries of the header besides the version, and their types.
+#: Entries of the header of a detector of one pattern, and their types.
 _HEADER: dict[str, type | tuple[type, ...]] = {
     "pattern": str,
     "hierarchy": (dict, type(None)),
@@ -41,6 +42,7 @@ _HEADER: dict[str, type | tuple[type, ...]] = {
     "position": int,
     "events": int,
     "last": (int, type(None)),
+    "kinds": dict,
     "matches": int,
     "seconds": float,
 }
@@ -55,26 +57,55 @@ def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
     return {**snapshot, "digest": digest_of(snapshot)}
 
 
-def unsealed(snapshot: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unsealed(snapshot: Any, of: str = "Detector") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and arrays of a snapshot, each read once, after verification of the digest.
+
+    Parameters
+    ----------
+    snapshot : mapping of str to ndarray
+    of : {"Detector", "Aggregator"}
+        What it is due to be of, for messages.
 
     Raises
     ------
     SnapshotError
         If it is not a snapshot, cannot be read, is damaged, or has another version.
     """
+    taken = f"what {of}.snapshot() returned or numpy.load gave"
+    if of == "Detector":
+        taken += ", or the path of a file to Detector.load(path)"
+    if not isinstance(snapshot, Mapping):
+        raise SnapshotError(
+            f"this is no snapshot of a {of.lower()}, but {kind_of(snapshot)}; give {taken}"
+        )
     arrays = _read(snapshot)
     if "header" not in arrays:
         raise SnapshotError(
-            "this is no snapshot of a detector, for it has no header; give what "
-            "Detector.snapshot() returned, or the file that Detector.save(path) wrote to "
-            "Detector.load(path)"
+            f"this is no snapshot of a {of.lower()}, for it has no header; give {taken}"
         )
-    arrays = verified(arrays)
+    arrays = _verified(arrays)
     return _header(arrays.pop("header")), arrays
 
 
-def verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+@contextmanager
+def restoring(failing: str = "the snapshot is damaged") -> Iterator[None]:
+    """What is made of the parts of a verified snapshot, which may have been changed before sealing.
+
+    Raises
+    ------
+    SnapshotError
+        For any error: parts that do not belong together fail in a dozen ways.
+    """
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except Exception as error:
+        what = error if isinstance(error, CepbenchError) else _shown(error)
+        raise SnapshotError(f"{failing}: {what}") from error
+
+
+def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a snapshot without the digest, after its verification.
 
     Raises
@@ -188,14 +219,8 @@ def _path(given: Any) -> Path:
     return Path(given)
 
 
-def _read(snapshot: Any) -> dict[str, np.ndarray]:
+def _read(snapshot: Mapping[Any, Any]) -> dict[str, np.ndarray]:
     """All arrays of a snapshot; those of an open file are read once, here."""
-    if not isinstance(snapshot, Mapping):
-        raise SnapshotError(
-            f"this is no snapshot of a detector, but {kind_of(snapshot)}; give the mapping "
-            "that Detector.snapshot() returned or numpy.load gave, or the path of a file to "
-            "Detector.load(path)"
-        )
     arrays = {}
     try:
         for name in snapshot:
@@ -208,12 +233,11 @@ def _read(snapshot: Any) -> dict[str, np.ndarray]:
     for name, array in arrays.items():
         if not isinstance(name, str) or not isinstance(array, np.ndarray):
             raise SnapshotError(
-                f"this is no snapshot of a detector: {str(name)[:40]!r} is "
-                f"{type(array).__name__}, no array"
+                f"this is no snapshot: {str(name)[:40]!r} is {type(array).__name__}, no array"
             )
         if array.dtype.kind not in _KINDS or not array.dtype.itemsize:
             raise SnapshotError(
-                f"this is no snapshot of a detector: {name[:40]!r} is an array of "
+                f"this is no snapshot: {name[:40]!r} is an array of "
                 f"{str(array.dtype)[:40]}, which snapshots do not have"
             )
     return arrays
@@ -232,19 +256,29 @@ def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def _header(written: np.ndarray) -> dict[str, Any]:
     try:
-        header = json.loads(written.tobytes())
+        header = dict(json.loads(written.tobytes()))
         number, taken_by = header["version"], header["cepbench"]
     except (KeyError, TypeError, ValueError) as error:
-        raise SnapshotError(f"this is no snapshot of a detector: {_shown(error)}") from error
+        raise SnapshotError(f"this is no snapshot: {_shown(error)}") from error
     if number != _VERSION:
         raise SnapshotError(
             f"the snapshot has version {number}, this cepbench reads {_VERSION}; "
             f"restore it with the version that took it, cepbench {taken_by}"
         )
+    return header
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Check the header of a detector of one pattern.
+
+    Raises
+    ------
+    SnapshotError
+        If an entry is missing, or of another type.
+    """
     for key, kind in _HEADER.items():
         if not isinstance(header.get(key, Ellipsis), kind):
             raise SnapshotError(f"the snapshot is damaged: its header has no usable {key!r}")
-    return dict(header)
 
 
 def _shown(error: Exception) -> str:

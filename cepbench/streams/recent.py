@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.errors import HierarchyError, SnapshotError, StreamError
+from cepbench.errors import HierarchyError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.kinds import declared_kind, kind_of_column, missing_values
 
 
 class RecentEvents:
@@ -60,6 +61,14 @@ class RecentEvents:
         self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
         self._size += len(batch)
 
+    def keep(self, attributes: Collection[str]) -> None:
+        """Keep these of the attributes only."""
+        self._attributes = tuple(name for name in self._attributes if name in attributes)
+        self._pieces = [
+            replace(piece, attributes={name: piece.attributes[name] for name in self._attributes})
+            for piece in self._pieces
+        ]
+
     @property
     def stream(self) -> EventStream:
         """The events kept, from position :attr:`first` on."""
@@ -68,9 +77,9 @@ class RecentEvents:
             codes, times = np.empty(0, np.int32), np.empty(0, np.int64)
             return EventStream(codes, (), times, False, nothing, {}, None)
         while len(self._pieces) > 1:
-            # Of neighbours of similar size, so that an event is copied few times.
-            last = self._pieces.pop()
-            self._pieces[-1] = _joined(self._pieces[-1], last)
+            # Of neighbours of similar size, so that an event is copied few times; at once, so that
+            # an interrupt loses none.
+            self._pieces[-2:] = [_joined(*self._pieces[-2:])]
         return self._pieces[0]
 
     def packed(self) -> dict[str, np.ndarray]:
@@ -86,6 +95,7 @@ class RecentEvents:
             arrays[f"{number}"] = column.codes if isinstance(column, CodedStrings) else column
         hierarchy = stream.hierarchy
         known = {
+            "attributes": self._attributes,
             "texts": texts,
             "type_names": stream.type_names,
             "first": self.first,
@@ -109,8 +119,9 @@ class RecentEvents:
             known = json.loads(state["known"].tobytes())
             texts = {name: tuple(values) for name, values in known["texts"].items()}
             columns: dict[str, AttributeColumn] = {}
-            for number, name in enumerate(self._attributes):
-                values = state[f"{number}"]
+            for name in self._attributes:
+                # Others may have been kept too, for a query that was removed.
+                values = state[f"{known['attributes'].index(name)}"]
                 columns[name] = CodedStrings(values, texts[name]) if name in texts else values
             mapping = known["hierarchy"]
             self.first = known["first"]
@@ -135,7 +146,6 @@ class RecentEvents:
 def _joined(first: EventStream, second: EventStream) -> EventStream:
     """The events of two streams with the same attributes, one after the other."""
     types = _column(
-        "type",
         CodedStrings(first.type_codes, first.type_names),
         CodedStrings(second.type_codes, second.type_names),
     )
@@ -146,7 +156,7 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         np.concatenate((first.timestamps, second.timestamps)),
         first.is_datetime,
         {
-            name: _column(name, column, second.attributes[name])
+            name: _column(column, second.attributes[name])
             for name, column in first.attributes.items()
         },
         {},
@@ -155,15 +165,17 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
     )
 
 
-def _column(name: str, first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
+def _column(first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
+    """Two columns, one after the other; of different kinds one has no values."""
     if isinstance(first, CodedStrings) and isinstance(second, CodedStrings):
         places = {text: code for code, text in enumerate(first.values)}
         moved = [places.setdefault(text, len(places)) for text in second.values]
         codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
         return CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
-    if isinstance(first, CodedStrings) or isinstance(second, CodedStrings):
-        raise StreamError(
-            f"attribute {name!r} is a text in one batch and a number in another; convert it to one "
-            "of the two before making the streams"
-        )
-    return np.concatenate((first, second))
+    if declared_kind(first) != declared_kind(second):
+        if kind_of_column(first) is None:
+            first = missing_values(second, len(first))
+        else:
+            second = missing_values(first, len(second))
+        return _column(first, second)
+    return np.concatenate((first, second))  # type: ignore[arg-type]

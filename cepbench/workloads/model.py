@@ -6,9 +6,9 @@ import html
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
@@ -85,6 +85,9 @@ class Workload:
                     )
                 patterns[name] = pattern.with_hierarchy(hierarchy)
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(Workload, hierarchy=self.hierarchy), (dict(self.patterns),)
 
     def without_aggregates(self) -> Workload:
         """The queries of the matches that AGG is over; itself if none has AGG."""

@@ -270,4 +270,4 @@ def test_what_a_live_stream_does_not_allow() -> None:
 def test_a_damaged_snapshot_is_no_detector() -> None:
     snapshot = cep.Detector(TWO).snapshot()
     with pytest.raises(cep.CepbenchError, match="damaged"):
-        cep.Detector.restore({**snapshot, "workload": snapshot["workload"][:-1]})
+        cep.Detector.restore({**snapshot, "header": snapshot["header"][:-1]})

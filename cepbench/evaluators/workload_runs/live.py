@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -13,11 +12,9 @@ import pandas as pd
 
 from cepbench.arguments import choice, text
 from cepbench.errors import (
-    CepbenchError,
     EvaluationError,
     PartialMatchLimitError,
     SnapshotError,
-    StreamError,
     errors_naming,
 )
 from cepbench.evaluators.arrow_matches import arrow_table
@@ -25,10 +22,11 @@ from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.pushes import LiveState, Progress
 from cepbench.evaluators.registry import evaluator_for
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.returned import frame_of, returned_table
-from cepbench.evaluators.snapshot import arrays_under, digest_of, verified
+from cepbench.evaluators.snapshot import arrays_under, restoring, sealed
 from cepbench.evaluators.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.evaluators.workload_runs.evaluate import (
     chosen_for,
@@ -52,19 +50,21 @@ from cepbench.evaluators.workload_runs.sets import (
     united,
 )
 from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
+from cepbench.streams.kinds import KnownKinds
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
 __all__ = ["Detector", "WorkloadDetector"]
 
-_HEADER, _QUERY, _RECENT = "workload", "query/", "recent/"
+_QUERY, _RECENT = "query/", "recent/"
 _KEPT, _PENDING = "kept/", "pending/"
 
 #: Positions of matches by the sizes of their sets, int64, shape (variables, matches).
@@ -160,20 +160,37 @@ class WorkloadDetector(Detector):
         self.options = dict(options or {})
         self.partial_match_limit = partial_match_limit
         self._given = evaluator
-        self._position = position
-        self._events = 0
-        self._last: int | None = None
         self._seconds = 0.0
-        self._ended = ""
+        self._state = LiveState("detector")
         self._reader = NumericReader()
-        self._begin(workload_plan(workload, plan))
+        plan = workload_plan(workload, plan)
+        kinds = KnownKinds(_attributes(plan.computed.patterns.values()))
+        self._progress = Progress(position, kinds)
+        self._begin(plan)
 
-    def _begin(self, plan: WorkloadPlan) -> None:
-        """Open all queries, at the present position."""
+    def _begin(
+        self,
+        plan: WorkloadPlan,
+        order: Sequence[str] | None = None,
+        groups: Mapping[str, int] | None = None,
+        reused: Iterable[str] = (),
+    ) -> None:
+        """Open all queries, at the present position.
+
+        Parameters
+        ----------
+        plan : WorkloadPlan
+        order : sequence of str, optional
+            Of the queries, where it is not the plan's.
+        groups : mapping of str to int, optional
+            The state that each query from scratch shares, by default the same one.
+        reused : iterable of str
+            Queries that take part in reuse although they are the source of none any more.
+        """
         self.plan = plan
         #: The queries that are reported; a source may be computed although it was removed.
         self._reported = list(plan.workload.patterns)
-        self._ways = [plan.reuse(query) for query in plan.order]
+        self._ways = [plan.reuse(query) for query in (plan.order if order is None else order)]
         self._detectors: dict[str, Detector] = {}
         #: The number of the state that a detector shares with others.
         self._groups: dict[str, int] = {}
@@ -182,19 +199,22 @@ class WorkloadDetector(Detector):
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
         patterns = plan.computed.patterns
         self._queries = queries_of(patterns, self._ways)
+        self._queries |= {query: query_of(patterns[query]) for query in reused}
         #: Whether the matches of each query are known at the end of their window only.
         self._waits: dict[str, bool] = {}
         for way in self._ways:
             self._waits[way.query] = waits_on_stream(way, self._waits, patterns)
         self._edges = {way.query: self._edges_of(way) for way in self._ways if way.sources}
-        self._open_alone({way.query: 0 for way in self._ways if way.source is None})
+        if groups is None:
+            groups = {way.query: 0 for way in self._ways if way.source is None}
+        self._detectors |= self._opened(plan, groups)
+        self._groups |= groups
         used = [patterns[query] for query in self._queries]
         span = max((pattern.window.length for pattern in used), default=0)
         if any(self._waits[query] for query in self._edges):
             # A negation at the start looks back as far from the last event.
             span *= 2
-        attributes = dict.fromkeys(name for pattern in used for name in pattern.attributes)
-        self._recent = RecentEvents(attributes, span, self._position) if used else None
+        self._recent = RecentEvents(_attributes(used), span, self.position) if used else None
         #: Matches of sources that a later event can extend, as positions in the stream.
         self._kept: dict[str, Tables] = {}
         #: Matches, or projections, of queries that a later event can forbid, or contain.
@@ -209,11 +229,12 @@ class WorkloadDetector(Detector):
         if used:
             warm_up()
 
-    def _open_alone(self, groups: Mapping[str, int]) -> None:
-        """Open detectors of queries that are computed from scratch; those of a group may share state."""
+    def _opened(self, planned: WorkloadPlan, groups: Mapping[str, int]) -> dict[str, Detector]:
+        """Detectors of queries that are computed from scratch; those of a group may share state."""
+        opened: dict[str, Detector] = {}
         sharing: dict[tuple[str, int], Evaluator] = {}
         for query, group in groups.items():
-            pattern, plan = self.plan.computed.patterns[query], self.plan.plans.get(query)
+            pattern, plan = planned.computed.patterns[query], planned.plans.get(query)
             with errors_naming(query):
                 evaluator, plan = chosen_for(pattern, plan, self._given)
                 entry = None if evaluator is None else evaluator_for(evaluator)
@@ -221,7 +242,7 @@ class WorkloadDetector(Detector):
                     shared = sharing.get((entry.name, group))
                     shared = shared or replace(entry, open=entry.together())
                     evaluator = sharing[entry.name, group] = shared
-                self._detectors[query] = Detector(
+                opened[query] = Detector(
                     # What is reused is shown here, whoever found it.
                     replace(pattern, returns=()) if query in self._queries else pattern,
                     plan,
@@ -229,9 +250,9 @@ class WorkloadDetector(Detector):
                     options=self.options,
                     output="matches" if query in self._queries else self.output,
                     partial_match_limit=self.partial_match_limit,
-                    position=self._position,
+                    position=self.position,
                 )
-            self._groups[query] = group
+        return opened
 
     def _edges_of(self, way: Reuse) -> Way:
         """The edges of a way; negated events that come last are left for when matches are due."""
@@ -259,26 +280,35 @@ class WorkloadDetector(Detector):
 
         Raises
         ------
-        StreamError
-            If the batch does not fit a query or starts before the last one ended.
-        PartialMatchLimitError
-            If the limit is exceeded. The detector cannot be used any more.
+        StreamError, PartialMatchLimitError, FailedStateError
+            As by :meth:`cepbench.Detector.push`.
         """
-        return self._shown_of(self.take(batch))
+        shown: dict[str, Any] = self._pushed(batch, self._shown_of)
+        return shown
 
     def take(self, batch: EventStream) -> dict[str, Found]:  # type: ignore[override]
         """As :meth:`push`, but return the matches of each query as arrays, and their number."""
-        self._refuse_if_ended()
-        return self._timed(self.checked(stream_from(batch, "the batch")), after="")
+        found: dict[str, Found] = self._pushed(batch, dict)
+        return found
 
-    def _timed(self, batch: EventStream | None, *, after: str) -> dict[str, Found]:
-        """The matches that a batch completes, or with None the end of the stream."""
+    def _pushed(self, batch: EventStream, shown: Callable[[Any], Any]) -> Any:
+        self._state.check()
+        batch = self.checked(stream_from(batch, "the batch"))
         began = time.perf_counter()
-        self._ended = "has failed"
-        found = self._found(batch)
-        self._ended = after
-        self._seconds += time.perf_counter() - began
-        return self._reported_of(found)
+        with self._state.changing("a push"):
+            found = self._found(batch)
+            self._seconds += time.perf_counter() - began
+            return shown(self._reported_of(found))
+
+    def _finished(self, shown: Callable[[Any], Any]) -> Any:
+        self._state.check()
+        began = time.perf_counter()
+        with self._state.changing("a flush"):
+            found = self._found(None)
+            self._seconds += time.perf_counter() - began
+            given = shown(self._reported_of(found))
+            self._state.end("was flushed")
+        return given
 
     def checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
@@ -288,12 +318,7 @@ class WorkloadDetector(Detector):
         for query, pattern in workload.patterns.items():
             with errors_naming(query):
                 check_fit(under_one_hierarchy(pattern, batch)[0], batch)
-        if len(batch) and self._last is not None and batch.timestamps[0] < self._last:
-            raise StreamError(
-                f"row {self._position}: this batch starts at {batch.timestamps[0]}, before the last "
-                f"event pushed ({self._last}); push batches in the order of time",
-                row=self._position,
-            )
+        self._progress.after(batch)
         return batch
 
     def _found(self, batch: EventStream | None) -> dict[str, Found]:
@@ -301,6 +326,7 @@ class WorkloadDetector(Detector):
         found: dict[str, Found] = {}
         matches: dict[str, Tables] = {}
         moment = self._moment(batch)
+        progress = self._progress if batch is None else self._progress.after(batch)
         for way in self._ways:
             query = way.query
             if way.source is None:
@@ -320,24 +346,23 @@ class WorkloadDetector(Detector):
                 }
             number = sum(table.shape[1] for table in matches[query].values())
             found[query] = Found(number, (as_columns(self._queries[query], matches[query]),))
+        self._progress = progress
         if batch is not None and len(batch):
-            self._events += len(batch)
-            self._position += len(batch)
-            self._last = int(batch.timestamps[-1])
             self._keep(matches)
         return found
 
     def _moment(self, batch: EventStream | None) -> _Moment | None:
         """The events after a batch or, with None, at the end; None if there are no new ones."""
-        if self._recent is None or (self._last is None if batch is None else not len(batch)):
+        last = self._progress.last
+        if self._recent is None or (last is None if batch is None else not len(batch)):
             return None
         if batch is not None:
             self._recent.push(batch)
         return _Moment(
             events=Events(self._recent.stream, self._reader, self._queries.values()),
             first=self._recent.first,
-            new=self._position - self._recent.first,
-            before=self._last,
+            new=self.position - self._recent.first,
+            before=last,
             now=None if batch is None else int(batch.timestamps[-1]),
         )
 
@@ -397,8 +422,8 @@ class WorkloadDetector(Detector):
     def _keep(self, matches: Mapping[str, Tables]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
         for source in self._kept.keys() & matches.keys():
-            assert self._recent is not None and self._last is not None
-            oldest = self._last - self._queries[source].window
+            assert self._recent is not None and self._progress.last is not None
+            oldest = self._progress.last - self._queries[source].window
             times, first = self._recent.stream.timestamps, self._recent.first
             together = _joined([self._kept[source], matches[source]])
             left = {
@@ -409,12 +434,13 @@ class WorkloadDetector(Detector):
 
     def flush(self) -> dict[str, Any]:
         """End the stream and return, for every query, the matches that waited for its end."""
-        return self._shown_of(self.finish())
+        shown: dict[str, Any] = self._finished(self._shown_of)
+        return shown
 
     def finish(self) -> dict[str, Found]:  # type: ignore[override]
         """As :meth:`flush`, but return the matches as :meth:`take` does."""
-        self._refuse_if_ended()
-        return self._timed(None, after="was flushed")
+        found: dict[str, Found] = self._finished(dict)
+        return found
 
     def _shown_of(self, found: Mapping[str, Found]) -> dict[str, Any]:
         """The matches of each query, as a detector of it shows them."""
@@ -454,6 +480,10 @@ class WorkloadDetector(Detector):
             Those that may be in a match yet to come, from :attr:`position` on to the last one that
             was pushed to ``old``.
         """
+        with self._state.changing("a change of the plan"):
+            self._resume_as(old, events)
+
+    def _resume_as(self, old: WorkloadDetector, events: EventStream) -> None:
         moved = self._moved_from(old)
         kept = {
             query: its
@@ -487,7 +517,11 @@ class WorkloadDetector(Detector):
         for its in (*dropped, *(self._detectors[query] for query in moved.keys() & needed)):
             its.leave()
         self._detectors |= moved
-        for name in ("_position", "_events", "_last", "_seconds", "_counts", "_reported"):
+        kinds = self._progress.kinds
+        # Virtual queries may read attributes that the old plan did not.
+        known = {**kinds.kinds, **old._progress.kinds.kinds}
+        self._progress = old._progress._replace(kinds=replace(kinds, kinds=known))
+        for name in ("_seconds", "_counts", "_reported"):
             setattr(self, name, getattr(old, name))
 
     def _moved_from(self, old: WorkloadDetector) -> dict[str, Detector]:
@@ -522,7 +556,7 @@ class WorkloadDetector(Detector):
         PatternError
             If the pattern is invalid.
         """
-        self._refuse_if_ended()
+        self._state.check()
         workload = self.plan.workload
         if text(query, "the name of a query", EvaluationError) in workload.patterns:
             raise EvaluationError(
@@ -530,16 +564,17 @@ class WorkloadDetector(Detector):
             )
         with errors_naming(query):
             patterns = {**workload.patterns, query: pattern_from(pattern)}
-        before = self.plan
-        self.plan = self._planned(patterns, before)
-        try:
-            self._open_alone({query: 1 + max(self._groups.values(), default=0)})
-        except CepbenchError:
-            self.plan = before
-            raise
-        self._ways.append(self.plan.reuse(query))
-        self._reported.append(query)
-        self._counts[query] = 0
+        plan = self._planned(patterns, self.plan)
+        group = 1 + max(self._groups.values(), default=0)
+        opened = self._opened(plan, {query: group})
+        with self._state.changing("adding a query"):
+            self.plan = plan
+            self._detectors |= opened
+            self._groups[query] = group
+            self._ways.append(plan.reuse(query))
+            self._reported.append(query)
+            self._counts[query] = 0
+            self._read(plan)
 
     def remove(self, query: str) -> None:
         """Report a query no more; it is computed as long as others are computed from it.
@@ -549,23 +584,37 @@ class WorkloadDetector(Detector):
         EvaluationError
             If there is no such query, or no other one.
         """
-        self._refuse_if_ended()
+        self._state.check()
         if query not in self._reported or len(self._reported) == 1:
             raise EvaluationError(
                 f"the detector cannot remove {query!r}: it reports {', '.join(self._reported)}, and "
                 "has to report at least one query"
             )
-        self._reported.remove(query)
-        needed = _needed(self._reported, self.plan)
-        dropped = [way.query for way in self._ways if way.query not in needed]
-        self._ways = [way for way in self._ways if way.query in needed]
-        for each in dropped:
-            if each in self._detectors:
-                self._detectors[each].leave()
-            for state in (self._detectors, self._groups, self._edges, self._kept, self._pending):
-                state.pop(each, None)
+        left = [each for each in self._reported if each != query]
+        needed = _needed(left, self.plan)
         patterns = self.plan.workload.patterns
-        self.plan = self._planned({q: patterns[q] for q in patterns if q in needed}, self.plan)
+        plan = self._planned({q: patterns[q] for q in patterns if q in needed}, self.plan)
+        with self._state.changing("removing a query"):
+            self._reported = left
+            for each in [way.query for way in self._ways if way.query not in needed]:
+                if each in self._detectors:
+                    self._detectors[each].leave()
+                for state in (
+                    self._detectors, self._groups, self._edges, self._kept, self._pending,
+                    self._queries,
+                ):  # fmt: skip
+                    state.pop(each, None)
+            self._ways = [way for way in self._ways if way.query in needed]
+            self.plan = plan
+            self._read(plan)
+
+    def _read(self, plan: WorkloadPlan) -> None:
+        """Read what the queries of a plan read, from the next batch on."""
+        attributes = _attributes(plan.computed.patterns.values())
+        kinds = replace(self._progress.kinds, attributes=attributes)
+        self._progress = self._progress._replace(kinds=kinds)
+        if self._recent is not None:
+            self._recent.keep(_attributes(plan.computed.patterns[q] for q in self._queries))
 
     def _planned(self, patterns: Mapping[str, Any], before: WorkloadPlan) -> WorkloadPlan:
         """The plan for other queries, those that it had as before and new ones from scratch."""
@@ -590,9 +639,13 @@ class WorkloadDetector(Detector):
 
     def metrics(self) -> Metrics:
         """Metrics of the detection so far, summed over queries."""
-        found = [self._past, *(its.metrics() for its in self._detectors.values())]
+        with self._state.changing("reading metrics"):
+            found = [self._past, *(its.metrics() for its in self._detectors.values())]
         return total_metrics(
-            found, events=self._events, seconds=self._seconds, matches=sum(self._counts.values())
+            found,
+            events=self._progress.events,
+            seconds=self._seconds,
+            matches=sum(self._counts.values()),
         )
 
     def _refuse_single(self) -> NoReturn:
@@ -615,27 +668,33 @@ class WorkloadDetector(Detector):
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
-        self._refuse_if_ended()
+        self._state.check()
+        with self._state.changing("taking a snapshot"):
+            return sealed(self._header(), self._arrays())
+
+    def _header(self) -> dict[str, Any]:
         evaluator = self._given.name if isinstance(self._given, Evaluator) else self._given
-        header = {
+        return {
+            "workload": "plan",
             "plan": self.plan.to_dict(),
             "reported": self._reported,
             "order": [way.query for way in self._ways],
             "groups": self._groups,
+            "reused": list(self._queries),
             "texts": self._reader.texts,
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
             "partial_match_limit": self.partial_match_limit,
-            "position": self._position,
-            "events": self._events,
-            "last": self._last,
+            "position": self.position,
             "matches": self._counts,
             "seconds": self._seconds,
             "past": [self._past.partial_matches_created, self._past.comparisons],
+            **self._progress.packed(),
         }
-        # As bytes, because NumPy's texts take four bytes per character.
-        arrays = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays: dict[str, np.ndarray] = {}
         for number, way in enumerate(self._ways):
             if way.source is None:
                 its = self._detectors[way.query].snapshot()
@@ -645,49 +704,47 @@ class WorkloadDetector(Detector):
                     arrays[f"{prefix}{number}/{' '.join(map(str, sizes))}"] = table.copy()
         if self._recent is not None:
             arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
-        return {**arrays, "digest": digest_of(arrays)}
+        return arrays
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
-        """A detector that resumes from a :meth:`snapshot`; see :meth:`cepbench.Detector.restore`."""
-        arrays = verified(dict(snapshot))
-        try:
-            header = json.loads(arrays[_HEADER].tobytes())
-            if "adaptation" in header:
-                raise SnapshotError(
-                    "it is that of an adaptive detector; restore it by "
-                    "cep.AdaptiveDetector.restore or load"
-                )
+    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        if header["workload"] != "plan":
+            raise SnapshotError(
+                "the snapshot is that of an adaptive detector; restore it by "
+                "cep.AdaptiveDetector.restore or load"
+            )
+        with restoring("the snapshot makes no detector"):
             plan = WorkloadPlan.from_dict(header["plan"])
             arguments = {name: header[name] for name in _ARGUMENTS}
             detector = cls(plan.workload, plan, **arguments, position=header["position"])
-            ways = {way.query: way for way in detector._ways}
-            detector._ways = [ways[query] for query in header["order"]]
-            groups = header["groups"]
-            detector._open_alone({q: groups[q] for q in header["order"] if q in groups})
-            for number, way in enumerate(detector._ways):
-                if way.source is None:
-                    own = arrays_under(f"{_QUERY}{number}/", arrays)
-                    detector._detectors[way.query].resume_from(own)
-                for prefix, state in ((_KEPT, detector._kept), (_PENDING, detector._pending)):
-                    its = arrays_under(f"{prefix}{number}/", arrays)
-                    if way.query in state:
-                        state[way.query] = {
-                            tuple(map(int, sizes.split())): np.array(table)
-                            for sizes, table in its.items()
-                        }
-        except (KeyError, TypeError, ValueError, CepbenchError) as error:
-            raise SnapshotError(f"the snapshot makes no detector: {error}") from error
-        if detector._recent is not None:
-            detector._recent.restore(arrays_under(_RECENT, arrays))
-        for text_of_value in header["texts"]:
-            detector._reader.code(text_of_value)
-        detector._reported, detector._counts = header["reported"], header["matches"]
-        detector._events, detector._last = header["events"], header["last"]
-        detector._seconds = header["seconds"]
-        created, comparisons = header["past"]
-        detector._past = Metrics(partial_matches_created=created, comparisons=comparisons)
+            detector._resume(header, arrays)
         return detector
+
+    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        order, groups = header["order"], header["groups"]
+        # In their order, in which those that share state were opened.
+        its_groups = {query: groups[query] for query in order if query in groups}
+        self._begin(self.plan, order, its_groups, header["reused"])
+        for number, way in enumerate(self._ways):
+            if way.source is None:
+                own = arrays_under(f"{_QUERY}{number}/", arrays)
+                self._detectors[way.query].resume_from(own)
+            for prefix, state in ((_KEPT, self._kept), (_PENDING, self._pending)):
+                its = arrays_under(f"{prefix}{number}/", arrays)
+                if way.query in state:
+                    state[way.query] = {
+                        tuple(map(int, sizes.split())): np.array(table)
+                        for sizes, table in its.items()
+                    }
+        if self._recent is not None:
+            self._recent.restore(arrays_under(_RECENT, arrays))
+        for text_of_value in header["texts"]:
+            self._reader.code(text_of_value)
+        self._reported, self._counts = header["reported"], header["matches"]
+        self._progress = self._progress.resumed(header)
+        self._seconds = header["seconds"]
+        created, comparisons = header["past"]
+        self._past = Metrics(partial_matches_created=created, comparisons=comparisons)
 
 
 def _joined(parts: Sequence[Tables]) -> Tables:
@@ -697,6 +754,11 @@ def _joined(parts: Sequence[Tables]) -> Tables:
         for sizes, table in part.items():
             found.setdefault(sizes, []).append(table)
     return {sizes: np.concatenate(its, axis=1) for sizes, its in found.items()}
+
+
+def _attributes(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    """The attributes that queries read."""
+    return tuple(dict.fromkeys(name for pattern in patterns for name in pattern.attributes))
 
 
 def _task_of(detector: Detector) -> tuple[Any, ...]:

@@ -1,0 +1,144 @@
+"""A push happens whole or not at all.
+
+What can be refused is checked before anything changes. What changes state is done in
+:meth:`LiveState.changing`: an error or an interrupt there leaves the state in the middle, and no kernel
+is called on it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from cepbench.errors import EvaluationError, FailedStateError, PartialMatchLimitError, StreamError
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.kinds import KnownKinds
+
+
+class LiveState:
+    """Whether the state of a detector or aggregator is whole, in the middle of a change, or at its end.
+
+    Parameters
+    ----------
+    owner : str
+        Such as ``detector``, for messages.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        #: What changes the state. It stays if this is not completed, whatever interrupts it where.
+        self._change = ""
+        self._next_change = ""
+        self._error = ""
+        self._ended = ""
+
+    def check(self) -> None:
+        """Check that more events can be pushed.
+
+        Raises
+        ------
+        FailedStateError
+            If a change of the state was not completed.
+        EvaluationError
+            If it has ended.
+        """
+        self.check_whole()
+        if self._ended:
+            raise EvaluationError(f"this {self._owner} {self._ended}; make a new one")
+
+    def check_whole(self) -> None:
+        """Check that the state is not in the middle of a change.
+
+        Raises
+        ------
+        FailedStateError
+        """
+        if self._change:
+            raise FailedStateError(
+                f"this {self._owner} failed in {self._change}"
+                f" ({self._error or 'interrupted, or still running in another thread'}), which left its "
+                "state in the middle, so it cannot be used; restore the last snapshot, or load the file "
+                f"saved last, and push again from its position; without one make a new {self._owner}"
+            )
+
+    def end(self, how: str) -> None:
+        """Take no more events."""
+        self._ended = how
+
+    def changing(self, change: str) -> Self:
+        """A context for what changes the state, such as ``a push``; without an error it is whole again.
+
+        Raises
+        ------
+        FailedStateError
+            If a change of the state was not completed.
+        """
+        self.check_whole()
+        self._next_change = change
+        return self
+
+    def __enter__(self) -> None:
+        self._change = self._next_change
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._change = ""
+        elif isinstance(error, PartialMatchLimitError):
+            self._ended = "has stored too many partial matches"
+            self._change = ""
+        else:
+            self._error = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+class Progress(NamedTuple):
+    """How far a stream was pushed.
+
+    Attributes
+    ----------
+    position : int
+        Of the next event.
+    kinds : KnownKinds
+        Of the attributes that are read.
+    events : int
+        How many were pushed.
+    last : int or None
+        The timestamp of the last one.
+    """
+
+    position: int
+    kinds: KnownKinds
+    events: int = 0
+    last: int | None = None
+
+    def after(self, batch: EventStream) -> Progress:
+        """The progress after another batch; this one does not change.
+
+        Raises
+        ------
+        StreamError
+            If it starts before the last event, or an attribute has values of another kind.
+        """
+        size = len(batch)
+        if not size:
+            return self
+        if self.last is not None and batch.timestamps[0] < self.last:
+            raise StreamError(
+                f"row {self.position}: this batch starts at {batch.timestamps[0]}, before the last "
+                f"event pushed ({self.last}); push batches in the order of time",
+                row=self.position,
+            )
+        kinds = self.kinds.after(batch, self.position)
+        return Progress(self.position + size, kinds, self.events + size, int(batch.timestamps[-1]))
+
+    def packed(self) -> dict[str, Any]:
+        """The entries of a snapshot's header, besides the position."""
+        return {"events": self.events, "last": self.last, "kinds": dict(self.kinds.kinds)}
+
+    def resumed(self, header: Mapping[str, Any]) -> Progress:
+        """The progress that :meth:`packed` is of, at this position."""
+        kinds = replace(self.kinds, kinds=dict(header["kinds"]))
+        return Progress(self.position, kinds, header["events"], header["last"])
