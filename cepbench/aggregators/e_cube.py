@@ -16,11 +16,12 @@ import numpy as np
 
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Row
 from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.two_step import Rounds, TwoStepRun, matching
+from cepbench.aggregators.two_step import TwoStepRun, matching
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.result import Metrics
 from cepbench.evaluators.snapshot import arrays_under
+from cepbench.evaluators.rounds import Rounds
 from cepbench.evaluators.workload_runs.live import WorkloadDetector
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream

@@ -11,7 +11,7 @@ exact, is computed anew from the STARTs that are left.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -40,6 +40,7 @@ from cepbench.errors import EvaluationError, SnapshotError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import BranchMatches, Found, SetColumn
 from cepbench.evaluators.registry import EVALUATORS, evaluator_for
+from cepbench.evaluators.rounds import Rounds
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.evaluators.tasks import constructs_of, evaluator_without_plan, runs_some
 from cepbench.patterns.model import Kind, Pattern
@@ -50,46 +51,7 @@ from cepbench.streams.recent import RecentEvents
 
 _DEFAULT = "stack-nfa"
 
-#: Events of the first round, and the matches that a round should have.
-_ROUND, _MATCHES = 256, 1 << 16
-
 _DETECTOR, _RECENT = "detector ", "recent "
-
-
-class Rounds:
-    """Divides batches into rounds of about as many matches each.
-
-    Parameters
-    ----------
-    events : int
-        Of the first round.
-    matches : int
-        By default as many as fit in the cache.
-    """
-
-    def __init__(self, events: int = _ROUND, matches: int = _MATCHES) -> None:
-        self._size = events
-        self._matches = matches
-
-    def parts(self, batch: EventStream, updates: Callable[[], int]) -> Iterator[EventStream]:
-        """The rounds of a batch.
-
-        Parameters
-        ----------
-        batch : EventStream
-        updates : callable
-            The matches so far.
-        """
-        begin = 0
-        while begin < len(batch):
-            size, before = self._size, updates()
-            is_whole = not begin and size >= len(batch)
-            part = batch if is_whole else batch[begin : begin + size]
-            yield part
-            begin += size
-            # The next round may complete more.
-            due = len(part) * self._matches // max(1, updates() - before)
-            self._size = max(1, min(due, max(size, 2 * len(part))))
 
 
 class TwoStepRun:

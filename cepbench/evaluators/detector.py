@@ -285,6 +285,11 @@ class Detector:
             return bool(self._called(self._run.adopt, old._run))
 
     @property
+    def considered(self) -> int:
+        """How many matches were found of which OUTPUT selects; 0 if the evaluator selects itself."""
+        return 0 if self._selection is None else self._selection.considered
+
+    @property
     def shares(self) -> bool:
         """Whether the evaluator can share state between several detectors."""
         return self._evaluator.together is not None

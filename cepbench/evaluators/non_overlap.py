@@ -18,6 +18,7 @@ from cepbench.evaluators.matches import (
     no_matches,
 )
 from cepbench.evaluators.plan_runs.union import waits
+from cepbench.kernels.match_graph.graph import stored_nodes
 from cepbench.patterns.model import Pattern
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -41,9 +42,15 @@ class NonOverlap:
     Parameters
     ----------
     pattern : Pattern
+
+    Attributes
+    ----------
+    considered : int
+        How many matches, or nodes of graphs of them, it was given.
     """
 
     def __init__(self, pattern: Pattern) -> None:
+        self.considered = 0
         self._branches = pattern.branches()
         self._written = pattern.positive_names
         self._window = pattern.window.length
@@ -72,6 +79,9 @@ class NonOverlap:
         ended : bool
             Whether no events follow.
         """
+        listed = sum(len(matches) for matches in found.matches if matches is not None)
+        nodes = sum(len(stored_nodes(part.graph)) for _, part in found.graphs)
+        self.considered += listed + nodes
         if found.graphs:
             # All matches of a last event are of its partition, and one of them at most is reported.
             found = _of_latest(found, self._branches[0])

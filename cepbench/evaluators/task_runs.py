@@ -10,8 +10,12 @@ from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.protocol import Evaluator, Task
 from cepbench.evaluators.result import Result
+from cepbench.evaluators.rounds import Rounds
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
+
+#: Matches of a round among which OUTPUT selects.
+_MATCHES = 1 << 15
 
 
 def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
@@ -25,8 +29,10 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
         If more partial matches would have to be stored than allowed.
     """
     check_types(task.pattern, stream)
-    detector = Detector.of_task(evaluator, task)
-    return _result(evaluator, task, stream, detector, [detector.take(stream), detector.finish()])
+    in_rounds = _selects(evaluator, [task])
+    detector = Detector.of_task(evaluator, replace(task, whole=not in_rounds))
+    (found,) = _taken([detector], stream, in_rounds=in_rounds)
+    return _result(evaluator, task, stream, detector, [*found, detector.finish()])
 
 
 def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStream) -> list[Result]:
@@ -44,9 +50,10 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
     for task in tasks:
         check_types(task.pattern, stream)
     sharing = replace(evaluator, open=evaluator.together())
-    detectors = [Detector.of_task(sharing, task) for task in tasks]
-    taken = [detector.take(stream) for detector in detectors]
-    found = [[first, detector.finish()] for first, detector in zip(taken, detectors, strict=True)]
+    in_rounds = _selects(evaluator, tasks)
+    detectors = [Detector.of_task(sharing, replace(task, whole=not in_rounds)) for task in tasks]
+    taken = _taken(detectors, stream, in_rounds=in_rounds)
+    found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
     results = [
         _result(evaluator, task, stream, detector, its)
         for task, detector, its in zip(tasks, detectors, found, strict=True)
@@ -57,6 +64,29 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
         replace(result, metrics=replace(result.metrics, seconds=its + rest))
         for result, its in zip(results, own, strict=True)
     ]
+
+
+def _selects(evaluator: Evaluator, tasks: Sequence[Task]) -> bool:
+    """Whether OUTPUT selects among all matches, which are then found in rounds.
+
+    A user-defined evaluator may report a match after the round of its last event.
+    """
+    selects = any(task.pattern.output != "all" for task in tasks) and not evaluator.selects_output
+    return selects and evaluator.batches and evaluator.is_builtin
+
+
+def _taken(
+    detectors: Sequence[Detector], stream: EventStream, *, in_rounds: bool
+) -> list[list[Found]]:
+    """The matches that each detector finds in a stream but for its end."""
+    if not in_rounds:
+        return [[detector.take(stream)] for detector in detectors]
+    found: list[list[Found]] = [[] for _ in detectors]
+    rounds = Rounds(matches=_MATCHES)
+    for part in rounds.parts(stream, lambda: sum(its.considered for its in detectors)):
+        for its, detector in zip(found, detectors, strict=True):
+            its.append(detector.take(part))
+    return found
 
 
 def _result(

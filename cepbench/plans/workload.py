@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -179,6 +179,13 @@ class WorkloadPlan:
             ("plans", self._checked_plans()),
         ):
             object.__setattr__(self, name, MappingProxyType(its))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As the fields are read-only views of mappings, which cannot be pickled.
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, its in given.items():
+            given[name] = dict(its) if isinstance(its, MappingProxyType) else its
+        return partial(WorkloadPlan, **given), ()
 
     @cached_property
     def computed(self) -> Workload:

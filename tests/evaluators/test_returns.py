@@ -199,5 +199,5 @@ def test_texts_of_batches_with_other_tables() -> None:
     found = list(itertools.chain(*(rows_of(detector.push(stream)) for stream in streams)))
     assert sorted(found, key=repr) == sorted([("x", "y"), ("x", "z"), (None, "z")], key=repr)
     number = pd.DataFrame({"type": ["B"], "time": [5], "s": [1.0]})
-    with pytest.raises(StreamError, match="'s' is a text in one batch and a number in another"):
+    with pytest.raises(StreamError, match="row 5: attribute 's' is a number in the batch"):
         detector.push(cep.EventStream.from_pandas(number, type="type", time="time"))
