@@ -8,9 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.errors import HierarchyError, SnapshotError, StreamError
+from cepbench.errors import HierarchyError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import (
+    AttributeColumn,
+    CodedStrings,
+    joined_columns,
+    packed_column,
+    unpacked_column,
+)
 from cepbench.streams.event_stream import EventStream
 
 
@@ -78,15 +84,13 @@ class RecentEvents:
         if not self._pieces:
             return {}
         stream = self.stream
-        texts = {}
+        columns = {}
         arrays = {"types": stream.type_codes, "times": stream.timestamps}
         for number, (name, column) in enumerate(stream.attributes.items()):
-            if isinstance(column, CodedStrings):
-                texts[name] = column.values
-            arrays[f"{number}"] = column.codes if isinstance(column, CodedStrings) else column
+            arrays[f"{number}"], columns[name] = packed_column(column)
         hierarchy = stream.hierarchy
         known = {
-            "texts": texts,
+            "columns": columns,
             "type_names": stream.type_names,
             "first": self.first,
             "is_datetime": stream.is_datetime,
@@ -107,11 +111,10 @@ class RecentEvents:
             return
         try:
             known = json.loads(state["known"].tobytes())
-            texts = {name: tuple(values) for name, values in known["texts"].items()}
-            columns: dict[str, AttributeColumn] = {}
-            for number, name in enumerate(self._attributes):
-                values = state[f"{number}"]
-                columns[name] = CodedStrings(values, texts[name]) if name in texts else values
+            columns: dict[str, AttributeColumn] = {
+                name: unpacked_column(state[f"{number}"], known["columns"][name])
+                for number, name in enumerate(self._attributes)
+            }
             mapping = known["hierarchy"]
             self.first = known["first"]
             self.pushed = True
@@ -134,7 +137,7 @@ class RecentEvents:
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:
     """The events of two streams with the same attributes, one after the other."""
-    types = _column(
+    types = joined_columns(
         "type",
         CodedStrings(first.type_codes, first.type_names),
         CodedStrings(second.type_codes, second.type_names),
@@ -146,24 +149,10 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         np.concatenate((first.timestamps, second.timestamps)),
         first.is_datetime,
         {
-            name: _column(name, column, second.attributes[name])
+            name: joined_columns(name, column, second.attributes[name])
             for name, column in first.attributes.items()
         },
         {},
         None,
         second.hierarchy,
     )
-
-
-def _column(name: str, first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
-    if isinstance(first, CodedStrings) and isinstance(second, CodedStrings):
-        places = {text: code for code, text in enumerate(first.values)}
-        moved = [places.setdefault(text, len(places)) for text in second.values]
-        codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
-        return CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
-    if isinstance(first, CodedStrings) or isinstance(second, CodedStrings):
-        raise StreamError(
-            f"attribute {name!r} is a text in one batch and a number in another; convert it to one "
-            "of the two before making the streams"
-        )
-    return np.concatenate((first, second))
