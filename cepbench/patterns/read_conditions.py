@@ -140,17 +140,17 @@ class ConditionReader:
 
     def _bare(self, tree: Node) -> Condition:
         """A boolean by itself: ``true``, or ``a.flag``, which is ``a.flag = true``."""
-        if without_brackets(tree).data in ("attribute", "truth", "parameter"):
-            value = self._expression(tree, 1)
-            if isinstance(value, Attribute):
-                return Comparison("=", value, Constant(True))
-            if isinstance(value, Constant) and isinstance(value.value, bool):
-                return Conjunction(()) if value.value else Disjunction(())
-        self._source.fail(
-            PatternSyntaxError,
-            "a value is no condition; expected a comparison (<, <=, >, >=, =, !=) after it",
-            tree,
-        )
+        is_value = without_brackets(tree).data in ("attribute", "truth", "parameter")
+        value = self._expression(tree, 1) if is_value else None
+        if isinstance(value, Attribute):
+            return Comparison("=", value, Constant(True))
+        if not (isinstance(value, Constant) and isinstance(value.value, bool)):
+            self._source.fail(
+                PatternSyntaxError,
+                "a value is no condition; expected a comparison (<, <=, >, >=, =, !=) after it",
+                tree,
+            )
+        return Conjunction(()) if value.value else Disjunction(())
 
     def equivalences(self, tree: Node) -> tuple[str, ...]:
         """The attributes that ``[x, y]``, or ZStream's ``same x``, makes equal everywhere.

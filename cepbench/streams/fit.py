@@ -181,10 +181,9 @@ def _instead(comparison: Comparison, kinds: Sequence[str | None]) -> str:
         if kind == "boolean":
             return f"{side} is a boolean: write {side} = {_TRUTHS.get(written.lower(), 'true')}"
         if kind == "number":
-            truth = isinstance(other.value, bool)
-            return f"{side} is a number: write {int(other.value) if truth else written}" + (
-                "" if truth else " without quotes if it is one"
-            )
+            if isinstance(other.value, bool):
+                return f"{side} is a number: compare it with one, as {side} = {int(other.value)}"
+            return f"{side} is a number: write {written} without quotes if it is one"
         convert = f"pandas.to_numeric({column})"
         if isinstance(other.value, bool):
             convert = f"{column}.map({{'true': True, 'false': False}})"
