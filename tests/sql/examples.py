@@ -25,10 +25,10 @@ def values_events() -> pd.DataFrame:
             "z": pd.array(rng.permutation([1, 2, None, 0] * 4), "Int64"),
             "small": rng.integers(-3, 3, count).astype(np.int8),
             "f": rng.random(count) < 0.5,
-            "g": pd.array(rng.permutation([True, None, False, False] * (count // 4)), "boolean"),
-            "m": pd.array([None] * count, "Int64"),
             "s": pd.Categorical(rng.permutation(np.repeat(np.array(TEXTS, object), 2))),
             "t": pd.Categorical(rng.permutation(np.repeat(np.array(TEXTS, object), 2))),
+            "g": pd.array(rng.permutation([True, None, False, False] * (count // 4)), "boolean"),
+            "m": pd.array([None] * count, "Int64"),
         }
     )
 
