@@ -20,8 +20,8 @@ from cepbench.aggregators.two_step import TwoStepRun, matching
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.result import Metrics
-from cepbench.evaluators.snapshot import arrays_under
 from cepbench.evaluators.rounds import Rounds
+from cepbench.evaluators.snapshot import arrays_under
 from cepbench.evaluators.workload_runs.live import WorkloadDetector
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream

@@ -9,7 +9,7 @@ import numpy as np
 from cepbench.aggregators.protocol import Key
 from cepbench.aggregators.triggers import key_column, values_of
 from cepbench.patterns.model import EventType
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 
 
@@ -42,13 +42,14 @@ def numbered(
     present = np.ones(number, bool)
     read = [key_column(batch, attribute) for attribute in attributes]
     for column, its in zip(read, by_attribute, strict=True):
-        if isinstance(column, CodedStrings):
+        if isinstance(column, CodedStrings | Booleans):
             own, more = column.codes[its].astype(np.int64), len(column.values)
             present &= own >= 0
         else:
-            values, own = np.unique(column[its], return_inverse=True)
+            known = numbers_of(column)[its]
+            values, own = np.unique(known, return_inverse=True)
             more = len(values)
-            present &= column[its] == column[its]
+            present &= known == known
         numbers, size = _compact(numbers * more + np.maximum(own, 0), size * more)
     numbers, size = _compact(numbers[present], size)
     examples = np.empty(size, np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from cepbench.aggregators.rows import INT64, Column, column_of, masked
 from cepbench.kernels.sequence_counts import numbers
 from cepbench.patterns.model import MatchAggregate
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings
 
 _POSITIVE = np.iinfo(np.int64).max
 
@@ -63,7 +63,7 @@ class Total:
         """What the events at some rows add to a match, as numbers of the semiring."""
         if column is None:
             return np.ones(len(rows), np.int64)
-        if isinstance(column, CodedStrings):
+        if isinstance(column, CodedStrings | Booleans):
             return (column.codes[rows] >= 0).astype(np.int64)
         values = column[rows]
         is_float = values.dtype.kind == "f"

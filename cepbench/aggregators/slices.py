@@ -17,7 +17,7 @@ from cepbench.aggregators.triggers import Triggers
 from cepbench.errors import EvaluationError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.patterns.reach import looks_back
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_hierarchy_of
 
@@ -204,9 +204,9 @@ class SliceTask:
 
 def _codes(column: AttributeColumn) -> np.ndarray:
     """Numbers of the values of a column."""
-    if isinstance(column, CodedStrings):
+    if isinstance(column, CodedStrings | Booleans):
         return column.codes
-    return np.unique(column, return_inverse=True)[1]
+    return np.unique(numbers_of(column), return_inverse=True)[1]
 
 
 #: Position and time of a trigger, and its keys with ``...`` for what it does not determine.

@@ -12,7 +12,7 @@ import pandas as pd
 from cepbench.aggregators.rows import Rows
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import kind_of_column
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
     for aggregate in pattern.aggregates:
         if aggregate.attribute is None:
             continue
-        is_text = _checked(f"AGG {aggregate}", aggregate.attribute, stream)
-        if is_text and aggregate.function != "COUNT":
+        kind = _checked(f"AGG {aggregate}", aggregate.attribute, stream)
+        if kind not in (None, "number") and aggregate.function != "COUNT":
             raise StreamError(
-                f"AGG {aggregate}: {aggregate.attribute} is a text, of which there is only a COUNT; "
+                f"AGG {aggregate}: {aggregate.attribute} is a {kind}, of which there is only a COUNT; "
                 "convert it to a number before making the stream"
             )
 
 
-def _checked(clause: str, attribute: str, stream: EventStream) -> bool:
-    """Whether an attribute is a text; an error names the clause."""
+def _checked(clause: str, attribute: str, stream: EventStream) -> str | None:
+    """The kind of an attribute's values; an error names the clause."""
     try:
-        return isinstance(stream.column(attribute), CodedStrings)
+        return kind_of_column(stream.column(attribute))
     except StreamError as error:
         raise StreamError(f"{clause}: {error}") from None
 

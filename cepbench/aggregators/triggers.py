@@ -9,7 +9,7 @@ import numpy as np
 from cepbench.aggregators.protocol import Key
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Clause, EventType, Kind, Pattern, Variable
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -118,7 +118,6 @@ def key_column(batch: EventStream, attribute: str | EventType) -> AttributeColum
 
 def values_of(column: AttributeColumn, rows: np.ndarray) -> list[Any]:
     """The values of rows as Python objects; None where missing."""
-    if isinstance(column, CodedStrings):
-        texts = (*column.values, None)
-        return [texts[code] for code in column.codes[rows].tolist()]
-    return [None if value != value else value for value in column[rows].tolist()]
+    if isinstance(column, CodedStrings | Booleans):
+        return column[rows].tolist()
+    return [None if value != value else value for value in numbers_of(column)[rows].tolist()]

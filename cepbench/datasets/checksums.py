@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 
 
@@ -37,8 +37,10 @@ def stream_checksum(stream: EventStream) -> str:
         if isinstance(column, CodedStrings):
             digest.update("\0".join(_used(column)).encode())
             digest.update(_codes_by_value(column).tobytes())
+        elif isinstance(column, Booleans):
+            digest.update(_little_endian(column.codes).tobytes())
         else:
-            digest.update(_little_endian(column).tobytes())
+            digest.update(_little_endian(numbers_of(column)).tobytes())
     return digest.hexdigest()
 
 

@@ -12,7 +12,7 @@ from cepbench.arguments import kind_of, texts
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
 from cepbench.patterns.model import Pattern
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
@@ -152,7 +152,11 @@ def event_values(stream: EventStream, name: str) -> pa.Array:
     if name not in stream.attributes and name == "type":
         return _texts(CodedStrings(stream.type_codes, stream.type_names))
     column = stream.column(name)
-    return _texts(column) if isinstance(column, CodedStrings) else pa.array(column)
+    if isinstance(column, CodedStrings):
+        return _texts(column)
+    if isinstance(column, Booleans):
+        return pa.array(column.codes > 0, mask=column.codes < 0)
+    return pa.array(numbers_of(column))
 
 
 def _texts(column: CodedStrings) -> pa.Array:

@@ -142,7 +142,9 @@ def aggregates_of(returns: Sequence[Returned]) -> list[tuple[int, Attribute]]:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """A table of matches as a DataFrame: lists as tuples, integers with nulls as ``Int64``."""
+    """A table of matches as a DataFrame: lists as tuples, integers with nulls as ``Int64``,
+    booleans with nulls as ``boolean``.
+    """
     columns = {}
     for field in table.schema:
         column = table.column(field.name)
@@ -151,6 +153,8 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
             columns[field.name] = pd.Series(listed, dtype=object)
         elif pa.types.is_integer(field.type) and column.null_count:
             columns[field.name] = pd.Series(column.to_pylist(), dtype="Int64")
+        elif pa.types.is_boolean(field.type) and column.null_count:
+            columns[field.name] = pd.Series(column.to_pylist(), dtype="boolean")
         else:
             columns[field.name] = column.to_pandas()
     return pd.DataFrame(columns)

@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset(
     {"PATTERN", "WHERE", "STRATEGY", "OUTPUT", "AGG", "WITHIN", "RETURN"}
-    | {"SEQ", "AND", "OR", "NOT", "TRUE"}
+    | {"SEQ", "AND", "OR", "NOT", "TRUE", "FALSE"}
 )
 
 #: Limit of nested operators and chained terms, so that the rest of the code may recurse.
@@ -67,11 +67,21 @@ class Aggregate(_Written):
     before: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant(_Written):
-    """A number or a text."""
+    """A number, a text or a boolean; ``true`` is not equal to 1."""
 
-    value: float | str
+    value: float | str | bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[float | str | bool, bool]:
+        return self.value, isinstance(self.value, bool)
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and abs(self.value) > _LARGEST_FLOAT:
@@ -137,6 +147,8 @@ def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
             return f"{function}({quoted_unless_plain(variable)}{span}.{quoted_unless_plain(name)})"
         case Constant(str(text)):
             return "'" + text.replace("'", "''") + "'"
+        case Constant(bool(value)):
+            return str(value).lower()
         case Constant(value):
             whole = float(value).is_integer() and abs(float(value)) < 1e15
             return str(int(value)) if whole else repr(float(value))

@@ -57,13 +57,15 @@ class PatternText:
                 "it in WHERE or WITHIN"
             )
 
-    def constant(self, tree: Node) -> float | str:
-        """The value of a number, percentage, text or parameter."""
+    def constant(self, tree: Node) -> float | str | bool:
+        """The value of a number, percentage, text, ``true``, ``false`` or parameter."""
         if tree.data == "parameter":
             return self.parameter(tree)
         if tree.data == "percentage":
             return self._percentage(nodes_of(tree)[0])
         token = str(tokens_of(tree)[0])
+        if tree.data == "truth":
+            return token.lower() == "true"
         if tree.data == "text":
             return token[1:-1].replace("''", "'")
         value = float(token)
@@ -73,13 +75,14 @@ class PatternText:
 
     def _percentage(self, tree: Node) -> float:
         value = self.constant(tree)
-        if isinstance(value, str):
-            self.fail(PatternError, f"a percentage of the text {value!r}", tree)
+        if isinstance(value, str | bool):
+            kind = "text" if isinstance(value, str) else "boolean"
+            self.fail(PatternError, f"a percentage of the {kind} {value!r}", tree)
         # Decimal: 7% is the float nearest to 0.07, which 7 * 0.01 is not.
         digits = str(tokens_of(tree)[0]) if tree.data == "number" else repr(value)
         return float(Decimal(digits).scaleb(-2)) if value else value
 
-    def parameter(self, tree: Node) -> float | str:
+    def parameter(self, tree: Node) -> float | str | bool:
         """The value of ``:name`` or of a bare ``name``."""
         written = str(tokens_of(tree)[0])
         name = written.removeprefix(":")
@@ -103,11 +106,13 @@ class PatternText:
             if _SURROGATE.search(value):
                 self.fail(PatternError, f"parameter {written} holds half a surrogate pair", tree)
             return str(value)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # also NumPy's
+            return bool(value)
+        if not isinstance(value, Real):
             self.fail(
                 PatternError,
                 f"parameter {written} is a {type(value).__name__}; it must be a finite number or a "
-                "text",
+                "text, or True or False",
                 tree,
             )
         try:

@@ -133,10 +133,24 @@ class ConditionReader:
                 return self._comparison(tree)
             case "equality" | "same":
                 return Conjunction(tuple(comparisons_of(self.equivalences(tree), self._branches)))
-            case "truth":
-                return Conjunction(())
+            case "bare":
+                return self._bare(nodes_of(tree)[0])
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
+
+    def _bare(self, tree: Node) -> Condition:
+        """A boolean by itself: ``true``, or ``a.flag``, which is ``a.flag = true``."""
+        is_value = without_brackets(tree).data in ("attribute", "truth", "parameter")
+        value = self._expression(tree, 1) if is_value else None
+        if isinstance(value, Attribute):
+            return Comparison("=", value, Constant(True))
+        if not (isinstance(value, Constant) and isinstance(value.value, bool)):
+            self._source.fail(
+                PatternSyntaxError,
+                "a value is no condition; expected a comparison (<, <=, >, >=, =, !=) after it",
+                tree,
+            )
+        return Conjunction(()) if value.value else Disjunction(())
 
     def equivalences(self, tree: Node) -> tuple[str, ...]:
         """The attributes that ``[x, y]``, or ZStream's ``same x``, makes equal everywhere.
@@ -175,18 +189,22 @@ class ConditionReader:
             written = "".join(operator.split())
             symbol = _COMPARISONS.get(written, written)
             left, right = expressions[number], expressions[number + 1]
-            texts = [_is_text(left), _is_text(right)]
-            if any(texts) and symbol not in ("=", "!="):
+            # None: numbers and attributes.
+            kinds = [_kind(left), _kind(right)]
+            kind = kinds[0] or kinds[1]
+            if kind and symbol not in ("=", "!="):
                 self._source.fail(
                     PatternError,
-                    f"{symbol} orders a text; texts can only be = or !=",
-                    sides[number + texts.index(True)],
+                    f"{symbol} orders a {kind}; {kind}s can only be = or !=",
+                    sides[number + kinds.index(kind)],
                 )
-            if any(texts) and not all(
-                _is_text(e) or isinstance(e, Attribute) for e in (left, right)
+            if kind and any(
+                its != kind and not isinstance(side, Attribute)
+                for side, its in zip((left, right), kinds, strict=True)
             ):
+                other = next((its for its in kinds if its != kind), None) or "number"
                 self._source.fail(
-                    PatternError, f"{left} {symbol} {right} compares a text with a number", tree
+                    PatternError, f"{left} {symbol} {right} compares a {kind} with a {other}", tree
                 )
             found.append(Comparison(symbol, left, right))
         if self._dialect == "zstream" and all(comparison.operator == "=" for comparison in found):
@@ -227,6 +245,7 @@ class ConditionReader:
                 # -5 is a constant, -(5) the negative of one.
                 literal = operand.data in ("number", "percentage", "parameter")
                 if literal and isinstance(inner, Constant):
+                    # Neither a text nor a boolean, see _operand.
                     return Constant(-float(inner.value))
                 self._source.check_depth(1 + depth_of(inner), tree)
                 return Negative(inner)
@@ -249,8 +268,10 @@ class ConditionReader:
 
     def _operand(self, tree: Node, depth: int) -> Expression:
         expression = self._expression(tree, depth)
-        if _is_text(expression):
-            self._source.fail(PatternError, "arithmetic on a text; texts can only be = or !=", tree)
+        if kind := _kind(expression):
+            self._source.fail(
+                PatternError, f"arithmetic on a {kind}; {kind}s can only be = or !=", tree
+            )
         return expression
 
     def _attribute(self, tree: Node) -> tuple[Attribute, bool]:
@@ -306,5 +327,8 @@ def conjoined(tree: Node) -> list[Node]:
     return found
 
 
-def _is_text(expression: Expression) -> bool:
-    return isinstance(expression, Constant) and isinstance(expression.value, str)
+def _kind(expression: Expression) -> str | None:
+    """What a constant is, if not a number."""
+    if not isinstance(expression, Constant):
+        return None
+    return {str: "text", bool: "boolean"}.get(type(expression.value))

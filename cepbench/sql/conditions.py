@@ -25,9 +25,9 @@ Place = Callable[[str, str], str]
 class ConditionWriter:
     """Writes the conditions of one pattern.
 
-    Unlike a pattern, SQL distinguishes texts from numbers. The type of an attribute is inferred
-    from its uses; where it is only ever compared for equality with another such attribute, the SQL
-    is correct for both types.
+    SQL converts what a pattern does not compare: texts, numbers and booleans. Which of them an
+    attribute is, is inferred from its uses; where it is only ever compared for equality with another
+    such attribute, the SQL is correct for all of them.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class ConditionWriter:
     Raises
     ------
     UnsupportedPatternError
-        If an attribute is used both as a text and as a number.
+        If an attribute is used as values of two kinds.
     """
 
     def __init__(self, pattern: Pattern, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._is_text = _kinds(pattern)
+        self._kinds = _kinds(pattern)
 
     def clause(self, clause: Clause, place: Place) -> str:
         """A disjunction of comparisons."""
@@ -55,14 +55,11 @@ class ConditionWriter:
         operator = "<>" if comparison.operator == "!=" else comparison.operator
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None:
-            # Two attributes of unknown type: texts, or numbers that may be NaN.
+            # Two attributes of unknown kind: all but numbers are never NaN.
             assert isinstance(left, Attribute) and isinstance(right, Attribute)
             written = [place(a.variable, a.name) for a in (left, right)]
             missing = [self._dialect.maybe_nan(column) for column in written]
-        elif kinds[0]:
-            written = [self._text(side, place) for side in sides]
-            missing = ["", ""]
-        else:
+        elif kinds[0] == "number":
             # Columns of the same name compare as they are; all else compares as doubles.
             doubles = written = [self.number(side, place) for side in sides]
             columns = [side for side in sides if isinstance(side, Attribute)]
@@ -72,6 +69,12 @@ class ConditionWriter:
                 "" if _is_finite(side) else f"isnan({double})"
                 for side, double in zip(sides, doubles, strict=True)
             ]
+        else:
+            # A column without any value may have any type; it is missing as a text too.
+            constant = any(isinstance(side, Constant) for side in sides)
+            as_text = self._dialect.as_text if constant and kinds[0] == "text" else str
+            written = [self._value(side, place, as_text) for side in sides]
+            missing = ["", ""]
         # NaN is the largest number to these engines, so it is never less than a number, and a
         # value equal to one that is not NaN is not NaN either.
         looked_at = {"<": [1], "<=": [1], ">": [0], ">=": [0], "=": [0], "<>": [0, 1]}[operator]
@@ -80,22 +83,24 @@ class ConditionWriter:
         guards = [f"NOT {missing[side]}" for side in looked_at if missing[side]]
         return " AND ".join([f"{written[0]} {operator} {written[1]}", *dict.fromkeys(guards)])
 
-    def _kind(self, expression: Expression) -> bool | None:
-        """Whether it is a text; None if unknown."""
-        match expression:
-            case Attribute(_, name):
-                return self._is_text.get(name)
-            case Constant(value):
-                return isinstance(value, str)
-        return False
+    def _kind(self, expression: Expression) -> str | None:
+        """``text``, ``boolean`` or ``number``; None if unknown."""
+        return (
+            self._kinds.get(expression.name)
+            if isinstance(expression, Attribute)
+            else _kind(expression)
+        )
 
-    def _text(self, expression: Expression, place: Place) -> str:
+    def _value(self, expression: Expression, place: Place, read: Callable[[str], str]) -> str:
+        """A text or boolean."""
         match expression:
             case Attribute(variable, name):
-                return place(variable, name)
+                return read(place(variable, name))
+            case Constant(bool(value)):
+                return str(value).upper()
             case Constant(str(value)):
                 return self._dialect.text(value)
-        raise AssertionError(f"{expression} is not a text")
+        raise AssertionError(f"{expression} is a number")
 
     def number(self, expression: Expression, place: Place) -> str:
         """An expression over numbers, as a double."""
@@ -120,16 +125,25 @@ def _is_finite(expression: Expression) -> bool:
     return isinstance(expression, Constant) and math.isfinite(float(expression.value))
 
 
-def _kinds(pattern: Pattern) -> dict[str, bool]:
-    """Attribute name → whether it is a text, as far as the pattern implies it."""
-    known: dict[str, bool] = {}
+def _kind(expression: Expression) -> str:
+    """What a constant is; all else that is no attribute is a number."""
+    if not isinstance(expression, Constant):
+        return "number"
+    return {str: "text", bool: "boolean"}.get(type(expression.value), "number")
+
+
+def _kinds(pattern: Pattern) -> dict[str, str]:
+    """Attribute name → ``text``, ``boolean`` or ``number``, as far as the pattern implies it."""
+    known: dict[str, str] = {}
     linked: list[tuple[str, str]] = []
 
-    def learn(name: str, is_text: bool) -> None:
-        if known.setdefault(name, is_text) != is_text:
+    def learn(name: str, kind: str) -> None:
+        before = known.setdefault(name, kind)
+        if before != kind:
+            one, other = sorted((before, kind), key=("text", "boolean", "number").index)
             raise UnsupportedPatternError(
-                f"attribute {name!r} is used as a text and as a number; an SQL column has one type, so "
-                "use it as one of the two"
+                f"attribute {name!r} is used as a {one} and as a {other}; an SQL column has one type, "
+                "so use it as one of the two"
             )
 
     for clause in pattern.conditions:
@@ -140,26 +154,25 @@ def _kinds(pattern: Pattern) -> dict[str, bool]:
                 if comparison.operator in ("=", "!="):
                     linked.append((first, second))
                     continue
-            constants = [isinstance(s, Constant) and isinstance(s.value, str) for s in sides]
-            texts = any(constants)
-            if texts and (
+            # An attribute takes the kind of a constant beside it.
+            kind = next(
+                (_kind(side) for side in sides if not isinstance(side, Attribute)), "number"
+            )
+            if kind != "number" and (
                 comparison.operator not in ("=", "!=")
-                or not all(
-                    constant or isinstance(side, Attribute)
-                    for constant, side in zip(constants, sides, strict=True)
-                )
+                or any(not isinstance(side, Attribute) and _kind(side) != kind for side in sides)
             ):
                 raise UnsupportedPatternError(
-                    f"condition {clause}: texts can only be equal or not, to an attribute or to "
-                    "another text",
+                    f"condition {clause}: {kind}s can only be equal or not, to an attribute or to "
+                    f"another {kind}",
                     culprit=clause,
                 )
             for attribute in comparison.attributes():
-                learn(attribute.name, texts)
+                learn(attribute.name, kind)
     for column in pattern.returns:
         if isinstance(column.value, Negative | Arithmetic):
             for attribute in column.attributes():
-                learn(attribute.name, False)
+                learn(attribute.name, "number")
     before = -1
     while before < len(known):
         before = len(known)

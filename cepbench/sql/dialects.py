@@ -36,6 +36,10 @@ class Dialect(ABC):
         """A text constant."""
 
     @abstractmethod
+    def as_text(self, column: str) -> str:
+        """A column as texts, which it is already if it has any value."""
+
+    @abstractmethod
     def quotient(self, left: str, right: str) -> str:
         """``left / right`` of two doubles as in IEEE 754, also by zero."""
 
@@ -57,7 +61,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def maybe_nan(self, column: str) -> str:
-        """Whether a column, of numbers or texts, is NaN in a row."""
+        """Whether a column of any kind is NaN in a row."""
 
     def table(self, name: str) -> str:
         """A table's name; dots separate catalog, schema and table."""
@@ -85,6 +89,9 @@ class DuckDB(Dialect):
 
     def text(self, value: str) -> str:
         return "'" + value.replace("'", "''") + "'"
+
+    def as_text(self, column: str) -> str:
+        return f"CAST({column} AS VARCHAR)"
 
     def quotient(self, left: str, right: str) -> str:
         return f"({left} / {right})"
@@ -119,6 +126,9 @@ class Spark(Dialect):
         # A backslash escapes; Spark substitutes ${…} before it parses the query.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
         return f"'{escaped}'"
+
+    def as_text(self, column: str) -> str:
+        return f"CAST({column} AS STRING)"
 
     def quotient(self, left: str, right: str) -> str:
         # Division by zero is an error or NULL; only the text distinguishes -0.0 from 0.0.

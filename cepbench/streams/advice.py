@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import comes_from, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Numbers count times from 1970 in a unit that only their source knows; pandas takes nanoseconds.
+UNIT_OF_TIMES = "with unit='s', 'ms', 'us' or 'ns' as they count from 1970"
+
+
+def how_to_make_times(name: str, kind: pa.DataType) -> str:
+    """The call that converts a column of this type of Arrow to datetimes."""
+    import pyarrow as pa
+
+    call = f"pandas.to_datetime(frame[{name!r}]"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return f"{call}, unit='s') if the numbers are seconds, {UNIT_OF_TIMES}"
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return f"a time needs its day, as in frame['day'] + frame[{name!r}]"
+    return f"{call})"
 
 
 def how_to_make_one(given: Any) -> str:
@@ -23,10 +41,14 @@ def how_to_make_one(given: Any) -> str:
         return "make a stream by dataset.stream()"
     if comes_from(given, "pandas", "DataFrame"):
         call, columns = "from_pandas(frame", list(given.columns)
-    elif comes_from(given, "pyarrow", "Table", "RecordBatch"):
+    elif comes_from(given, "pyarrow", "Table", "RecordBatch", "RecordBatchReader"):
         call, columns = "from_arrow(table", list(given.schema.names)
     elif comes_from(given, "polars", "DataFrame"):
-        call, columns = "from_arrow(frame.to_arrow()", list(given.columns)
+        call, columns = "from_arrow(frame", list(given.columns)
+    elif comes_from(given, "polars", "LazyFrame"):
+        return (
+            'call collect() first: cep.EventStream.from_arrow(frame.collect(), type="…", time="…")'
+        )
     else:
         return (
             "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and check "

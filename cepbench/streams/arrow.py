@@ -12,14 +12,23 @@ import pyarrow.compute as pc
 
 from cepbench.arguments import comes_from, flag, kind_of, shown, text, texts
 from cepbench.errors import StreamError, did_you_mean
-from cepbench.streams.advice import how_to_make_one
-from cepbench.streams.columns import AttributeColumn, CodedStrings, StreamColumns
+from cepbench.streams.advice import how_to_make_one, how_to_make_times
+from cepbench.streams.columns import (
+    AttributeColumn,
+    Booleans,
+    CodedStrings,
+    Decimals,
+    StreamColumns,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Timestamp differences, and a timestamp plus a window, must fit 64 bits.
 _FARTHEST = 2**62 - 1
+
+#: Floats tell decimals of so many significant digits apart, and hold powers of ten up to this one.
+_DIGITS, _LARGEST_POWER = 15, 22
 
 
 def table_from_frame(
@@ -101,6 +110,8 @@ def columns_of_table(
     Parameters
     ----------
     table : pyarrow.Table, n rows
+        Or another object that gives its rows to Arrow (``__arrow_c_stream__``): a RecordBatch, a
+        RecordBatchReader, a DataFrame of Polars, a relation of DuckDB.
     type, time : str
         Names of the columns that hold each event's type (text or integer) and timestamp (a
         datetime, taken to be UTC, or an integer).
@@ -117,12 +128,7 @@ def columns_of_table(
         timestamp, or a timestamp that is out of range or smaller than the previous one, with the
         first such row of ``table`` as ``error.row``.
     """
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    if not isinstance(table, pa.Table):
-        raise StreamError(
-            f"from_arrow takes a pyarrow.Table, not {kind_of(table)}; {how_to_make_one(table)}"
-        )
+    table = _table_from(table)
     text(type, "type", StreamError)
     text(time, "time", StreamError)
     sort = flag(sort, "sort", StreamError)
@@ -158,6 +164,25 @@ def columns_of_table(
         columns,
         unusable,
         range(len(timestamps)),
+    )
+
+
+def _table_from(given: Any) -> pa.Table:
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given])
+    if isinstance(given, pa.Table):
+        return given
+    # An index of pandas would become a column.
+    if hasattr(given, "__arrow_c_stream__") and not comes_from(given, "pandas", "DataFrame"):
+        try:
+            return pa.table(given)
+        except Exception as error:  # raised by Arrow or the library of the object
+            raise StreamError(
+                f"the {kind_of(given)} cannot be read: {shown(str(error))}; convert it to a "
+                "pyarrow.Table"
+            ) from error
+    raise StreamError(
+        f"from_arrow takes a pyarrow.Table, not {kind_of(given)}; {how_to_make_one(given)}"
     )
 
 
@@ -219,8 +244,8 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
         except pa.ArrowInvalid as error:
             raise StreamError(f"a time in {name!r} does not fit 64 bits: {error}") from error
     raise StreamError(
-        f"time column {name!r} has type {column.type}; use datetimes or integers "
-        "(for example pandas.to_datetime)"
+        f"time column {name!r} has type {column.type}; use datetimes or integers: "
+        f"{how_to_make_times(name, column.type)}"
     )
 
 
@@ -284,23 +309,80 @@ def _coded(column: pa.ChunkedArray) -> CodedStrings:
 
 
 def _attribute(column: pa.ChunkedArray) -> AttributeColumn | str:
-    """The column as numbers or coded texts, or the reason why it cannot be compared."""
+    """The column as numbers, booleans or coded texts, or the reason why it cannot be compared."""
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     if _is_text(value):
         return _coded(column)
+    if pa.types.is_null(value):
+        return np.full(len(column), np.nan)
     if pa.types.is_dictionary(kind):
         return _attribute(column.cast(value))
     if pa.types.is_boolean(kind):
+        return Booleans(pc.fill_null(column.cast(pa.int8()), -1).to_numpy())
+    if pa.types.is_decimal(kind):
+        return _decimals(column)
+    if pa.types.is_integer(kind):
+        return _integers(column)
+    if pa.types.is_floating(kind):
         return column.cast(pa.float64()).to_numpy()
-    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
-        return column.cast(pa.int64()).to_numpy()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        # Integers with nulls become floats, unless that would round them.
-        try:
-            return column.cast(pa.float64()).to_numpy()
-        except pa.ArrowInvalid:
-            return f"{kind} with values that a float would round"
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
     return str(kind)
+
+
+def _integers(column: pa.ChunkedArray) -> np.ndarray | str:
+    """Integers as int64, with nulls as float64 unless that would round them."""
+    try:
+        whole = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return f"{column.type} with values beyond 64 bits"
+    if not column.null_count:
+        return whole.to_numpy()
+    try:
+        return whole.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return f"{column.type} with values that a float would round"
+
+
+def _decimals(column: pa.ChunkedArray) -> Decimals | np.ndarray | str:
+    """Decimals as the nearest floats, those without digits after the point as integers."""
+    kind = column.type
+    if kind.scale <= 0:
+        return _integers(column)
+    scale, unscaled = kind.scale, _unscaled(column, kind.scale)
+    if unscaled is None:
+        # Zeros at the end are no significant digits: find the least scale that loses none else.
+        least, scale = -1, kind.scale
+        while scale - least > 1:
+            middle = (least + scale) // 2
+            try:
+                column.cast(pa.decimal256(76, middle))
+                scale = middle
+            except pa.ArrowInvalid:
+                least = middle
+        unscaled = _unscaled(column, scale)
+    if unscaled is None:
+        return f"{kind} with values of more than {_DIGITS} digits, which a float would round"
+    # Both are exact, so that the quotient is the float nearest to the decimal.
+    numbers = unscaled / 10.0**scale
+    numbers[column.is_null().to_numpy()] = np.nan
+    return Decimals(numbers, kind.scale)
+
+
+def _unscaled(column: pa.ChunkedArray, scale: int) -> np.ndarray | None:
+    """Decimals in units of their last digit, as int64; None beyond what floats tell apart."""
+    if scale > _LARGEST_POWER:
+        return None
+    try:
+        narrow = column.cast(pa.decimal128(_DIGITS + 1, scale)).combine_chunks()
+    except pa.ArrowInvalid:
+        return None
+    if isinstance(narrow, pa.ChunkedArray):  # if there are no rows
+        return np.zeros(0, np.int64)
+    # Of the two words of a value, which is small, the first one is all of it.
+    words = np.frombuffer(narrow.buffers()[1], np.int64)[::2]
+    unscaled = np.where(
+        narrow.is_null().to_numpy(zero_copy_only=False),
+        0,
+        words[narrow.offset : narrow.offset + len(narrow)],
+    )
+    return unscaled if (np.abs(unscaled) < 10**_DIGITS).all() else None

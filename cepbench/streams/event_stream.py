@@ -12,7 +12,7 @@ import numpy as np
 from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +38,8 @@ class EventStream:
         Non-decreasing; nanoseconds since 1970 if ``is_datetime``, else ticks.
     is_datetime : bool
         Whether times are datetimes; otherwise integers.
-    attributes : mapping of str to ndarray (float64, int64) or CodedStrings, shape (n,)
+    attributes : mapping of str to ndarray (float64, int64), Decimals, CodedStrings or Booleans
+        Each of n values.
     unusable : mapping of str to str
         Columns that cannot be compared → name of their type; for error messages.
     positions : range or ndarray of int64, shape (n,), or None
@@ -221,7 +222,8 @@ class EventStream:
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
         """A DataFrame with the position as index, columns ``type``, ``time`` and the attributes.
 
-        An attribute named ``type`` or ``time`` becomes ``attribute type``, …
+        An attribute named ``type`` or ``time`` becomes ``attribute type``, … Texts are categories,
+        decimals the nearest floats, booleans ``bool``, with missing values ``boolean``.
         """
         import pandas as pd
 
@@ -233,7 +235,7 @@ class EventStream:
         }
         for name, column in part.attributes.items():
             shown = f"attribute {name}" if name in ("type", "time") else name
-            table[shown] = _categorical(column) if isinstance(column, CodedStrings) else column
+            table[shown] = _series(column)
         return pd.DataFrame(table).rename_axis("position")
 
     @classmethod
@@ -306,6 +308,20 @@ class EventStream:
                 hierarchy=hierarchy,
             )
         )
+
+
+def _series(column: AttributeColumn) -> Any:
+    import pandas as pd
+
+    match column:
+        case CodedStrings():
+            return _categorical(column)
+        case Booleans(codes):
+            missing = codes < 0
+            return pd.arrays.BooleanArray(codes > 0, missing) if missing.any() else codes > 0
+        case Decimals(numbers):
+            return numbers
+    return column
 
 
 def _categorical(column: CodedStrings) -> pd.Categorical:

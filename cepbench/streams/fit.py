@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.model import (
@@ -16,8 +16,12 @@ from cepbench.patterns.model import (
     Negative,
     Pattern,
 )
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.advice import UNIT_OF_TIMES
+from cepbench.streams.columns import declared_kind, kind_of_column
 from cepbench.streams.event_stream import EventStream
+
+#: The literal that a constant beside a boolean stands for.
+_TRUTHS = {"1": "true", "0": "false", "true": "true", "false": "false"}
 
 
 def check_fit(pattern: Pattern, stream: EventStream) -> None:
@@ -27,13 +31,15 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     ------
     StreamError
         For a window in seconds over integer time or the reverse, an attribute that is missing or
-        cannot be compared (that of partition_contiguity included), a text compared with a number,
-        an order comparison of texts, or an aggregate over texts other than ``count``.
+        cannot be compared (that of partition_contiguity included), values of two kinds compared
+        (texts, numbers, booleans), an order comparison of texts or booleans, and arithmetic on them
+        or aggregates of them other than ``count``. A column without any value fits every use.
     """
     if pattern.window.is_datetime and not stream.is_datetime:
         raise StreamError(
             f"WITHIN {pattern.window} needs a datetime column, but this stream's time is an "
-            "integer; write WITHIN … units, or convert the column to datetimes"
+            "integer; write WITHIN … units, or convert the column to datetimes: pandas.to_datetime "
+            f"{UNIT_OF_TIMES}"
         )
     if stream.is_datetime and not pattern.window.is_datetime:
         raise StreamError(
@@ -50,7 +56,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
             _check_comparison(comparison, clause, stream)
     for column in pattern.returns:
         if not isinstance(column.value, str):
-            _is_text(column.value, stream)
+            _kind(column.value, stream)
 
 
 def under_one_hierarchy(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:
@@ -117,29 +123,74 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
 
 
 def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStream) -> None:
-    left, right = _is_text(comparison.left, stream), _is_text(comparison.right, stream)
-    if left != right:
-        raise StreamError(f"condition {clause}: {comparison} compares a text with a number")
-    if left and comparison.operator not in ("=", "!="):
-        raise StreamError(
-            f"condition {clause}: {comparison} orders texts; texts can only be = or !="
-        )
+    sides = comparison.left, comparison.right
+    kinds = [_kind(side, stream) for side in sides]
+    if kinds[0] != kinds[1]:
+        # Numbers may be missing throughout, as a text column is that pandas read as floats.
+        kinds = [
+            kind_of_column(stream.column(side.name)) if isinstance(side, Attribute) else kind
+            for side, kind in zip(sides, kinds, strict=True)
+        ]
+    if None in kinds or kinds == ["number", "number"]:
+        return
+    what = f"condition {clause}" + (f": {comparison}" if len(clause.comparisons) > 1 else "")
+    if kinds[0] != kinds[1]:
+        one, other = sorted(map(str, kinds), key=("text", "boolean", "number").index)
+        raise StreamError(f"{what} compares a {one} with a {other}; {_instead(comparison, kinds)}")
+    if comparison.operator not in ("=", "!="):
+        raise StreamError(f"{what} orders {kinds[0]}s; {kinds[0]}s can only be = or !=")
 
 
-def _is_text(expression: Expression, stream: EventStream) -> bool:
+def _kind(expression: Expression, stream: EventStream) -> str | None:
+    """The kind of an expression's values; None of a text or boolean column without any value."""
     match expression:
         case Attribute(_, name):
-            return isinstance(stream.column(name), CodedStrings)
+            column = stream.column(name)
+            kind = declared_kind(column)
+            return kind if kind == "number" else kind_of_column(column)
         case Aggregate(function, attribute):
-            if _is_text(attribute, stream) and function != "count":
-                raise StreamError(f"{expression}: arithmetic on a text; texts can only be counted")
-            return False
+            kind = _kind(attribute, stream)
+            if kind in ("text", "boolean") and function != "count":
+                raise StreamError(
+                    f"{expression}: arithmetic on a {kind}; {kind}s can only be counted"
+                )
+            return "number"
+        case Constant(bool()):
+            return "boolean"
         case Constant(value):
-            return isinstance(value, str)
+            return "text" if isinstance(value, str) else "number"
         case Negative(operand):
             parts: tuple[Expression, ...] = (operand,)
         case Arithmetic(_, left, right):
             parts = (left, right)
-    if any(_is_text(part, stream) for part in parts):
-        raise StreamError(f"{expression}: arithmetic on a text; texts can only be = or !=")
-    return False
+    for part in parts:
+        kind = _kind(part, stream)
+        if kind in ("text", "boolean"):
+            raise StreamError(f"{expression}: arithmetic on a {kind}; {kind}s can only be = or !=")
+    return "number"
+
+
+def _instead(comparison: Comparison, kinds: Sequence[str | None]) -> str:
+    """What to do about a comparison of values of two kinds."""
+    sides = comparison.left, comparison.right
+    for side, kind, other in zip(sides, kinds, reversed(sides), strict=True):
+        if not isinstance(side, Attribute) or not isinstance(other, Constant):
+            continue
+        written = str(other).strip("'")
+        column = f"frame[{side.name!r}]"
+        if kind == "boolean":
+            return f"{side} is a boolean: write {side} = {_TRUTHS.get(written.lower(), 'true')}"
+        if kind == "number":
+            if isinstance(other.value, bool):
+                return f"{side} is a number: compare it with one, as {side} = {int(other.value)}"
+            return f"{side} is a number: write {written} without quotes if it is one"
+        convert = f"pandas.to_numeric({column})"
+        if isinstance(other.value, bool):
+            convert = f"{column}.map({{'true': True, 'false': False}})"
+        quote = f"write '{written}', or " if comparison.operator in ("=", "!=") else ""
+        return f"{side} is a text: {quote}convert its column, as by {convert}"
+    named = [f"{side} is a {kind}" for side, kind in zip(sides, kinds, strict=True)]
+    return (
+        f"{' and '.join(named)}: convert a column before making the stream, texts to numbers by "
+        "pandas.to_numeric, booleans to numbers by astype('Int8')"
+    )

@@ -5,37 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from cepbench.errors import StreamError
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import declared_kind, kind_of_column
 from cepbench.streams.event_stream import EventStream
-
-
-def declared_kind(column: AttributeColumn) -> str:
-    """The kind of a column's values, if it has any."""
-    if isinstance(column, CodedStrings):
-        return "text"
-    return "boolean" if column.dtype == np.bool_ else "number"
-
-
-def kind_of_column(column: AttributeColumn) -> str | None:
-    """The kind of a column's values; None if there are none, as all are missing."""
-    values = column.codes if isinstance(column, CodedStrings) else column
-    if isinstance(column, CodedStrings):
-        has_any = len(values) and (values[0] >= 0 or (values >= 0).any())
-    elif values.dtype.kind == "f":
-        has_any = len(values) and (values[0] == values[0] or not np.isnan(values).all())
-    else:
-        has_any = len(values)
-    return declared_kind(column) if has_any else None
-
-
-def missing_values(like: AttributeColumn, size: int) -> AttributeColumn:
-    """A column of missing values that can be joined with another one."""
-    if isinstance(like, CodedStrings):
-        return CodedStrings(np.full(size, -1, like.codes.dtype), like.values)
-    return np.full(size, np.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Attributes as float64, texts as codes that are stable across batches."""
+"""Attributes as float64; texts as codes that are stable across batches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from cepbench.errors import StreamError
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import EXACT, Booleans, CodedStrings, Decimals
 from cepbench.streams.event_stream import EventStream
 
-#: Integers up to here convert to floats exactly.
-_EXACT = 2**53
+#: The numbers of a boolean's codes: false, true and, for code -1, missing.
+_BOOLEANS = np.array([0.0, 1.0, np.nan])
 
 
 class NumericReader:
@@ -40,7 +40,7 @@ class NumericReader:
         return float(self._codes.setdefault(text, len(self._codes)))
 
     def read(self, stream: EventStream, name: str, rows: np.ndarray | slice) -> np.ndarray:
-        """The attribute ``name`` at ``rows`` as float64; missing values as NaN.
+        """The attribute ``name`` at ``rows`` as float64: true as 1, false as 0, missing as NaN.
 
         Raises
         ------
@@ -54,10 +54,14 @@ class NumericReader:
                 # The last entry is for code -1, a missing value.
                 self._last = column.values, np.array([*map(self.code, column.values), np.nan])
             return self._last[1][column.codes[rows]]
+        if isinstance(column, Booleans):
+            return _BOOLEANS[column.codes[rows]]
+        if isinstance(column, Decimals):
+            return column.numbers[rows]
         picked = column[rows]
         is_integer = picked.dtype == np.int64 and len(picked)
-        if is_integer and (picked.max() > _EXACT or picked.min() < -_EXACT):
-            large = np.flatnonzero((picked > _EXACT) | (picked < -_EXACT))[0]
+        if is_integer and (picked.max() > EXACT or picked.min() < -EXACT):
+            large = np.flatnonzero((picked > EXACT) | (picked < -EXACT))[0]
             row = int(np.arange(len(stream))[rows][large])
             raise StreamError(
                 f"row {row}: {name!r} is {picked[large]}, too large to compare exactly as a "

@@ -10,9 +10,14 @@ import numpy as np
 
 from cepbench.errors import HierarchyError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.streams.columns import AttributeColumn, CodedStrings
+from cepbench.streams.columns import (
+    AttributeColumn,
+    CodedStrings,
+    joined_columns,
+    packed_column,
+    unpacked_column,
+)
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.kinds import declared_kind, kind_of_column, missing_values
 
 
 class RecentEvents:
@@ -87,16 +92,14 @@ class RecentEvents:
         if not self._pieces:
             return {}
         stream = self.stream
-        texts = {}
+        columns = {}
         arrays = {"types": stream.type_codes, "times": stream.timestamps}
         for number, (name, column) in enumerate(stream.attributes.items()):
-            if isinstance(column, CodedStrings):
-                texts[name] = column.values
-            arrays[f"{number}"] = column.codes if isinstance(column, CodedStrings) else column
+            arrays[f"{number}"], columns[name] = packed_column(column)
         hierarchy = stream.hierarchy
         known = {
             "attributes": self._attributes,
-            "texts": texts,
+            "columns": columns,
             "type_names": stream.type_names,
             "first": self.first,
             "is_datetime": stream.is_datetime,
@@ -117,12 +120,13 @@ class RecentEvents:
             return
         try:
             known = json.loads(state["known"].tobytes())
-            texts = {name: tuple(values) for name, values in known["texts"].items()}
-            columns: dict[str, AttributeColumn] = {}
-            for name in self._attributes:
+            columns: dict[str, AttributeColumn] = {
                 # Others may have been kept too, for a query that was removed.
-                values = state[f"{known['attributes'].index(name)}"]
-                columns[name] = CodedStrings(values, texts[name]) if name in texts else values
+                name: unpacked_column(
+                    state[f"{known['attributes'].index(name)}"], known["columns"][name]
+                )
+                for name in self._attributes
+            }
             mapping = known["hierarchy"]
             self.first = known["first"]
             self.pushed = True
@@ -145,7 +149,8 @@ class RecentEvents:
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:
     """The events of two streams with the same attributes, one after the other."""
-    types = _column(
+    types = joined_columns(
+        "type",
         CodedStrings(first.type_codes, first.type_names),
         CodedStrings(second.type_codes, second.type_names),
     )
@@ -156,26 +161,10 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         np.concatenate((first.timestamps, second.timestamps)),
         first.is_datetime,
         {
-            name: _column(column, second.attributes[name])
+            name: joined_columns(name, column, second.attributes[name])
             for name, column in first.attributes.items()
         },
         {},
         None,
         second.hierarchy,
     )
-
-
-def _column(first: AttributeColumn, second: AttributeColumn) -> AttributeColumn:
-    """Two columns, one after the other; of different kinds one has no values."""
-    if isinstance(first, CodedStrings) and isinstance(second, CodedStrings):
-        places = {text: code for code, text in enumerate(first.values)}
-        moved = [places.setdefault(text, len(places)) for text in second.values]
-        codes = np.array([*moved, -1], first.codes.dtype)[second.codes]
-        return CodedStrings(np.concatenate((first.codes, codes)), tuple(places))
-    if declared_kind(first) != declared_kind(second):
-        if kind_of_column(first) is None:
-            first = missing_values(second, len(first))
-        else:
-            second = missing_values(first, len(second))
-        return _column(first, second)
-    return np.concatenate((first, second))  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a, 300 b) WITHIN 5 s", 18, "need double quotes"),
         ('PATTERN SEQ("A a) WITHIN 5 s', 13, 'the quote " is not closed'),
         ("PATTERN SEQ(A a) WHERE WITHIN 5 s", 24, "expected a condition such as"),
-        ("PATTERN SEQ(A a) WHERE a.x WITHIN 5 s", 28, "expected a comparison (<, <=, >, >="),
+        ("PATTERN SEQ(A a) WHERE a.x + 1 WITHIN 5 s", 24, "expected a comparison (<, <=, >, >="),
         ("PATTERN SEQ(A a) WHERE a.x < WITHIN 5 s", 30, "expected a value such as a.price"),
         ("PATTERN SEQ(A a) WHERE a < 3 WITHIN 5 s", 24, "expected a dot and an attribute"),
         ("PATTERN SEQ(A a) WHERE a. < 3 WITHIN 5 s", 27, "expected the name of an attribute"),

@@ -27,6 +27,8 @@ def values_events() -> pd.DataFrame:
             "f": rng.random(count) < 0.5,
             "s": pd.Categorical(rng.permutation(np.repeat(np.array(TEXTS, object), 2))),
             "t": pd.Categorical(rng.permutation(np.repeat(np.array(TEXTS, object), 2))),
+            "g": pd.array(rng.permutation([True, None, False, False] * (count // 4)), "boolean"),
+            "m": pd.array([None] * count, "Int64"),
         }
     )
 
@@ -56,8 +58,13 @@ CONDITIONS = (
     "a.x + b.x < a.x * 2",
     "a.small * 100 > b.small * 100 + 50",
     "a.y + 0.1 = b.y + 0.3 - 0.2",
-    "a.f = 1 AND b.f < 1",
-    "a.f = b.x OR a.x > 1",
+    "a.f = true AND b.f = false",
+    "a.g AND NOT b.g",
+    "a.f != b.g OR a.x > 1",
+    "a.g = b.g",
+    "a.m = 'x' OR b.m != 'x' OR a.x > 1",
+    "NOT a.m OR b.m OR a.x > 1",
+    "a.m < 1 OR b.m >= 1 OR a.x > 1",
     "a.x < 1e3 AND b.x > -0.5",
     "a.s = b.s",
     "a.s != b.s",

@@ -1,6 +1,7 @@
 """Streams from pandas and Arrow: what is kept, what is refused, and which row is to blame."""
 
 import pickle
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.errors import HierarchyError, StreamError
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import Booleans, CodedStrings, Decimals, kind_of_column
 from cepbench.streams.event_stream import EventStream
 
 FRAME = pd.DataFrame(
@@ -49,8 +50,9 @@ def assert_equal(first: EventStream, second: EventStream) -> None:
     assert list(first.attributes) == list(second.attributes)
     for name, column in first.attributes.items():
         other = second.attributes[name]
-        if isinstance(column, CodedStrings):
-            assert texts_of(column) == texts_of(other)
+        if isinstance(column, CodedStrings | Booleans):
+            assert type(column) is type(other)
+            assert column.tolist() == other.tolist()
         else:
             assert isinstance(other, np.ndarray)
             assert column.dtype == other.dtype
@@ -328,8 +330,6 @@ def test_missing_texts() -> None:
         (pa.array([1, 2], pa.uint64()), [1, 2]),
         (pa.array([1.5, None], pa.float32()), [1.5, np.nan]),
         (pa.array(np.array([1.5, 2], np.float16)), [1.5, 2]),
-        (pa.array([True, None]), [1, np.nan]),
-        (pa.array(["1.25", None]).cast(pa.decimal128(10, 2)), [1.25, np.nan]),
         (pa.array([7, 7]).dictionary_encode(), [7, 7]),
         (pa.nulls(2), [np.nan, np.nan]),
         (pa.array([0, 5, 6, 0])[1:3], [5, 6]),
@@ -341,6 +341,66 @@ def test_numbers_however_arrow_stores_them(column: pa.Array, expected: list[floa
     assert isinstance(read, np.ndarray)
     assert read.dtype in (np.int64, np.float64)
     np.testing.assert_array_equal(read, expected)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array(["1.25", None, "-7.5"]).cast(pa.decimal128(10, 2)), [1.25, np.nan, -7.5]),
+        (pa.array(["1.25", None]).cast(pa.decimal256(60, 2)), [1.25, np.nan]),
+        (
+            pa.array(["9", "0.1", "2.50"])
+            .cast(pa.decimal128(38, 18))[1:]
+            .cast(pa.decimal128(38, 18)),
+            [0.1, 2.5],
+        ),
+        (
+            pa.array([None, "123456789012.345"]).cast(pa.decimal128(30, 12)),
+            [np.nan, 123456789012.345],
+        ),
+        (pa.array(["0.30"] * 2).cast(pa.decimal128(5, 2)).dictionary_encode(), [0.3, 0.3]),
+        (pa.array([], pa.decimal128(5, 2)), []),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+)
+def test_decimals_are_the_nearest_floats(column: pa.Array, expected: list[float]) -> None:
+    read = stream_of(
+        ["A"] * len(column), pa.array(range(len(column)), pa.int64()), x=column
+    ).column("x")
+    assert isinstance(read, Decimals)
+    np.testing.assert_array_equal(read, expected)
+
+
+@pytest.mark.parametrize(
+    "texts", [["1234567890123456.7"], ["0.1", "1234567890123.4567"], ["1e-25"], ["1e20", "0.5"]]
+)
+def test_decimals_that_floats_cannot_tell_apart_are_refused(texts: list[str]) -> None:
+    column = pa.array([Decimal(text) for text in texts], pa.decimal256(70, 30))
+    stream = stream_of(["A"] * len(texts), range(len(texts)), x=column)
+    with pytest.raises(StreamError, match=r"'x' has type decimal256.* more than 15 digits"):
+        stream.column("x")
+
+
+def test_decimals_without_a_fraction_are_integers() -> None:
+    column = pa.array([Decimal(2**60 + 1), Decimal(5)], pa.decimal128(38, 0))
+    assert stream_of(["A", "B"], x=column).column("x").tolist() == [2**60 + 1, 5]
+    column = pa.array([Decimal(5), None], pa.decimal128(38, 0))
+    np.testing.assert_array_equal(stream_of(["A", "B"], x=column).column("x"), [5, np.nan])
+
+
+def test_a_column_without_any_value_has_no_kind() -> None:
+    kinds = [pa.string(), pa.float64(), pa.int64(), pa.bool_(), pa.decimal128(9, 2), pa.null()]
+    for kind in kinds:
+        assert kind_of_column(stream_of(["A", "B"], x=pa.nulls(2, kind)).column("x")) is None
+        assert (
+            kind_of_column(stream_of([], pa.array([], pa.int64()), x=pa.nulls(0, kind)).column("x"))
+            is None
+        )
+    texts = stream_of(["A", "B"], x=pa.array([None, "t"])).column("x")
+    assert kind_of_column(texts) == "text"
+    assert kind_of_column(texts[:1]) is None
+    assert kind_of_column(stream_of(["A", "B"], x=[None, True]).column("x")) == "boolean"
+    assert kind_of_column(stream_of(["A", "B"], x=[None, 1.5]).column("x")) == "number"
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

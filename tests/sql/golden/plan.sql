@@ -7,7 +7,7 @@ WITH "step" AS MATERIALIZED (
   ) AS "a", "events" AS "d"
   WHERE CAST("d"."time" AS BIGINT) // 9 = "a"."bucket"
     AND "d"."type" = 'D'
-    AND "d"."s" <> 'it''s'
+    AND CAST("d"."s" AS VARCHAR) <> 'it''s'
     AND "a"."time" < "d"."time"
     AND "d"."time" <= "a"."time" + 9::BIGINT
     AND "a"."x" < "d"."x" AND NOT isnan(CAST("d"."x" AS DOUBLE))
