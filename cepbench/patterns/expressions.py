@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*'*\Z")
 _LARGEST_FLOAT = int(sys.float_info.max)
 _RESERVED = frozenset(
     {"PATTERN", "WHERE", "STRATEGY", "OUTPUT", "AGG", "WITHIN", "RETURN"}
-    | {"SEQ", "AND", "OR", "NOT", "TRUE"}
+    | {"SEQ", "AND", "OR", "NOT", "TRUE", "FALSE"}
 )
 
 #: Limit of nested operators and chained terms, so that the rest of the code may recurse.

@@ -134,7 +134,8 @@ class ConditionReader:
             case "equality" | "same":
                 return Conjunction(tuple(comparisons_of(self.equivalences(tree), self._branches)))
             case "truth":
-                return Conjunction(())
+                is_true = tokens_of(tree)[0].type == "TRUE"
+                return Conjunction(()) if is_true else Disjunction(())
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 
