@@ -35,6 +35,7 @@ from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_hierarchy_of
 from cepbench.streams.given import stream_from
+from cepbench.streams.moments import nanoseconds
 from cepbench.workloads.model import Workload
 
 _RUN, _LATE = "run ", "late "
@@ -457,9 +458,8 @@ def ticks_of(time: Any, window: Window) -> int:
             return int(time)
     elif not isinstance(time, int | float | str | np.integer | np.floating):
         try:
-            moment = pd.Timestamp(time)
-            if not pd.isna(moment):
-                return int(moment.tz_localize(None).as_unit("ns").value)
+            if not pd.isna(time):
+                return nanoseconds(time)
         except (TypeError, ValueError, OverflowError):
             pass
     due = "a datetime" if window.is_datetime else "an integer"
