@@ -54,6 +54,7 @@ from cepbench.patterns.pattern_text import (
     nodes_of,
     span_of,
     tokens_of,
+    whole_number,
 )
 from cepbench.patterns.read_conditions import ConditionReader, conjoined, without_needless_rest
 from cepbench.patterns.read_structure import StructureReader
@@ -462,13 +463,14 @@ class _Reader:
                 function,
             )
         levels = [token for token in tokens_of(tree) if token.type == "NUMBER"]
-        if not all(level.isdecimal() for level in levels):
+        numbers = [number for level in levels if (number := whole_number(level)) is not None]
+        if len(numbers) < len(levels):
             self._source.fail(
                 PatternSyntaxError,
                 f"the level of a type is 0, 1, 2, … below the root, not {levels[0]}",
                 levels[0],
             )
-        return Grouping(EventType(*map(int, levels)), *reader.resolved([item]))
+        return Grouping(EventType(*numbers), *reader.resolved([item]))
 
     def _of_items(self, name: str) -> list[Grouping]:
         """The types of all items of an event type that E-Cube's GROUPBY names."""

@@ -9,7 +9,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, NoReturn
 
-from cepbench.arguments import decimal
+from cepbench.arguments import MOST, decimal
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, did_you_mean
 from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
@@ -149,6 +149,15 @@ def nodes_of(tree: Node) -> list[Node]:
 def tokens_of(tree: Node) -> list[Token]:
     """The children that are tokens."""
     return [child for child in tree.children if isinstance(child, str)]
+
+
+def whole_number(token: Token) -> int | None:
+    """The number of a token without point and exponent, up to :data:`MOST`; None for others."""
+    digits = token.lstrip("0") or "0"
+    # Python refuses to convert more than 4,300 digits.
+    if not digits.isdecimal() or len(digits) > len(str(MOST)):
+        return None
+    return int(digits) if int(digits) <= MOST else None
 
 
 def name_of(token: Token) -> str:
