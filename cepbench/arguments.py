@@ -105,6 +105,41 @@ def number(
     return found
 
 
+def decimal(
+    given: Any, name: str, error: type[CepbenchError], *, least: float | None = None
+) -> Decimal:
+    """A finite number of any type as an exact decimal, a float as its shortest text: 0.1 is 0.1.
+
+    Parameters
+    ----------
+    given, name, error
+        As for :func:`whole`.
+    least : float, optional
+        Lower bound, inclusive.
+
+    Raises
+    ------
+    CepbenchError
+        Of the type ``error``, if it is not a number (a bool is not), not finite, or out of range.
+    """
+    if not _is_real(given):
+        raise error(f"{name} must be a number, not {shown(given)}")
+    if isinstance(given, Decimal):
+        found = given
+    elif isinstance(given, Integral):
+        found = Decimal(int(given))
+    else:
+        # NumPy's floats of 32 bits too have a shortest text, other numbers that of their float.
+        found = Decimal(
+            str(given) if comes_from(given, "numpy", "floating") else repr(float(given))
+        )
+    if not found.is_finite():
+        raise error(f"{name} must be finite, not {shown(given)}")
+    if least is not None and found < Decimal(least):
+        raise error(f"{name} must be at least {least:g}, not {shown(given)}")
+    return found
+
+
 def seed(given: Any, error: type[CepbenchError], *, most: int | None = None) -> int:
     """A seed as an int, of any size or up to ``most``.
 

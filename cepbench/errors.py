@@ -126,6 +126,10 @@ class StreamError(CepbenchError):
         super().__init__(message)
 
 
+class MissingTypeWarning(UserWarning):
+    """A pattern has an item of a type that no event of the stream has: it binds nothing."""
+
+
 class StatisticsError(CepbenchError):
     """Statistics are missing, contradictory or out of range."""
 

@@ -33,7 +33,7 @@ from cepbench.planners.registry import PlanGenerator
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types, under_one_hierarchy
+from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -101,6 +101,7 @@ def adapt(
     output: str = "matches",
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     seed: int = 0,
+    missing_types: str = "warn",
 ) -> AdaptiveResult | AdaptiveWorkloadMatches:
     """Find all matches of a pattern or a workload in ``stream`` by plans that follow its statistics.
 
@@ -139,6 +140,8 @@ def adapt(
         Events in a round.
     seed : int
         Seed of samples and randomized generators.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -179,9 +182,11 @@ def adapt(
         "seed": seed,
     }
     if isinstance(pattern, Workload):
-        return adapt_workload(pattern, stream_from(stream), **given)
+        with reporting_missing_types(missing_types):
+            return adapt_workload(pattern, stream_from(stream), **given)
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
-    check_types(pattern, stream)
+    with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
     # What matches return is read from the whole stream.
     detector = AdaptiveDetector(replace(pattern, returns=()), **given)
     found, rounds = [], []

@@ -26,7 +26,12 @@ from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -116,6 +121,7 @@ def aggregate(
     scope: str = "window",
     at: Iterable[Any] | None = None,
     evaluator: str | None = None,
+    missing_types: str = "warn",
 ) -> AggregateResult: ...
 @overload
 def aggregate(
@@ -128,6 +134,7 @@ def aggregate(
     scope: str = "window",
     at: Iterable[Any] | None = None,
     evaluator: str | None = None,
+    missing_types: str = "warn",
 ) -> WorkloadResult: ...
 def aggregate(
     pattern: Pattern | Workload | str,
@@ -139,6 +146,7 @@ def aggregate(
     scope: str = "window",
     at: Iterable[Any] | None = None,
     evaluator: str | None = None,
+    missing_types: str = "warn",
 ) -> AggregateResult | WorkloadResult:
     """Compute the aggregates that a pattern asks for by AGG.
 
@@ -151,7 +159,9 @@ def aggregate(
         See :class:`Aggregator`.
     at : list of int or datetime, optional
         Times at which to give the value of each group seen so far, instead of after events; in any
-        order.
+        order. A datetime without a time zone is in UTC.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -184,18 +194,21 @@ def aggregate(
         given, pattern = pattern, Workload(pattern.patterns, hierarchy=stream.hierarchy)
         if isinstance(sharing, WorkloadPlan) and sharing.workload == given:
             sharing = replace(sharing, workload=pattern)
-    if isinstance(pattern, Workload):
-        if sharing is None and method is not None and method.lower() == E_CUBE:
-            sharing = "CHASE"
-        if isinstance(sharing, str):
-            name = None if evaluator is None else evaluator_for(evaluator).name
-            statistics = measure_statistics(pattern, stream)
-            sharing = plan_workload(pattern, statistics, sharing, evaluator=name)
-    live = Aggregator(pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator)
-    if isinstance(live, WorkloadAggregator):
-        return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)
-    check_fit(live.pattern.without_aggregate(), stream)
-    check_types(live.pattern, stream)
+    with reporting_missing_types(missing_types):
+        if isinstance(pattern, Workload):
+            if sharing is None and method is not None and method.lower() == E_CUBE:
+                sharing = "CHASE"
+            if isinstance(sharing, str):
+                name = None if evaluator is None else evaluator_for(evaluator).name
+                statistics = measure_statistics(pattern, stream)
+                sharing = plan_workload(pattern, statistics, sharing, evaluator=name)
+        live = Aggregator(
+            pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator
+        )
+        if isinstance(live, WorkloadAggregator):
+            return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)
+        check_fit(live.pattern.without_aggregate(), stream)
+        check_types(live.pattern, stream)
     if at is None:
         rows = live.take(stream)
     else:

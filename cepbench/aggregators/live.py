@@ -33,6 +33,7 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
 from cepbench.streams.kinds import KnownKinds
+from cepbench.streams.moments import nanoseconds
 from cepbench.workloads.model import Workload
 
 _RUN, _LATE = "run ", "late "
@@ -478,9 +479,8 @@ def ticks_of(time: Any, window: Window) -> int:
             return int(time)
     elif not isinstance(time, int | float | str | np.integer | np.floating):
         try:
-            moment = pd.Timestamp(time)
-            if not pd.isna(moment):
-                return int(moment.tz_localize(None).as_unit("ns").value)
+            if not pd.isna(time):
+                return nanoseconds(time)
         except (TypeError, ValueError, OverflowError):
             pass
     due = "a datetime" if window.is_datetime else "an integer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from textwrap import wrap
 from typing import Annotated, Any, NoReturn
 
@@ -45,7 +46,9 @@ class Commands(TyperGroup):
         if os.environ.get("NO_COLOR"):
             ctx.color = False
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                return super().invoke(ctx)
         except CepbenchError as error:
             _fail(str(error))
         except KeyboardInterrupt:
@@ -72,6 +75,10 @@ _ADVICE = {
     errno.EISDIR: "it is a folder; give a file",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+
+
+def _warn(message: Warning | str, *_: Any) -> None:
+    log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
 
 
 def _fail(message: str) -> NoReturn:

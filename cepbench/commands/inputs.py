@@ -144,7 +144,7 @@ class StreamInputs:
         from cepbench.patterns.concepts import ConceptHierarchy
 
         try:
-            content = json.loads(self.hierarchy.read_text(encoding="utf-8"))
+            content = json.loads(self.hierarchy.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
             raise HierarchyError(
                 f"{self.hierarchy} cannot be read as JSON ({_why(error)}); it holds a hierarchy such as "
@@ -315,7 +315,7 @@ class Inputs(StreamInputs):
     @staticmethod
     def _statistics_in(file: Path) -> Any:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(file.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
             raise StatisticsError(
                 f"{file} cannot be read as JSON ({_why(error)}); give the output of "
@@ -408,7 +408,7 @@ def _text_of(given: str) -> str:
     ):
         return given
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return Path(given).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise PatternError(
             f"{given!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "

@@ -266,9 +266,11 @@ class Dataset:
         table, _ = read_source(self.path, self.kind)
         stream = EventStream.from_arrow(table, type=TYPE, time=TIME, attributes=attributes)
         if start is not None or end is not None:
+            from cepbench.streams.moments import nanoseconds
+
             times = stream.timestamps
-            low = 0 if start is None else int(np.searchsorted(times, _nanoseconds(start)))
-            high = None if end is None else int(np.searchsorted(times, _nanoseconds(end)))
+            low = 0 if start is None else int(np.searchsorted(times, nanoseconds(start)))
+            high = None if end is None else int(np.searchsorted(times, nanoseconds(end)))
             stream = stream[low:high]
         return stream if types is None else stream.of_types(types)
 
@@ -312,11 +314,3 @@ class Dataset:
         except DatasetError:
             return []
         return [str(end.astype("M8[s]")).replace("T", " ") for end in ends]
-
-
-def _nanoseconds(moment: datetime) -> int:
-    """Since 1970; a moment without a time zone is in UTC."""
-    import pandas as pd
-
-    stamp = pd.Timestamp(moment)
-    return int((stamp if stamp.tz is None else stamp.tz_convert("UTC")).as_unit("ns").value)

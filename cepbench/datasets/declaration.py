@@ -196,7 +196,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         If it is missing or not valid TOML; the message has line and column.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DatasetError(f"{file} cannot be read: {error}") from error
 

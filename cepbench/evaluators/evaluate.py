@@ -17,7 +17,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import under_one_hierarchy
+from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -47,6 +47,7 @@ def evaluate(
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     latency: bool = False,
     node_times: bool = False,
+    missing_types: str = "warn",
 ) -> Result: ...
 
 
@@ -61,6 +62,7 @@ def evaluate(
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     latency: bool = False,
     node_times: bool = False,
+    missing_types: str = "warn",
 ) -> Result | WorkloadMatches:
     """Find all matches of ``pattern`` in ``stream`` by ``plan``.
 
@@ -92,6 +94,9 @@ def evaluate(
     node_times : bool
         Whether to measure the time spent in each node of the plan, for ``Result.nodes``; not of
         workloads.
+    missing_types : {"warn", "error"}
+        Whether a type that no event has is a :class:`~cepbench.errors.MissingTypeWarning`, once, or
+        a StreamError; it is one in any case if the stream has a hierarchy.
 
     Returns
     -------
@@ -115,15 +120,16 @@ def evaluate(
                 "latency and times of nodes are measured of single patterns; evaluate "
                 "workload.patterns[...] one by one"
             )
-        return evaluate_workload(
-            pattern,
-            stream_from(stream),
-            plan,
-            evaluator=evaluator,
-            options=options,
-            output=output,
-            partial_match_limit=partial_match_limit,
-        )
+        with reporting_missing_types(missing_types):
+            return evaluate_workload(
+                pattern,
+                stream_from(stream),
+                plan,
+                evaluator=evaluator,
+                options=options,
+                output=output,
+                partial_match_limit=partial_match_limit,
+            )
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     chosen, task = task_for(
         pattern,
@@ -136,4 +142,5 @@ def evaluate(
         node_times=node_times,
         whole_stream=True,
     )
-    return run_task(chosen, task, stream)
+    with reporting_missing_types(missing_types):
+        return run_task(chosen, task, stream)

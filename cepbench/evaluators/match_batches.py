@@ -19,7 +19,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types, under_one_hierarchy
+from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 #: Number of events pushed first, and at most.
@@ -58,6 +58,7 @@ def match_batches(
     options: Mapping[str, Any] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
     on_progress: Callable[[int, int], object] | None = None,
+    missing_types: str = "warn",
 ) -> MatchBatches:
     """Find all matches of ``pattern`` in ``stream``, batch by batch.
 
@@ -79,6 +80,8 @@ def match_batches(
         The same.
     on_progress : callable, optional
         Called after each portion with the numbers of events processed and of all events.
+    missing_types : {"warn", "error"}
+        As in :func:`~cepbench.evaluators.evaluate.evaluate`.
 
     Returns
     -------
@@ -95,7 +98,6 @@ def match_batches(
     on_progress = callback(on_progress, "on_progress", EvaluationError)
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     plan = None if plan is None else plan_from(plan)
-    check_types(pattern, stream)
     asked: dict[str, Any] = {
         "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
         "options": options,
@@ -103,10 +105,12 @@ def match_batches(
         "partial_match_limit": partial_match_limit,
     }
     if not asked["evaluator"].batches:
-        result = evaluate(pattern, stream, plan, **asked)
+        result = evaluate(pattern, stream, plan, **asked, missing_types=missing_types)
         if on_progress is not None:
             on_progress(len(stream), len(stream))
         return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
+    with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
     detector = Detector(pattern, plan, **asked)
     return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
 

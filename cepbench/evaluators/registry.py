@@ -27,6 +27,7 @@ from cepbench.evaluators.stack_nfa.stack_nfa import STACK_NFA
 from cepbench.evaluators.user_defined import FunctionRun
 from cepbench.evaluators.zstream.zstream import ZSTREAM
 from cepbench.patterns.model import STRATEGIES
+from cepbench.plans import evaluator_names
 from cepbench.plans.kinds import PLAN_KINDS
 from cepbench.registry import Registry
 
@@ -49,6 +50,7 @@ EVALUATORS: Registry[Evaluator] = Registry(
         HIERARCHICAL_STACKS,
     ),
 )
+evaluator_names.announce(EVALUATORS)
 
 
 def plan_evaluator(

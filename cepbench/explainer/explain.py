@@ -31,7 +31,7 @@ from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.given import statistics_from
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import under_one_hierarchy
+from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -47,6 +47,7 @@ def explain(
     options: Mapping[str, Any] | None = None,
     cost: str | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
 ) -> WorkloadExplanation: ...
 
 
@@ -64,6 +65,7 @@ def explain(
     cost: str | CostModel | None = None,
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
 ) -> Explanation: ...
 
 
@@ -80,6 +82,7 @@ def explain(
     cost: str | CostModel | None = None,
     last: str | Sequence[str | None] | None = None,
     partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
 ) -> Explanation | WorkloadExplanation:
     """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
 
@@ -114,6 +117,8 @@ def explain(
         have their operators, and negated variables and groups their own cost.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it is an error.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -151,30 +156,32 @@ def explain(
                 "time_selectivity, alpha and last are of plans of single patterns; explain "
                 "workload.patterns[...] one by one"
             )
-        return explain_workload(
-            pattern,
-            plan,
-            statistics,
-            None if stream is None else stream_from(stream),
-            evaluator=evaluator,
-            options=options,
-            cost="calibrated" if cost is None else cost,
-            partial_match_limit=partial_match_limit,
-        )
+        with reporting_missing_types(missing_types):
+            return explain_workload(
+                pattern,
+                plan,
+                statistics,
+                None if stream is None else stream_from(stream),
+                evaluator=evaluator,
+                options=options,
+                cost="calibrated" if cost is None else cost,
+                partial_match_limit=partial_match_limit,
+            )
     cost = "throughput" if cost is None else cost
     pattern = pattern_from(pattern)
     plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:
         pattern, stream = under_one_hierarchy(pattern, stream_from(stream))
     if plan.kind == "automaton":
-        return _explain_automaton(
-            pattern,
-            plan,
-            stream,
-            evaluator=evaluator,
-            options=options,
-            partial_match_limit=partial_match_limit,
-        )
+        with reporting_missing_types(missing_types):
+            return _explain_automaton(
+                pattern,
+                plan,
+                stream,
+                evaluator=evaluator,
+                options=options,
+                partial_match_limit=partial_match_limit,
+            )
     statistics = statistics_from(statistics)
     chosen, task = task_for(
         pattern,
@@ -211,7 +218,8 @@ def explain(
     ]
     metrics = None
     if stream is not None:
-        result = run_task(chosen, task, stream)
+        with reporting_missing_types(missing_types):
+            result = run_task(chosen, task, stream)
         metrics = result.metrics
         found = measure(result, stream, estimates.nodes, estimates.tables)
         tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]

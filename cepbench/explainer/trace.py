@@ -20,7 +20,12 @@ from cepbench.explainer.tracer import Pointer, Tracer, dewey
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.given import stream_from
 
 #: The engines of automata whose runs can be traced.
@@ -93,7 +98,13 @@ class Trace:
         return f"Trace({len(self.runs)} steps, {len(self.matches)} matches)"
 
 
-def trace(pattern: Pattern | str, stream: EventStream, *, evaluator: str = "sase-basic") -> Trace:
+def trace(
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    evaluator: str = "sase-basic",
+    missing_types: str = "warn",
+) -> Trace:
     """Run an automaton on a short stream and record every step of every run.
 
     Parameters
@@ -103,6 +114,8 @@ def trace(pattern: Pattern | str, stream: EventStream, *, evaluator: str = "sase
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
         The engine whose moves are shown: all runs read an event before the next one; the same with
         equivalent runs merged; or one run at a time, with events read again.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -131,15 +144,16 @@ def trace(pattern: Pattern | str, stream: EventStream, *, evaluator: str = "sase
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     name = evaluator_for(evaluator).name
     evaluator = choice(name, "the evaluator of a trace", TRACED, EvaluationError)
-    check_types(pattern, stream)
-    check_fit(pattern, stream)
-    automata = tuple(part for part in automaton(pattern).parts if isinstance(part, Automaton))
-    tracers = [Tracer(one, stream) for one in automata]
-    ends = pattern.output != "all" and prunes(pattern)
-    traced = [one.run(evaluator, prunes=ends) for one in tracers]
-    matches = [its for _, its in traced]
-    if len(automata) > 1 or pattern.negated or pattern.output != "all":
-        matches = _reported(matches, evaluate(pattern, stream, evaluator=evaluator).positions)
+    with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
+        check_fit(pattern, stream)
+        automata = tuple(part for part in automaton(pattern).parts if isinstance(part, Automaton))
+        tracers = [Tracer(one, stream) for one in automata]
+        ends = pattern.output != "all" and prunes(pattern)
+        traced = [one.run(evaluator, prunes=ends) for one in tracers]
+        matches = [its for _, its in traced]
+        if len(automata) > 1 or pattern.negated or pattern.output != "all":
+            matches = _reported(matches, evaluate(pattern, stream, evaluator=evaluator).positions)
     pointers = tuple(tuple(one.pointers) for one in tracers)
     return Trace(
         automata, _of_branches([runs for runs, _ in traced]), _of_branches(matches), pointers

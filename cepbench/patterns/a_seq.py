@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-_CLAUSE = r"(?:where|group\s+by|agg|within)(?![A-Za-z_0-9])"
+_CLAUSE = r"(?:where|group\s+by|agg|within)(?!\w)"
 _PART = re.compile(
     rf"""
     '[^']*' | "[^"]*" | “[^”]*”  # texts and names in quotes stay as they are
     # "<" where no comparison can be: after a keyword, a bracket, a comma, or = and !=
-    | (?: (?<![A-Za-z_0-9])(?:pattern|{_CLAUSE}) | [(,=] )\s*(?P<less><)(?=\s*[A-Za-z0-9_"([])
+    | (?: (?<!\w)(?:pattern|{_CLAUSE}) | [(,=] )\s*(?P<less><)(?=\s*[\w"([])
     | (?P<greater>>)(?=[\s\]]*\[?\s*(?:{_CLAUSE}|\Z))
     | (?P<opening>\[)(?P<clause>(?=\s*{_CLAUSE}))?
     | (?P<closing>\])

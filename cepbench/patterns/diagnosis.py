@@ -206,8 +206,6 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
             return f'; {found} is a keyword; as a name it needs double quotes: "{found}"'
     if kind in ("NUMBER", "TEXT", "_DOT", "MINUS") and in_structure:
         return '; names that are not plain identifiers need double quotes, as in "BRK.B"'
-    if not kind and found.isalpha() and in_structure:
-        return "; names with characters other than A-Z, a-z, 0-9 and _ need double quotes"
     return ""
 
 
@@ -282,7 +280,7 @@ def _of_sql(text: str, span: Span, accepted: set[str], stack: list[str]) -> str 
 def _word_before(text: str, start: int) -> tuple[str, Span] | None:
     """The word before ``start``, and its span."""
     begin = max(0, start - _NEARBY)
-    found = re.search(r"([A-Za-z_]\w*)\s*\Z", text[begin:start])
+    found = re.search(r"([^\W\d]\w*)\s*\Z", text[begin:start])
     return None if found is None else (found[1], Span(begin + found.start(1), begin + found.end(1)))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cepbench.arguments import number, shown
-from cepbench.errors import CepbenchError, EvaluationError
+from cepbench.arguments import decimal, shown
+from cepbench.errors import CepbenchError, EvaluationError, PatternError
 from cepbench.patterns.model import Window
 from cepbench.patterns.parse import parse
 
@@ -34,11 +34,13 @@ def window_of(
     try:
         if isinstance(given, str):
             return parse("PATTERN SEQ(A a) WITHIN W", W=given).window
-        return Window(number(given, what, error), unit)
-    except CepbenchError:
+        return Window(decimal(given, what, error), unit)
+    except CepbenchError as reason:
+        line = str(reason).splitlines()[0]
+        why = f" ({line.rpartition(': ')[2]})" if isinstance(reason, PatternError) else ""
         raise error(
             f"{what} = {shown(given)} is not a length of time; give a number of {unit}, or a text "
-            "such as '20 minutes' or '500 units'"
+            f"such as '20 minutes' or '500 units'{why}"
         ) from None
 
 

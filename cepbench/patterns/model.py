@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import html
 import itertools
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 
-from cepbench.arguments import choice, number
+from cepbench.arguments import choice, decimal
 from cepbench.errors import PatternError, PatternSyntaxError
 from cepbench.patterns.aggregation import (
     EventType,
@@ -81,11 +82,14 @@ __all__ = [
 
 #: Length of each time unit in nanoseconds; ``units`` counts ticks of an integer time column.
 NANOSECONDS = {
+    "nanoseconds": 1,
+    "microseconds": 10**3,
     "milliseconds": 10**6,
     "seconds": 10**9,
     "minutes": 60 * 10**9,
     "hours": 3600 * 10**9,
     "days": 86_400 * 10**9,
+    "weeks": 7 * 86_400 * 10**9,
 }
 
 #: The longest window in nanoseconds or ticks, so that timestamp arithmetic fits 64 bits.
@@ -144,27 +148,47 @@ class Window:
     ``unit`` is a key of :data:`NANOSECONDS`, or ``units`` for ticks of an integer time column.
     ``exclusive``, written ``WITHIN < amount unit``, excludes the difference ``amount`` itself: the
     half-open window of [qi2014]_, section 2.1, which is a closed one that is a tick shorter.
+
+    ``amount`` is an exact decimal, of a float its shortest text: 8.2 seconds are 8,200,000,000
+    nanoseconds. It is kept as an int or a float where these hold it, which equal numbers do alike.
     """
 
-    amount: float
+    amount: float | Decimal
     unit: str
     exclusive: bool = False
+    #: The amount in nanoseconds, or in ticks for ``units``.
+    _ticks: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         choice(self.unit, "the unit of WITHIN", (*NANOSECONDS, "units"), PatternError)
-        amount = number(self.amount, "the amount of WITHIN", PatternError, least=0.0)
-        largest = _LONGEST // NANOSECONDS.get(self.unit, 1)
-        if amount * NANOSECONDS.get(self.unit, 1) > _LONGEST:
-            years = "the 73 years that fit a timestamp" if self.is_datetime else "2^61 units"
-            raise PatternError(
-                f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
-                f"{largest} {self.unit}"
-            )
+        amount = decimal(self.amount, "the amount of WITHIN", PatternError, least=0.0)
+        object.__setattr__(self, "_ticks", self._counted(amount))
+        object.__setattr__(self, "amount", _simplest(amount))
         if self.length < 0:
             raise PatternError(
                 f"WITHIN {self} is empty: no two timestamps differ by less than 0; write a longer "
-                f"window, or WITHIN {Constant(amount)} {self.unit} without <"
+                f"window, or WITHIN {self.amount} {self.unit} without <"
             )
+
+    def _counted(self, amount: Decimal) -> int:
+        """The amount in ticks."""
+        size = NANOSECONDS.get(self.unit, 1)
+        # The fractions of 1e999999999 and 1e-999999999 do not fit the memory.
+        is_tiny = 0 < amount < Decimal("1e-30")
+        ticks = Fraction(0 if is_tiny or amount > _LONGEST else amount) * size
+        if amount > _LONGEST or ticks > _LONGEST:
+            years = "the 73 years that fit a timestamp" if self.is_datetime else "2^61 units"
+            raise PatternError(
+                f"WITHIN {amount:g} {self.unit}: longer than {years}; the largest window is "
+                f"{_LONGEST // size} {self.unit}"
+            )
+        if is_tiny or ticks.denominator != 1:
+            unit = "nanoseconds" if self.is_datetime else "units"
+            raise PatternError(
+                f"WITHIN {amount} {self.unit} is not a whole number of {unit}, in which time is "
+                f"counted; write {int(ticks)} {unit} or {int(ticks) + 1} {unit}"
+            )
+        return int(ticks)
 
     @property
     def is_datetime(self) -> bool:
@@ -174,8 +198,7 @@ class Window:
     @property
     def length(self) -> int:
         """The largest difference in nanoseconds, or in ticks for ``units``."""
-        amount = round(self.amount * NANOSECONDS.get(self.unit, 1), 6)
-        return math.ceil(amount) - 1 if self.exclusive else int(amount)
+        return self._ticks - self.exclusive
 
     @property
     def seconds(self) -> float:
@@ -183,7 +206,18 @@ class Window:
         return self.length / 1e9 if self.is_datetime else float(self.length)
 
     def __str__(self) -> str:
-        return f"{'< ' if self.exclusive else ''}{Constant(self.amount)} {self.unit}"
+        written = str(Constant(float(self.amount)))
+        if Decimal(written) != Decimal(str(self.amount)):
+            written = format(self.amount, "f" if isinstance(self.amount, Decimal) else "d")
+        return f"{'< ' if self.exclusive else ''}{written} {self.unit}"
+
+
+def _simplest(amount: Decimal) -> float | Decimal:
+    """The amount as an int, else as a float, else as it is: the first one that equals it."""
+    if amount == amount.to_integral_value():
+        return int(amount)
+    nearest = float(amount)
+    return nearest if Decimal(repr(nearest)) == amount else amount
 
 
 @dataclass(frozen=True)

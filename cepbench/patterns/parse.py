@@ -14,6 +14,7 @@ import gc
 import importlib.resources
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ from cepbench.patterns.pattern_text import (
     nodes_of,
     span_of,
     tokens_of,
+    whole_number,
 )
 from cepbench.patterns.read_conditions import ConditionReader, conjoined, without_needless_rest
 from cepbench.patterns.read_structure import StructureReader
@@ -64,16 +66,19 @@ if TYPE_CHECKING:
     from cepbench.patterns.pattern_text import Node
 
 _ABBREVIATIONS = {
+    "nanoseconds": ("nanosecond", "nanos", "nsecs", "nsec", "ns"),
+    "microseconds": ("microsecond", "micros", "usecs", "usec", "us", "\u00b5s", "\u03bcs"),
     "milliseconds": ("millisecond", "millis", "msecs", "msec", "ms"),
     "seconds": ("second", "secs", "sec", "s"),
     "minutes": ("minute", "mins", "min", "m"),
     "hours": ("hour", "hrs", "hr", "h"),
     "days": ("day", "d"),
+    "weeks": ("week", "wks", "wk", "w"),
     "units": ("unit",),
 }
 _UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
 _AMOUNT_AND_UNIT = re.compile(
-    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*\Z"
+    r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\W\d_]+)\s*\Z"
 )
 
 #: Strategies by name; SASE+ [agrawal2008]_ spells out the default.
@@ -174,6 +179,7 @@ def parse(
         raise PatternError(
             f"a pattern is parsed from a str, not from {type(text).__name__}{instead_of(text)}"
         )
+    text = text.removeprefix("\ufeff")  # a byte-order mark, as some editors write it
     if not isinstance(parameters, Mapping | None) or not all(
         isinstance(p, str) for p in parameters or ()
     ):
@@ -457,13 +463,14 @@ class _Reader:
                 function,
             )
         levels = [token for token in tokens_of(tree) if token.type == "NUMBER"]
-        if not all(level.isdecimal() for level in levels):
+        numbers = [number for level in levels if (number := whole_number(level)) is not None]
+        if len(numbers) < len(levels):
             self._source.fail(
                 PatternSyntaxError,
                 f"the level of a type is 0, 1, 2, … below the root, not {levels[0]}",
                 levels[0],
             )
-        return Grouping(EventType(*map(int, levels)), *reader.resolved([item]))
+        return Grouping(EventType(*numbers), *reader.resolved([item]))
 
     def _of_items(self, name: str) -> list[Grouping]:
         """The types of all items of an event type that E-Cube's GROUPBY names."""
@@ -580,7 +587,7 @@ class _Reader:
             )
         self._exclusive = bool(signs) or self._dialect == "a-seq"
         units = names_in(tree)
-        value = self._source.constant(amount)
+        value = self._source.amount(amount)
         if isinstance(value, str):
             return self._window_of_text(value, amount, has_unit=bool(units))
         if not units:
@@ -604,10 +611,10 @@ class _Reader:
                 place,
             )
         amount, unit = found.groups()
-        return self._window_from(float(amount), unit, place, place)
+        return self._window_from(Decimal(amount), unit, place, place)
 
     def _window_from(
-        self, value: float, unit: str, place: Node, place_of_unit: Node | Token
+        self, value: Decimal, unit: str, place: Node, place_of_unit: Node | Token
     ) -> Window:
         if unit.lower() not in _UNITS:
             self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, NoReturn
 
+from cepbench.arguments import MOST, decimal
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, did_you_mean
 from cepbench.patterns.diagnosis import Span, error_at
 from cepbench.patterns.expressions import MAXIMUM_DEPTH, TOO_DEEP
@@ -73,6 +74,23 @@ class PatternText:
             self.fail(PatternError, "a number beyond the range of a float; use a smaller one", tree)
         return value
 
+    def amount(self, tree: Node) -> Decimal | str:
+        """The value of a number or parameter of WITHIN: an exact decimal, or a parameter's text."""
+        written = str(tokens_of(tree)[0])
+        if tree.data == "number":
+            return Decimal(written)
+        name = written.removeprefix(":")
+        given = self._parameters.get(name)
+        if not isinstance(given, Decimal):
+            value = self.constant(tree)
+            if isinstance(value, str):
+                return value
+        self._unused.discard(name)
+        try:
+            return decimal(given, f"parameter {written}", PatternError)
+        except PatternError as error:
+            self.fail(PatternError, str(error), tree)
+
     def _percentage(self, tree: Node) -> float:
         value = self.constant(tree)
         if isinstance(value, str | bool):
@@ -136,6 +154,15 @@ def nodes_of(tree: Node) -> list[Node]:
 def tokens_of(tree: Node) -> list[Token]:
     """The children that are tokens."""
     return [child for child in tree.children if isinstance(child, str)]
+
+
+def whole_number(token: Token) -> int | None:
+    """The number of a token without point and exponent, up to :data:`MOST`; None for others."""
+    digits = token.lstrip("0") or "0"
+    # Python refuses to convert more than 4,300 digits.
+    if not digits.isdecimal() or len(digits) > len(str(MOST)):
+        return None
+    return int(digits) if int(digits) <= MOST else None
 
 
 def name_of(token: Token) -> str:

@@ -135,6 +135,9 @@ class ConditionReader:
                 return Conjunction(tuple(comparisons_of(self.equivalences(tree), self._branches)))
             case "bare":
                 return self._bare(nodes_of(tree)[0])
+            case "truth":
+                is_true = tokens_of(tree)[0].type == "TRUE"
+                return Conjunction(()) if is_true else Disjunction(())
         parts = tuple(self._condition(part, depth + 1) for part in nodes_of(tree))
         return Conjunction(parts) if tree.data == "conjunction" else Disjunction(parts)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cepbench.arguments import MOST
 from cepbench.errors import PatternNameError, PatternOperatorError
 from cepbench.patterns.pattern_text import (
     PatternText,
@@ -13,6 +14,7 @@ from cepbench.patterns.pattern_text import (
     names_in,
     nodes_of,
     tokens_of,
+    whole_number,
     without_brackets,
 )
 from cepbench.patterns.structure import ANY_TYPE, Kind, Operator, Structure, Variable
@@ -150,13 +152,14 @@ class StructureReader:
         """The size of a group; that of ``B[]`` is +."""
         if token.type != "NUMBER":
             return "*" if token.type == "STAR" else "+"
-        if not (token.isdigit() and int(token)):
+        size = whole_number(token)
+        if not size:
             self._source.fail(
                 PatternOperatorError,
-                f"a group of {token} events; its size is +, * or a whole number from 1 on",
+                f"a group of {token} events; its size is +, * or a whole number from 1 to {MOST:,}",
                 token,
             )
-        return int(token)
+        return size
 
     def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
         message = _misplaced(outer, operand)

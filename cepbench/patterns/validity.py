@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from cepbench.arguments import choice
+from cepbench.arguments import MOST, choice, shown
 from cepbench.errors import (
     PatternError,
     PatternNameError,
@@ -132,8 +132,10 @@ def _check_groups(
     for group in groups:
         error = partial(PatternOperatorError, culprit=group)
         size = group.size
-        if size not in ("+", "*") and not (type(size) is int and size >= 1):
-            raise error(f"a group has the size +, * or a number from 1 on, not {size}")
+        if size not in ("+", "*") and not (type(size) is int and 1 <= size <= MOST):
+            raise error(
+                f"a group has the size +, * or a number from 1 to {MOST:,}, not {shown(size)}"
+            )
         if any(variable.kind is Kind.KLEENE for variable in variables):
             raise error(
                 f"{group} together with KL: a group is formed between single events; use GROUP for "

@@ -8,7 +8,7 @@ from cepbench.costs.costed import CostedProblem
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.kernels.planning.ikkbz import cheapest_order_of_tree
-from cepbench.planners.registry import plan_generator
+from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
 
 
 @plan_generator(
@@ -69,7 +69,7 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
         if part[i] == part[j]:
             raise PlanningRefusedError(
                 f"IKKBZ takes conditions without cycles, and that between {problem.names[i]} and "
-                f"{problem.names[j]} closes one; choose DP-LD, or IDP for large patterns"
+                f"{problem.names[j]} closes one; choose {_instead(problem, 'IDP')}"
             )
         edges.append((i, j))
         old, new = part[j], part[i]
@@ -78,7 +78,7 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
     if apart:
         raise PlanningRefusedError(
             f"IKKBZ makes no cross products, and no conditions connect {problem.names[0]} with "
-            f"{problem.names[apart[0]]}; choose DP-LD, or IDP for large patterns"
+            f"{problem.names[apart[0]]}; choose {_instead(problem, 'IDP')}"
         )
     return edges
 
@@ -97,5 +97,11 @@ def _check_cost(problem: CostedProblem) -> None:
         return
     raise PlanningRefusedError(
         f"IKKBZ takes costs that are sums of products of rates and selectivities: {why}, or "
-        "another generator, such as DP-LD or GREEDY"
+        f"another generator, such as {_instead(problem, 'GREEDY')}"
     )
+
+
+def _instead(problem: CostedProblem, other: str) -> str:
+    """Generators that take the problem: this one, and DP-LD if the problem is not too large for it."""
+    most = PLAN_GENERATORS["DP-LD"].max_size
+    return other if most is not None and problem.n > most else f"DP-LD or {other}"

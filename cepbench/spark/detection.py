@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import choice, whole
-from cepbench.errors import EvaluationError, StreamError, did_you_mean, errors_naming
+from cepbench.errors import EvaluationError, StreamError, errors_naming
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.slices import (
     QUERY,
@@ -52,7 +52,7 @@ from cepbench.spark.jobs import check_is_builtin, watched
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.streams.fit import check_fit, report_types, under_one_hierarchy
 from cepbench.workloads.model import Workload
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
@@ -342,20 +342,17 @@ class DetectionJob:
         )
 
     def _check_types(self, totals: dict[str, int]) -> None:
-        """Check that there are events of each type, or concepts above them."""
+        """Report the types without events and without a concept above them."""
         hierarchy = self.pattern.hierarchy
-        for variable in (v for its in self.detection.queries.values() for v in its.variables):
-            name = variable.type
-            if name in totals or name is None or (hierarchy is not None and name in hierarchy):
-                continue
-            rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
-            known = sorted(row[0] for row in rows.collect() if row[0] is not None)
-            if known:
-                raise StreamError(
-                    f"no event of type {name!r} (variable {variable.name!r}) in the DataFrame, "
-                    f"whose types are {', '.join(known[:8])}"
-                    f"{f' and {len(known) - 8} more' * (len(known) > 8)}{did_you_mean(name, known)}"
-                )
+        declared = () if hierarchy is None else hierarchy.names
+        queries = self.detection.queries.values()
+        asked = {v.type for its in queries for v in its.variables if v.type is not None}
+        if asked.issubset((*totals, *declared)):
+            return
+        rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
+        known = sorted(row[0] for row in rows.collect() if row[0] is not None)
+        for its in queries if known else ():
+            report_types(its, known, "DataFrame", declared)
 
     def _pieces(self, density: Density) -> list[EventStream]:
         ranges = _pieces(density)

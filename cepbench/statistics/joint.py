@@ -13,7 +13,12 @@ from cepbench.errors import StatisticsError
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.numeric import NumericReader
 
 #: Sampled combinations of events.
@@ -89,7 +94,8 @@ def measure_joint(
     whole(draws, "draws", StatisticsError, least=1)
     pattern, stream = under_one_hierarchy(pattern, stream)
     check_fit(pattern, stream)
-    check_types(pattern, stream)
+    with reporting_missing_types("error"):
+        check_types(pattern, stream)
     groups: dict[frozenset[str], list[Clause]] = {}
     plain = {variable.name for variable in pattern.variables if variable.kind is Kind.PLAIN}
     for clause in pattern.expanded.conditions:

@@ -21,7 +21,12 @@ from cepbench.patterns.model import Pattern
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.sampling import PairSample, Sampler
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
 from cepbench.streams.given import stream_from
 from cepbench.workloads.model import Workload
 
@@ -86,25 +91,40 @@ class StatisticsSample:
                 # Conditions on different elements of a set are assumed independent.
                 selectivities[pair] = before * share
                 errors[pair] = math.hypot(before * error, share * its_error)
-        partition = self.partition
         return Statistics(
             rates={name: count / seconds for name, count in self.events.items()},
             selectivities=selectivities,
             standard_errors=errors,
-            stream_rate=self.stream_events / seconds if self.stream_events else None,
-            partitions=partition.candidates / partition.held
-            if partition and partition.held
-            else None,
+            stream_rate=self.stream_events / seconds,
+            partitions=self._partitions(),
         )
+
+    def _partitions(self) -> float | None:
+        """The number of equal partitions; of events that are alone a single one."""
+        if self.partition is None:
+            return None
+        if not self.partition.candidates:
+            return 1.0
+        return self.partition.candidates / self.partition.held if self.partition.held else None
 
 
 @overload
 def measure_statistics(
-    pattern: Pattern | str, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    missing_types: str = "warn",
 ) -> Statistics: ...
 @overload
 def measure_statistics(
-    pattern: Workload, stream: EventStream, *, seed: int = 0, pairs: int = PAIRS
+    pattern: Workload,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    missing_types: str = "warn",
 ) -> dict[str, Statistics]: ...
 def measure_statistics(
     pattern: Pattern | str | Workload,
@@ -112,6 +132,7 @@ def measure_statistics(
     *,
     seed: int = 0,
     pairs: int = PAIRS,
+    missing_types: str = "warn",
 ) -> Statistics | dict[str, Statistics]:
     """Arrival rates and selectivities of a pattern's variables on a stream.
 
@@ -127,6 +148,8 @@ def measure_statistics(
     pairs : int
         Maximum number of candidates per pair of variables. If the stream has fewer, all are
         evaluated, and the selectivity is exact.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -144,7 +167,7 @@ def measure_statistics(
     StreamError
         If the pattern does not fit the stream.
     StatisticsError
-        If the stream has no events or no duration, or ``seed`` or ``pairs`` is out of range.
+        If the window and the stream have no duration, or ``seed`` or ``pairs`` is out of range.
 
     Notes
     -----
@@ -162,18 +185,15 @@ def measure_statistics(
     variables; ``partitions`` is the number of equal partitions in which an event shares its
     partition with as many others on average as in the stream.
     """
-    if isinstance(pattern, Workload):
+    asked: dict[str, int] = {"seed": seed, "pairs": pairs}
+    with reporting_missing_types(missing_types):
+        if not isinstance(pattern, Workload):
+            return sample_statistics(pattern, stream, **asked).to_statistics()
         found = {}
         for query, its in pattern.patterns.items():
             with errors_naming(query):
-                its = its.without_aggregate()
-                found[query] = measure_statistics(its, stream, seed=seed, pairs=pairs)
+                found[query] = measure_statistics(its.without_aggregate(), stream, **asked)
         return found
-    if not len(stream_from(stream)):
-        raise StatisticsError(
-            "an empty stream has no arrival rates; write Statistics(cardinalities=...) instead"
-        )
-    return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
 
 
 def sample_statistics(

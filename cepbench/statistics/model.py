@@ -102,7 +102,7 @@ class Statistics:
                 paired[name] = value
         errors |= _by_pair("standard_errors", paired, values)
         object.__setattr__(self, "standard_errors", errors)
-        for key, bound in (("stream_rate", {"above": 0.0}), ("partitions", {"least": 1.0})):
+        for key, bound in (("stream_rate", {"least": 0.0}), ("partitions", {"least": 1.0})):
             value = getattr(self, key)
             if value is not None:
                 object.__setattr__(self, key, number(value, key, StatisticsError, **bound))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from cepbench.errors import StreamError, did_you_mean
+from cepbench.arguments import choice
+from cepbench.errors import MissingTypeWarning, StreamError, did_you_mean, suggest
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -22,6 +27,11 @@ from cepbench.streams.event_stream import EventStream
 
 #: The literal that a constant beside a boolean stands for.
 _TRUTHS = {"1": "true", "0": "false", "true": "true", "false": "false"}
+#: What to do about the types of a pattern that no event of the stream has.
+MISSING_TYPES = ("warn", "error")
+
+#: Of the call at hand: what to do, and of which types it has warned.
+_asked: ContextVar[tuple[str, set[str]] | None] = ContextVar("missing_types", default=None)
 
 
 def check_fit(pattern: Pattern, stream: EventStream) -> None:
@@ -97,29 +107,102 @@ def under_hierarchy_of(patterns: Iterable[Pattern], batch: EventStream) -> Event
     return batch
 
 
+@contextmanager
+def reporting_missing_types(missing_types: str) -> Iterator[None]:
+    """Within a call of a user, report each missing type once, as its argument ``missing_types`` says.
+
+    Calls inside follow the outermost one.
+
+    Raises
+    ------
+    StreamError
+        If it is not one of :data:`MISSING_TYPES`.
+    """
+    chosen = choice(missing_types, "missing_types", MISSING_TYPES, StreamError)
+    if _asked.get() is not None:
+        yield
+        return
+    token = _asked.set((chosen, set()))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
 def check_types(pattern: Pattern, stream: EventStream) -> None:
-    """Check that a stream or its hierarchy has the types of a pattern; an empty stream passes.
+    """Report the types of a pattern that no event of a stream has; an empty stream passes.
+
+    An item of such a type binds nothing. It is a warning, or an error within
+    :func:`reporting_missing_types` if that asks for one, and if a concept hierarchy declares the
+    types.
 
     Raises
     ------
     StreamError
         With the unknown type and the nearest known one.
     """
-    if not len(stream):
+    if len(stream):
+        declared = () if stream.hierarchy is None else stream.hierarchy.names
+        report_types(pattern, stream.type_names, "stream", declared)
+
+
+def report_types(
+    pattern: Pattern, present: Iterable[str], where: str, declared: Iterable[str] = ()
+) -> None:
+    """Report the types of a pattern that are missing, see :func:`check_types`.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    present : iterable of str
+        The types that events have.
+    where : str
+        What has these events, for the message.
+    declared : iterable of str
+        The names of a concept hierarchy; empty without one.
+    """
+    types, concepts = [*present], [*declared]
+    known = {*types, *concepts}
+    missing = {
+        v.type: v.name for v in pattern.variables if v.type is not None and v.type not in known
+    }
+    if not missing:
         return
-    concepts = () if stream.hierarchy is None else stream.hierarchy.names
-    known = {*stream.type_names, *concepts}
-    for variable in pattern.variables:
-        if variable.type is not None and variable.type not in known:
-            hint = did_you_mean(variable.type, known)
-            if not hint and stream.hierarchy is None:
+    asked, warned = _asked.get() or ("warn", set[str]())
+    shown = ", ".join(types[:8])
+    more = f" and {len(types) - 8} more" if len(types) > 8 else ""
+    said = []
+    for kind, name in missing.items():
+        if asked == "error" or concepts:
+            hint = did_you_mean(kind, known)
+            if not hint and not concepts:
                 hint = "; a concept needs a hierarchy, as stream.with_hierarchy(...) adds it"
-            shown = ", ".join(stream.type_names[:8])
-            more = f" and {len(stream.type_names) - 8} more" if len(stream.type_names) > 8 else ""
             raise StreamError(
-                f"no event of type {variable.type!r} (variable {variable.name!r}) in the stream, "
-                f"whose types are {shown}{more}{hint}"
+                f"no event of type {kind!r} (variable {name!r}) in the {where}, whose types are "
+                f"{shown}{more}{hint}"
             )
+        near = suggest(kind, types, cutoff=0.0)
+        hint = did_you_mean(kind, types) or f"; the nearest is {near!r}"
+        said += [f"{kind!r} (variable {name!r}{hint})"] if kind not in warned else []
+        warned.add(kind)
+    if said:
+        warnings.warn(
+            f"no event of type {', '.join(said)} in the {where}, whose types are {shown}{more}; an "
+            'item of it binds nothing. missing_types="error" makes it an error',
+            MissingTypeWarning,
+            stacklevel=_level_of_caller(),
+        )
+
+
+def _level_of_caller() -> int:
+    """The level of the first caller outside this package, for a warning of the function that asks."""
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)
+    while (
+        frame.f_back is not None
+        and frame.f_globals.get("__name__", "").partition(".")[0] == package
+    ):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStream) -> None:

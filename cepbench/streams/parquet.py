@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -22,6 +21,7 @@ from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
 from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration, type_column
+from cepbench.streams.moments import nanoseconds, utc
 from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
@@ -217,13 +217,8 @@ def rows_of(
     return functools.reduce(operator.and_, parts) if parts else None
 
 
-def _utc(moment: datetime | int) -> pd.Timestamp:
-    stamp = pd.Timestamp(moment)
-    return stamp if stamp.tz is None else stamp.tz_convert("UTC").tz_localize(None)
-
-
 def _month(moment: datetime | int) -> str:
-    return _utc(moment).strftime("%Y-%m")
+    return utc(moment).strftime("%Y-%m")
 
 
 def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
@@ -231,7 +226,7 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
     try:
         if pa.types.is_timestamp(kind) and isinstance(moment, date | str | np.datetime64):
             unit = _NANOSECONDS[kind.unit]
-            return pa.scalar(-(-_utc(moment).as_unit("ns").value // unit), pa.int64()).cast(kind)
+            return pa.scalar(-(-nanoseconds(moment) // unit), pa.int64()).cast(kind)
         if pa.types.is_integer(kind):
             return pa.scalar(whole(moment, "the bound", StreamError, least=-MOST), pa.int64())
     except (StreamError, ValueError, OverflowError):

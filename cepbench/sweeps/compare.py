@@ -25,7 +25,7 @@ from cepbench.statistics.given import statistics_from
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import under_one_hierarchy
+from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 from cepbench.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.sweeps.compare_methods import METHOD_COLUMNS, compare_methods
@@ -118,6 +118,7 @@ def compare(
     output: str = "count",
     cost: str | CostModel | None = None,
     on_progress: Callable[[int, int], object] | None = None,
+    missing_types: str = "warn",
 ) -> Comparison:
     """Plan a pattern with every plan generator and run every plan on the stream.
 
@@ -172,6 +173,8 @@ def compare(
     on_progress : callable, optional
         Called with the numbers of finished and of all runs, first with 0; for a progress bar.
         Runs beyond the repetitions are added as they come.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
 
     Returns
     -------
@@ -210,23 +213,24 @@ def compare(
                 raise ExperimentError(
                     f"{name} are for single patterns; of a workload, give planners"
                 )
-        by_planner = compare_planners(
-            pattern,
-            stream_from(stream),
-            statistics=statistics,
-            planners=planners,
-            evaluators=evaluators,
-            options=_options(options),
-            repetitions=repetitions,
-            seconds=seconds,
-            seed=seed_from(seed, ExperimentError, most=MOST),
-            partial_match_limit=whole(
-                partial_match_limit, "partial_match_limit", ExperimentError, least=1
-            ),
-            output=choice(output, "output", ("count", "matches"), ExperimentError),
-            cost="calibrated" if cost is None else cost,
-            on_progress=on_progress,
-        )
+        with reporting_missing_types(missing_types):
+            by_planner = compare_planners(
+                pattern,
+                stream_from(stream),
+                statistics=statistics,
+                planners=planners,
+                evaluators=evaluators,
+                options=_options(options),
+                repetitions=repetitions,
+                seconds=seconds,
+                seed=seed_from(seed, ExperimentError, most=MOST),
+                partial_match_limit=whole(
+                    partial_match_limit, "partial_match_limit", ExperimentError, least=1
+                ),
+                output=choice(output, "output", ("count", "matches"), ExperimentError),
+                cost="calibrated" if cost is None else cost,
+                on_progress=on_progress,
+            )
         return _comparison(by_planner, PLANNER_COLUMNS, str(pattern))
     if planners is not None:
         raise ExperimentError("planners are of workloads; for a pattern give generators")
@@ -238,10 +242,11 @@ def compare(
         for name, value in {"generators": generators, "evaluators": evaluators}.items():
             if value is not None:
                 raise ExperimentError(f"{name} are not for a pattern with AGG; give methods")
-        by_method = compare_methods(
-            pattern, stream, methods,
-            repetitions=repetitions, seconds=seconds, on_progress=on_progress,
-        )  # fmt: skip
+        with reporting_missing_types(missing_types):
+            by_method = compare_methods(
+                pattern, stream, methods,
+                repetitions=repetitions, seconds=seconds, on_progress=on_progress,
+            )  # fmt: skip
         return _comparison(by_method, METHOD_COLUMNS, pattern.describe())
     if methods is not None:
         raise ExperimentError("methods are for a pattern with AGG; give generators or evaluators")
@@ -273,12 +278,13 @@ def compare(
         cost=cost_from(cost),
     )
     cells = grid.cells()
-    if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
-        statistics = measure_statistics(pattern, stream, seed=seed)
-    runs = measure_pattern(spec, stream, statistics or {}, grid)
-    if on_progress is not None:
-        runs = _reporting(runs, len(cells), on_progress)
-    rows = results_frame(runs)
+    with reporting_missing_types(missing_types):
+        if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
+            statistics = measure_statistics(pattern, stream, seed=seed)
+        runs = measure_pattern(spec, stream, statistics or {}, grid)
+        if on_progress is not None:
+            runs = _reporting(runs, len(cells), on_progress)
+        rows = results_frame(runs)
     check_agreement(rows)
     sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}

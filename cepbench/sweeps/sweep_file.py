@@ -298,7 +298,7 @@ def read_sweep(
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         return text, tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise ExperimentError(

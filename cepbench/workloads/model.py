@@ -25,12 +25,25 @@ if TYPE_CHECKING:
 
     from cepbench.streams.event_stream import EventStream
 
-_NAME = r'^[ \t]*(?P<name>[A-Za-z_]\w*|"(?:[^"]|"")+")\s*'
+_NAME = r'^[ \t]*(?P<name>[^\W\d]\w*|"(?:[^"]|"")+")\s*'
 _QUERY = re.compile(rf"{_NAME}=\s*(?=pattern\b)", re.IGNORECASE | re.MULTILINE)
 #: In dialects the text of a query may begin with its structure, and its name end with a colon.
 _PRINTED = re.compile(
     rf"{_NAME}[=:]\s*(?=(?:pattern|seq|and|or)\b|\()", re.IGNORECASE | re.MULTILINE
 )
+
+#: Texts and names in quotes, names that end with primes, and comments, as ``grammar.lark`` has them.
+_COMMENT = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\w+'*|"""
+    r"(?P<comment>#[^\n]*|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|--(?=\s|\Z)[^\n]*)"
+)
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for its comments, so that all else stays where it is."""
+    return _COMMENT.sub(
+        lambda found: re.sub(r"[^\n]", " ", found[0]) if found["comment"] else found[0], text
+    )
 
 
 class Workload:
@@ -146,7 +159,9 @@ class Workload:
     @staticmethod
     def names_queries(text: str, dialect: str | None = None) -> bool:
         """Whether a text begins with the name of a query, ``Q1 = PATTERN …``."""
-        return (_QUERY if dialect is None else _PRINTED).match(text.lstrip()) is not None
+        return (_QUERY if dialect is None else _PRINTED).match(
+            _without_comments(text.removeprefix("\ufeff")).lstrip()
+        ) is not None
 
     @classmethod
     def parse(
@@ -183,8 +198,10 @@ class Workload:
         """
         if not isinstance(text, str):
             raise PatternError(f"a workload is parsed from a text, not from {kind_of(text)}")
-        starts = list((_QUERY if dialect is None else _PRINTED).finditer(text))
-        if not starts or text[: starts[0].start()].strip():
+        text = text.removeprefix("\ufeff")  # a byte-order mark
+        plain = _without_comments(text)
+        starts = list((_QUERY if dialect is None else _PRINTED).finditer(plain))
+        if not starts or plain[: starts[0].start()].strip():
             raise PatternSyntaxError(
                 "a workload's text begins with the name of a query: Q1 = PATTERN SEQ(A a, B b) …"
             )

@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 from cepbench.patterns.model import (
@@ -38,7 +39,7 @@ _COMPARISON = {
 def in_window(times: Iterable[int], window: Window) -> bool:
     """Whether timestamps are near enough to each other; ``WITHIN <`` excludes the window's length."""
     ordered = sorted(times)
-    longest = window.amount * NANOSECONDS.get(window.unit, 1)
+    longest = Fraction(str(window.amount)) * NANOSECONDS.get(window.unit, 1)
     span = ordered[-1] - ordered[0]
     return span < longest if window.exclusive else span <= longest
 

@@ -27,7 +27,7 @@ from cepbench.kernels.joins.equality import INDEXED
 from cepbench.kernels.joins.filters import BLOCK
 from cepbench.kernels.joins.pairs import MOST_PAIRS
 from cepbench.kernels.joins.sets import MOST_STORED, MOST_VISITED
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Pattern
 from cepbench.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -49,6 +49,9 @@ MOMENTS_PER_STEP = 64
 #: Events in a step if rows of an inner node are not created in time order: fewer, because all of
 #: them are scanned.
 UNSORTED_EVENTS_PER_STEP = 64
+
+#: Binary logarithm of the most sets that :mod:`cepbench.kernels.joins.sets` counts in closed form.
+_MOST_COUNTED = 62
 
 
 class JoinEngine(PlanEngine):
@@ -140,15 +143,28 @@ class JoinEngine(PlanEngine):
         )
 
     def _too_large(self) -> str:
-        kleene = [
-            v for branch in self.task.branches for v in branch.positive if v.kind is Kind.KLEENE
-        ]
-        names = dict.fromkeys(variable.name for variable in kleene)
-        most = MOST_STORED if self.task.reports else MOST_VISITED
+        plan, last = self.layout.plan, len(self.layout.plan.nodes) - 1
+        counted = not self.task.reports and not plan.stored
+        most: dict[int, list[str]] = {}
+        for node in range(plan.inner, last + 1):
+            row = plan.nodes[node]
+            if row[tables.KIND] != tables.SETS or row[tables.SET_LIMIT] == 1:
+                continue
+            limit = MOST_STORED
+            if counted and node == last:
+                steps = plan.spans[node, tables.STEP : tables.STEP + 2]
+                free = row[tables.SET_STEP] < 0 and steps[0] == steps[1]
+                limit = _MOST_COUNTED if free else MOST_VISITED
+            most.setdefault(limit, []).append(self.layout.nodes[row[tables.RIGHT]][0])
+        fit = " or ".join(f"2^{limit} sets in KL({', '.join(most[limit])})" for limit in most)
+        later = ""
+        if not self.task.reports and MOST_STORED in most:
+            later = f"a plan that joins KL({most[MOST_STORED][0]}) last counts up to 2^{_MOST_COUNTED}; "
         return (
-            f"so many events fit KL({', '.join(names)}) within one window that there are more than "
-            f"2^{most} sets of them; use a rarer type, a shorter window, or conditions on "
-            "neighbours such as b[i].x > b[i-1].x"
+            f"so many events fit within one window that there are more than {fit}; use a rarer type, "
+            "a shorter window, or conditions on neighbours such as b[i].x > b[i-1].x; "
+            f'{later}evaluator="sase" with output="count" or "compressed" has no such limit, nor has '
+            "AGG COUNT"
         )
 
     def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:

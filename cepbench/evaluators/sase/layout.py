@@ -135,6 +135,17 @@ class _Compilation:
         self.columns: dict[Expression, int] = {}
         self.writer = ProgramWriter(code)
 
+    def _check_flags(self) -> None:
+        passed = sum(edge.kind not in ("ignore", "proceed") for edge in self.automaton.edges)
+        if passed > MOST_FLAGS:
+            # STRATEGY next is run by automata alone.
+            is_any = self.automaton.pattern.strategy.name != "next"
+            raise UnsupportedPatternError(
+                f"the pattern has {passed} edges that events must pass, and an automaton that is run has "
+                f"at most {MOST_FLAGS}, one for each item, two for KL and one for NOT; use fewer items"
+                f"{', or evaluate with lazy-nfa or tree, which have no such limit' * is_any}"
+            )
+
     def layout(self, *, counts: bool, reports: bool, returned: Sequence[Column]) -> AutomatonLayout:
         automaton, states = self.automaton, self.states
         pattern = automaton.pattern
@@ -143,6 +154,7 @@ class _Compilation:
         names = [variable.name for variable in variables]
         forbids = [edge for edge in automaton.edges if edge.kind == "forbid"]
         forbids.sort(key=lambda edge: edge.state)
+        self._check_flags()
         bits = np.zeros(tables.EDGES * number + len(forbids), np.int64)
         written: list[dict[int, list[Rule]]] = [{} for _ in bits]
         updates: list[list[tuple[int, int, int]]] = [[] for _ in bits]
@@ -162,11 +174,6 @@ class _Compilation:
             if edge.writes:
                 effects = set(map(_without_effect, written[place][tables.COMPARE]))
                 updates[place] = [u for u in self._updates(edge) if u not in effects]
-        if len(passing) > MOST_FLAGS:
-            raise UnsupportedPatternError(
-                f"the pattern has more than {MOST_FLAGS} edges that events must pass; use fewer items, "
-                "or evaluate with lazy-nfa or tree"
-            )
         is_loop = [state.kind in ("loop", "blocked") for state in states]
         targets = [
             automaton.edge(k, "take" if loop else "begin").target for k, loop in enumerate(is_loop)

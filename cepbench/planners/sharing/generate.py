@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from cepbench.arguments import flag, shown, text
+from cepbench.arguments import flag, shown
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.reuse import ReuseProblem, Sources, reuse_cost
 from cepbench.costs.sharing import SharingProblem
@@ -18,6 +18,7 @@ from cepbench.planners.generate import plan
 from cepbench.planners.registry import find_generator
 from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
 from cepbench.planners.sharing.steiner import without_unused
+from cepbench.plans.evaluator_names import known_evaluator
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, Source, in_order, sources_in, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
@@ -72,7 +73,7 @@ def plan_workload(
     Raises
     ------
     PlanGeneratorError
-        If the planner, cost or generator is unknown, a planner fails or returns no plan, or ``seed`` is
+        If the planner, cost, generator or evaluator is unknown, a planner fails or returns no plan, or ``seed`` is
         invalid.
     PlanningRefusedError
         If the workload is beyond the limits of the planner.
@@ -88,7 +89,7 @@ def plan_workload(
     rng = np.random.default_rng(seed_from(seed, PlanGeneratorError))
     flag(delays, "delays", PlanGeneratorError)
     if evaluator is not None:
-        text(evaluator, "evaluator", PlanGeneratorError)
+        evaluator = known_evaluator(evaluator, PlanGeneratorError)
     if entry.shares == "aggregates":
         return _plan_of_cuts(workload, statistics, entry, rng)
     known = workload_statistics(workload, statistics)
