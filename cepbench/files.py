@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """A path that a user gave; ``~`` is their home folder."""
+    return Path(path).expanduser()
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Write a file under a hidden name beside ``path``, then rename it.

@@ -108,7 +108,7 @@ def columns_of_table(
         Columns to keep as attributes, by default all others; may include the type and time
         columns.
     sort : bool
-        Sort by time first (stably).
+        Sort by time first (stably); ``positions`` are then rows of ``table``.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def columns_of_table(
         is_datetime,
         columns,
         unusable,
-        range(len(timestamps)),
+        range(len(timestamps)) if order is None else order,
     )
 
 
