@@ -21,8 +21,9 @@ from cepbench.spark.frames import Columns
 from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
+from cepbench.streams.parquet import rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import open_parquet
 from cepbench.streams.whole_positions import arrival_order
 
 #: Rows read at a time, at most about, and those put in order at a time.

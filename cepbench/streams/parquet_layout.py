@@ -28,7 +28,7 @@ from cepbench.streams.parquet_files import hierarchy_of_schema
 #: Name endings of Parquet files. Others are read if their content is Parquet.
 _ENDINGS = (".parquet", ".parq", ".pq")
 
-#: The first and last bytes of every Parquet file.
+#: The first bytes of every Parquet file.
 _MAGIC = b"PAR1"
 
 #: A missing value in the name of a folder.
@@ -37,13 +37,10 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"-?\d{1,18}")
 
 
-def is_parquet(file: Path) -> bool:
-    """Whether the content of a file is Parquet, complete by its first and last bytes."""
+def begins_as_parquet(file: Path) -> bool:
+    """Whether the content of a file is Parquet, by its first bytes."""
     with file.open("rb") as content:
-        if content.read(len(_MAGIC)) != _MAGIC:
-            return False
-        content.seek(-len(_MAGIC), os.SEEK_END)
-        return content.read() == _MAGIC
+        return content.read(len(_MAGIC)) == _MAGIC
 
 
 def parquet_files(path: str | Path) -> list[Path]:
@@ -69,7 +66,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
             file = Path(place, name)
             if _is_aside(name) or not file.is_file():
                 continue
-            if name.lower().endswith(_ENDINGS) or is_parquet(file):
+            if name.lower().endswith(_ENDINGS) or begins_as_parquet(file):
                 yield file
 
 
