@@ -144,7 +144,7 @@ class StreamInputs:
         from cepbench.patterns.concepts import ConceptHierarchy
 
         try:
-            content = json.loads(self.hierarchy.read_text(encoding="utf-8"))
+            content = json.loads(user_path(self.hierarchy).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise HierarchyError(
                 f"{self.hierarchy} cannot be read as JSON ({_why(error)}); it holds a hierarchy such as "
@@ -331,7 +331,7 @@ class Inputs(StreamInputs):
     @staticmethod
     def _statistics_in(file: Path) -> Any:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(user_path(file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise StatisticsError(
                 f"{file} cannot be read as JSON ({_why(error)}); give the output of "
@@ -399,14 +399,16 @@ def last_variable(
 def _check_parquet(path: Path) -> None:
     """Raise a DatasetError for a file of another kind, or a folder without Parquet."""
     from cepbench.streams.parquet_layout import begins_as_parquet, parquet_files
+    from cepbench.streams.sources import recognized
 
     if path.is_dir():
         if not parquet_files(path):
             raise DatasetError(f"the folder {path} has neither Parquet files nor a data set")
     elif not begins_as_parquet(path):
+        found = recognized(path)
         raise DatasetError(
             f"{path} is not Parquet. Ingest minute bars and LOBSTER messages with `cepbench "
-            f"data ingest KIND {path} --name mine`; convert other tables with pandas: "
+            f"data ingest {found.kind if found else 'KIND'} {path} --name mine`; convert other tables with pandas: "
             'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
         )
 
@@ -419,12 +421,12 @@ def _text_of(given: str) -> str:
         except UnicodeDecodeError as error:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
     # Unlike Path.is_file, os.path.isfile never raises.
-    if not os.path.isfile(given) and (
+    if not os.path.isfile(os.path.expanduser(given)) and (
         "(" in given or given.lstrip().upper().startswith("PATTERN ")
     ):
         return given
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return user_path(given).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise PatternError(
             f"{given!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "

@@ -110,7 +110,9 @@ class Job:
                 options=self.options,
                 on_progress=lambda done, _: bar.update(done - bar.n),
             )
-            write = stack.enter_context(match_writer(file, first.schema, positions)) if file else None
+            write = (
+                stack.enter_context(match_writer(file, first.schema, positions)) if file else None
+            )
             for table in batches if limit is None else _limited(batches, limit):
                 if write is not None:
                     write(joined(table))

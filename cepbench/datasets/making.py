@@ -9,6 +9,7 @@ from filelock import FileLock
 from tqdm import tqdm
 
 from cepbench.errors import DatasetError
+from cepbench.files import user_path
 from cepbench.streams.dataset_folder import DECLARATION, Declaration, begin_dataset, finish_dataset
 from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
 
@@ -33,7 +34,7 @@ def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
     DatasetError
         If the folder has other content.
     """
-    target = Path(path)
+    target = user_path(path)
     found = begin_dataset(target, kind=stream.kind, parameters=stream.parameters)
     if found is not None:
         return found

@@ -15,6 +15,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import StreamError, did_you_mean
+from cepbench.files import user_path
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -83,7 +84,7 @@ def opened(df: DataFrame | str | Path) -> tuple[DataFrame, Path | None]:
         If there is no such path, or a data set there is incomplete.
     """
     if isinstance(df, str | os.PathLike):
-        path = Path(df).resolve()
+        path = user_path(df).resolve()
         read_declaration(path)
         return spark_session().read.parquet(str(path)), path
     if not isinstance(df, DataFrame):

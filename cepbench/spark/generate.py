@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from cepbench.files import user_path
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import Declaration, begin_dataset, finish_dataset
 from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
@@ -45,7 +46,7 @@ def generate_stream(
     DatasetError
         If the folder has other content.
     """
-    path = Path(path).resolve()
+    path = user_path(path).resolve()
     found = begin_dataset(path, kind=stream.kind, parameters=stream.parameters)
     if found is not None:
         return found

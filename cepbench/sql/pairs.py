@@ -22,7 +22,9 @@ class Columns:
     def of_attribute(self, name: str) -> str:
         """The column of an attribute."""
         own = (self.type, self.time, self.position)
-        return attribute_column(name, [its for its, usual in zip(own, OWN, strict=True) if its == usual])
+        return attribute_column(
+            name, [its for its, usual in zip(own, OWN, strict=True) if its == usual]
+        )
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,9 @@ class EventStream:
                 span = f", time {first} to {last}"
         names = ", ".join(self.attributes)
         order = ", sorted by time (positions has the rows before)" if self.was_sorted else ""
-        return f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}{order}"
+        return (
+            f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}{order}"
+        )
 
     @property
     def was_sorted(self) -> bool:

@@ -128,7 +128,9 @@ def columns_of_parquet(
         if positions:
             keys = [time, SEQUENCE] if ordered else []
             places = whole_positions(dataset, wanted_rows, type=type, time=time, keys=keys)
-            places = places[stream.positions] if isinstance(stream.positions, np.ndarray) else places
+            places = (
+                places[stream.positions] if isinstance(stream.positions, np.ndarray) else places
+            )
         stream = stream._replace(positions=places)
     stream = stream._replace(hierarchy=hierarchy)
     return stream if wanted is None else _with_type_names(stream, wanted)

@@ -154,7 +154,9 @@ def _united(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
         if not schema.equals(first):
             found[id(schema)] = schema, file
     try:
-        return pa.unify_schemas([schema for schema, _ in found.values()], promote_options="permissive")
+        return pa.unify_schemas(
+            [schema for schema, _ in found.values()], promote_options="permissive"
+        )
     except pa.ArrowException:
         kinds: dict[str, tuple[pa.Field, Path]] = {}
         for schema, file in found.values():
@@ -178,7 +180,11 @@ def _with_partitions(
 ) -> tuple[pa.Schema, list[ds.Expression]]:
     """The columns with those of partitions, and what the folders say of each file."""
     values = [_partition_of(file.relative_to(path)) if file != path else {} for file in files]
-    keys = [key for key in dict.fromkeys(key for its in values for key in its) if key not in schema.names]
+    keys = [
+        key
+        for key in dict.fromkeys(key for its in values for key in its)
+        if key not in schema.names
+    ]
     known = [ds.scalar(True)] * len(files)
     for key in keys:
         texts = [its.get(key) for its in values]
@@ -186,7 +192,8 @@ def _with_partitions(
         field = pa.field(key, pa.dictionary(pa.int32(), kind) if key == type else kind)
         schema = schema.append(field)
         known = [
-            so_far & (ds.field(key).is_null() if its is None else ds.field(key) == pa.scalar(its, kind))
+            so_far
+            & (ds.field(key).is_null() if its is None else ds.field(key) == pa.scalar(its, kind))
             for so_far, its in zip(known, read, strict=True)
         ]
     return schema, known
@@ -205,6 +212,10 @@ def _partition_of(file: Path) -> dict[str, str | None]:
 def _typed(texts: Sequence[str | None]) -> tuple[pa.DataType, Sequence[str | int | None]]:
     """Integers, if all values are and none is written in two ways; else the texts."""
     some = {text for text in texts if text is not None}
-    if some and all(_INTEGER.fullmatch(text) for text in some) and len(set(map(int, some))) == len(some):
+    if (
+        some
+        and all(_INTEGER.fullmatch(text) for text in some)
+        and len(set(map(int, some))) == len(some)
+    ):
         return pa.int64(), [None if text is None else int(text) for text in texts]
     return pa.string(), texts

@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from cepbench.errors import StreamError
 
+
 def whole_positions(
     dataset: ds.Dataset,
     rows: ds.Expression,
