@@ -32,8 +32,8 @@ from cepbench.streams.dataset_folder import (
     QUARANTINE,
     STAGING,
     Declaration,
-    begin_dataset,
     finish_dataset,
+    unfinished_dataset,
 )
 from cepbench.streams.parquet_files import (
     ROW_GROUP,
@@ -189,8 +189,8 @@ def ingest_minute_bars(
     Raises
     ------
     DatasetError
-        If a file cannot be opened, or its first rows are of another kind, or the folder has other
-        content.
+        If a file cannot be opened, or its first rows are of another kind, if the folder has other
+        content, or another process writes there.
 
     Notes
     -----
@@ -273,32 +273,32 @@ def _ingest(
     }
     if hierarchy is not None:
         parameters["hierarchy"] = {name: list(its) for name, its in hierarchy.mapping.items()}
-    declaration = begin_dataset(path, kind=form.kind, parameters=parameters)
-    if declaration is None:
-        items = [(number, file, day) for number, (file, day) in enumerate(files)]
-        found = run_job(
-            spark,
-            partial(_stage, form, path, sort),
-            items,
-            name="ingest",
-            unit="file",
-            progress=progress,
-        )
-        reports = [report for report, _ in found]
-        reasons = sum((counts for _, counts in found), Counter())
-        counts = _write_events(spark, stored, path, sum(report.events for report in reports))
-        declaration = Declaration(
-            kind=form.kind,
-            parameters=parameters,
-            events=sum(counts.values()),
-            counts=counts,
-            columns={field.name: str(field.type) for field in stored},
-            notes={
-                "files": [asdict(report) for report in reports],
-                "reasons": dict(reasons.most_common()),
-            },
-        )
-        finish_dataset(path, declaration)
+    with unfinished_dataset(path, kind=form.kind, parameters=parameters) as declaration:
+        if declaration is None:
+            items = [(number, file, day) for number, (file, day) in enumerate(files)]
+            found = run_job(
+                spark,
+                partial(_stage, form, path, sort),
+                items,
+                name="ingest",
+                unit="file",
+                progress=progress,
+            )
+            reports = [report for report, _ in found]
+            reasons = sum((counts for _, counts in found), Counter())
+            counts = _write_events(spark, stored, path, sum(report.events for report in reports))
+            declaration = Declaration(
+                kind=form.kind,
+                parameters=parameters,
+                events=sum(counts.values()),
+                counts=counts,
+                columns={field.name: str(field.type) for field in stored},
+                notes={
+                    "files": [asdict(report) for report in reports],
+                    "reasons": dict(reasons.most_common()),
+                },
+            )
+            finish_dataset(path, declaration)
     return IngestReport(path, declaration)
 
 

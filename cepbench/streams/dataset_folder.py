@@ -13,19 +13,24 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
-from cepbench.files import user_path, write_json
+from cepbench.files import held, user_path, write_json
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
 QUARANTINE = "_quarantine"
 STAGING = "_staging"
+
+#: The names of the lock of a data set that is being written, and of the file with its holder.
+_WRITER = "_dataset"
+_LOCKS = (f"{_WRITER}.lock", f"{_WRITER}.pid")
 
 #: The column that breaks ties of time, so that time and sequence order the data set.
 SEQUENCE = "sequence"
@@ -136,7 +141,8 @@ def begin_dataset(
     if path.exists():
         if not path.is_dir():
             raise DatasetError(f"{path} is a file; a data set needs a folder")
-        if not (path / UNFINISHED).exists() and any(not _is_left(p) for p in path.iterdir()):
+        others = (p for p in path.iterdir() if not _is_left(p) and p.name not in _LOCKS)
+        if not (path / UNFINISHED).exists() and any(others):
             raise DatasetError(
                 f"{path} is not empty and not a cepbench data set; choose another path"
             )
@@ -148,6 +154,41 @@ def begin_dataset(
     path.mkdir(parents=True, exist_ok=True)
     write_json(path / UNFINISHED, wanted)
     return None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Keep other processes from writing a data set in a folder, which is created if need be.
+
+    Raises
+    ------
+    DatasetError
+        If another process does; it is named.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    with held(path, _WRITER, "writes a data set", DatasetError):
+        yield
+
+
+@contextmanager
+def unfinished_dataset(
+    path: Path, *, kind: str, parameters: Mapping[str, Any]
+) -> Iterator[Declaration | None]:
+    """:func:`begin_dataset`, and until the end of the block no other process writes there.
+
+    A data set that is complete is not locked.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`begin_dataset`; also if another process is writing there.
+    """
+    if (path / DECLARATION).exists() or path.is_file():
+        yield begin_dataset(path, kind=kind, parameters=parameters)
+        return
+    with writing(path):
+        # Another process may have finished it meanwhile.
+        yield begin_dataset(path, kind=kind, parameters=parameters)
 
 
 def finish_dataset(path: str | Path, declaration: Declaration) -> None:
