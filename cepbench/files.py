@@ -1,15 +1,27 @@
-"""Atomic writes: a file exists with all of its content or not at all."""
+"""Atomic writes, and locks: a file exists with all of its content or not at all, written by one."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
+
+from cepbench.errors import CepbenchError
+
+
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """A path that a user gave; ``~`` is their home folder."""
+    return Path(path).expanduser()
 
 
 @contextmanager
@@ -75,6 +87,76 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object as a :func:`whole_file`."""
     with whole_file(path) as unfinished:
         unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+@contextmanager
+def locked(path: Path, timeout: float = -1) -> Iterator[None]:
+    """Hold a lock of the operating system, which releases it when the process ends.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the lock; removed at the end of the block.
+    timeout : float
+        Seconds to wait for it; by default for ever.
+
+    Raises
+    ------
+    filelock.Timeout
+        If another process holds it for longer.
+    """
+    with FileLock(path, timeout=timeout, thread_local=False):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+
+
+@contextmanager
+def held(folder: Path, name: str, what: str, error: type[CepbenchError]) -> Iterator[None]:
+    """Keep other processes from writing to a folder; the error they get names this one.
+
+    Parameters
+    ----------
+    folder : Path
+        It must exist.
+    name : str
+        ``<name>.lock`` in the folder is locked, and ``<name>.pid`` has the number of the process,
+        when it began and its command.
+    what : str
+        What the process does, such as "runs a sweep".
+    error : type of CepbenchError
+
+    Raises
+    ------
+    CepbenchError
+        The given one, if another process holds the folder.
+    """
+    holder = folder / f"{name}.pid"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder / f"{name}.lock", timeout=0))
+        except Timeout:
+            raise error(
+                f"{_holder_in(holder)} already {what} in {folder}; wait for it, stop it, or use "
+                "another folder"
+            ) from None
+        program, *arguments = sys.argv or [sys.executable]
+        command = shlex.join([Path(program).name, *arguments])
+        since = datetime.now().isoformat(" ", "seconds")
+        holder.write_text(f"{os.getpid()}\n{since}\n{command}\n", encoding="utf-8")
+        stack.callback(holder.unlink, missing_ok=True)
+        yield
+
+
+def _holder_in(file: Path) -> str:
+    """The process that holds a folder, from the file that it wrote."""
+    try:
+        process, since, *command = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):  # it has just begun
+        return "another process"
+    return f"process {process} ({' '.join(command)[:200]}, since {since})"
 
 
 def sync_folder(path: Path) -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from filelock import FileLock
 from tqdm import tqdm
 
 from cepbench.errors import DatasetError
-from cepbench.streams.dataset_folder import DECLARATION, Declaration, begin_dataset, finish_dataset
+from cepbench.files import locked, user_path
+from cepbench.streams.dataset_folder import (
+    DECLARATION,
+    Declaration,
+    finish_dataset,
+    unfinished_dataset,
+    writing,
+)
 from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
 
 #: Delay before a progress bar appears.
@@ -31,15 +37,18 @@ def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
     Raises
     ------
     DatasetError
-        If the folder has other content.
+        If the folder has other content, or another process writes there.
     """
-    target = Path(path)
-    found = begin_dataset(target, kind=stream.kind, parameters=stream.parameters)
-    if found is not None:
-        return found
-    files = tqdm(stream.files().items(), desc="generate", unit=" files", delay=_SHORT_SECONDS)
-    declaration = declaration_of(stream, [write_file(stream, target, file) for file in files])
-    finish_dataset(target, declaration)
+    target = user_path(path)
+    of_stream = {"kind": stream.kind, "parameters": stream.parameters}
+    with unfinished_dataset(target, **of_stream) as declaration:
+        if declaration is None:
+            files = tqdm(
+                stream.files().items(), desc="generate", unit=" files", delay=_SHORT_SECONDS
+            )
+            written = [write_file(stream, target, file) for file in files]
+            declaration = declaration_of(stream, written)
+            finish_dataset(target, declaration)
     return declaration
 
 
@@ -51,20 +60,21 @@ def make_in_one_step(path: Path, stream: GeneratedStream) -> None:
     Raises
     ------
     DatasetError
-        If the folder cannot be written.
+        If the folder cannot be written, or a job of Spark writes there.
     """
     beside = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_name(f".{path.name}.lock")):
+        with locked(path.with_name(f".{path.name}.lock")):
             if (path / DECLARATION).exists():
                 return
             # Left by a process that was killed, since this one has the lock.
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 make_stream(beside, stream)
-                shutil.rmtree(path, ignore_errors=True)
-                beside.rename(path)
+                with writing(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                    beside.rename(path)
             finally:
                 shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:

@@ -12,6 +12,7 @@ import pandas as pd
 from nbformat import NotebookNode
 
 from cepbench.errors import ReportError
+from cepbench.files import held
 from cepbench.plugins import load_plugins
 from cepbench.reporting.claims import Claim
 from cepbench.reporting.downloads import write_downloads, write_thumbnails
@@ -41,6 +42,8 @@ from cepbench.studies.registry import STUDIES
 from cepbench.studies.study import Study
 from cepbench.sweeps.sweep_file import KEYS
 
+#: The lock of a report, and what its holder does.
+_WRITER = ("report", "writes a report", ReportError)
 _BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
 #: Pages that ``make docs`` makes, where they are there.
 _DOCUMENTATION = (
@@ -100,7 +103,8 @@ def build_report(
     ------
     ReportError
         If the profile, a study or a parameter is unknown, a notebook is missing or has the name
-        of another page, a cell fails, or warns where that is an error.
+        of another page, a cell fails, or warns where that is an error, or another process writes
+        the report.
     ExperimentError
         If a sweep that a notebook reads cannot be measured.
     PlanGeneratorError
@@ -142,25 +146,26 @@ def build_report(
         for stem, request in by_stem.items()
     }
     target.mkdir(parents=True, exist_ok=True)
-    _measure(
-        [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
-        streams,
-        on_progress,
-    )
-
-    def run(stem: str) -> float:
-        executed = run_notebook(
-            by_stem[stem].path,
-            target / stem / f"{Path(stem).name}.ipynb",
-            settings[stem],
-            metadata=by_stem[stem].metadata,
-            strict=strict,
+    with held(target, *_WRITER):
+        _measure(
+            [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
+            streams,
+            on_progress,
         )
-        return float(executed.metadata.papermill.duration)
 
-    tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
-    run_side_by_side(tasks, run, on_progress=on_progress)
-    return publish_report(target, on_progress=on_progress)
+        def run(stem: str) -> float:
+            executed = run_notebook(
+                by_stem[stem].path,
+                target / stem / f"{Path(stem).name}.ipynb",
+                settings[stem],
+                metadata=by_stem[stem].metadata,
+                strict=strict,
+            )
+            return float(executed.metadata.papermill.duration)
+
+        tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
+        run_side_by_side(tasks, run, on_progress=on_progress)
+        return _published(target, on_progress)
 
 
 #: Parameters of a notebook that change a sweep which it reads.
@@ -212,14 +217,25 @@ def publish_report(
     Raises
     ------
     ReportError
-        If there is no executed notebook.
+        If there is no executed notebook, or another process writes the report.
     """
     target = Path(folder)
+    if not target.is_dir():
+        raise _nothing_in(target)
+    with held(target, *_WRITER):
+        return _published(target, on_progress)
+
+
+def _nothing_in(target: Path) -> ReportError:
+    return ReportError(
+        f"there is no executed notebook in {target}; run some by `cepbench report build`"
+    )
+
+
+def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
     executed = _executed(target, on_progress)
     if not executed:
-        raise ReportError(
-            f"there is no executed notebook in {target}; run some by `cepbench report build`"
-        )
+        raise _nothing_in(target)
     benchmarks = benchmarks_in(target)
     bodies: dict[str, Body] = {}
     pages: list[Page] = []

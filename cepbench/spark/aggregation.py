@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -41,6 +40,7 @@ from cepbench.spark.jobs import check_is_builtin, run_job, watched
 from cepbench.spark.parquet_slices import row_groups
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.streams.parquet_layout import open_parquet
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class _Files:
 
 def _fitting(pattern: Pattern, files: _Files) -> Pattern:
     """The pattern under the hierarchy of the data, which it fits; no event is read."""
-    schema = ds.dataset(files.path).schema
+    schema = open_parquet(files.path).schema
     is_datetime = files.time in schema.names and pa.types.is_timestamp(
         schema.field(files.time).type
     )
@@ -274,7 +274,7 @@ def slices_of(path: Path, task: SliceTask, tasks: int, time: str = "ts") -> list
     time : str
         The column of times.
     """
-    times, before, _ = row_groups(ds.dataset(path), time).profile
+    times, before, _ = row_groups(open_parquet(path), time).profile
     starts: list[int] = []
     if len(times):
         count = min(tasks, max(1, int(times[-1] - times[0]) // max(1, task.lead)))

@@ -50,6 +50,7 @@ from cepbench.spark.frames import (
 )
 from cepbench.spark.jobs import check_is_builtin, watched
 from cepbench.spark.parquet_slices import ParquetSlices
+from cepbench.spark.session import spark_session
 from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, report_types, under_one_hierarchy
@@ -94,7 +95,7 @@ def detect(
     ----------
     df : DataFrame, str or Path
         Events in any order. Of the path of a Parquet file or folder, such as a data set, each task
-        reads its own slice, without a shuffle, unless matches have positions (see ``id``).
+        reads its own slice, without a shuffle; times may have nanoseconds, which Spark's own do not.
     pattern : Pattern, str or Workload
         Of a workload every query gets its own matches; its plan is run in each slice.
     plan : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan or "per-slice", optional
@@ -105,8 +106,10 @@ def detect(
     id : str, optional
         A column that identifies events, and orders those of one timestamp. Without it events of one
         timestamp are in the order of the DataFrame's partitions and rows (of a path as in
-        :meth:`EventStream.from_parquet`), and matches have positions in the whole stream, for which
-        all events are sorted, also those of types that the pattern does not have.
+        :meth:`EventStream.from_parquet`), and matches have positions in the whole stream: of a path
+        the rows of the files, one after the other, or the places in a data set; of a DataFrame the
+        places in order of time, for which all events are sorted, also those of types that the
+        pattern does not have.
     key : str, optional
         An attribute by whose values the stream is divided instead of time; equalities must tie all
         variables of each query to it. By default one is used if matches depend on earlier ones, and besides time
@@ -138,6 +141,8 @@ def detect(
         If an argument is invalid, or pattern, plan and evaluator do not fit each other.
     StreamError
         If the DataFrame does not fit the pattern.
+    DatasetError
+        If there is no such path, or no Parquet.
     UnsupportedPatternError
         If matches depend on all earlier ones, and no attribute divides the stream.
     """
@@ -194,9 +199,9 @@ def slices(
 
 @dataclass(frozen=True)
 class DetectionJob:
-    """A DataFrame, the files that it reads, if these were given, and what is detected in it."""
+    """A DataFrame or files, and what is detected in them."""
 
-    df: DataFrame
+    df: DataFrame | None
     files: ParquetSlices | None
     columns: Columns
     id: str | None
@@ -215,29 +220,49 @@ class DetectionJob:
         output: str,
     ) -> DetectionJob:
         """Check the arguments of :func:`detect`."""
-        df, path = opened(df)
+        given = opened(df)
         if isinstance(pattern, Workload):
             _check_queries(pattern)
         else:
             pattern = pattern_from(pattern)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)
         check_is_builtin(evaluator, EVALUATORS, "cep.evaluate")
-        if df.isStreaming:
+        if isinstance(given, DataFrame) and given.isStreaming:
             raise StreamError("df is a stream; use cep.spark.detect_stream")
         detection = SliceDetection(pattern, evaluator, output == "count", key)
-        attributes = [name for its in detection.queries.values() for name in its.attributes]
-        columns = Columns.of(df, time, type, tuple(dict.fromkeys(attributes)), id)
+        read = (name for its in detection.queries.values() for name in its.attributes)
+        attributes = tuple(dict.fromkeys(read))
+        files = None
+        if isinstance(given, DataFrame):
+            columns = Columns.of(given, time, type, attributes, id)
+        else:
+            files = ParquetSlices.of(given, time, type, attributes, id)
+            columns = files.columns
         if key is None and not detection.by_time:
             detection = replace(detection, key=detection.keys[0])
-        files = None if path is None else ParquetSlices(path, columns, id)
-        job = cls(df, files, columns, id, detection)
+        frame = given if isinstance(given, DataFrame) else None
+        job = cls(frame, files, columns, id, detection)
         detection = replace(detection, pattern=_fitting(pattern, job.nothing()))
-        files = files and replace(files, types=detection.types)
-        return replace(job, files=files, detection=detection)
+        job = replace(job, detection=detection)
+        if files is None:
+            return job
+        numbered = id is None and job._needs_names()
+        return replace(job, files=replace(files, types=detection.types, numbered=numbered))
 
     @property
     def spark(self) -> SparkSession:
-        return self.df.sparkSession
+        return spark_session() if self.df is None else self.df.sparkSession
+
+    @property
+    def frame(self) -> DataFrame:
+        """The DataFrame, where no files were given."""
+        assert self.df is not None
+        return self.df
+
+    @property
+    def events_schema(self) -> pa.Schema:
+        """The columns that there are."""
+        return arrow_schema(self.frame) if self.files is None else self.files.dataset().schema
 
     @property
     def pattern(self) -> Pattern | Workload:
@@ -245,7 +270,7 @@ class DetectionJob:
 
     def nothing(self) -> EventStream:
         """A stream of no events with the columns of the DataFrame."""
-        nothing = self.columns.stream(arrow_schema(self.df).empty_table())
+        nothing = self.columns.stream(self.events_schema.empty_table())
         return nothing.with_hierarchy(None if self.files is None else self.files.hierarchy())
 
     @property
@@ -328,9 +353,9 @@ class DetectionJob:
         kind = column(self.columns.type).cast("string")
         if types is not None:
             kind = F.when(kind.isin(*types), kind).otherwise("")
-        events = self.df if self._kept is None else self.df.where(self._kept)
+        events = self.frame if self._kept is None else self.frame.where(self._kept)
         narrow = events.select(
-            ticks_of(self.df, self.columns.time).alias("time"), kind.alias("type")
+            ticks_of(self.frame, self.columns.time).alias("time"), kind.alias("type")
         )
         totals = {row["type"]: row["count"] for row in narrow.groupBy("type").count().collect()}
         if types is not None:
@@ -349,18 +374,25 @@ class DetectionJob:
         asked = {v.type for its in queries for v in its.variables if v.type is not None}
         if asked.issubset((*totals, *declared)):
             return
-        rows = self.df.select(column(self.columns.type).cast("string")).distinct().limit(1000)
-        known = sorted(row[0] for row in rows.collect() if row[0] is not None)
+        known = self._known_types()
         for its in queries if known else ():
             report_types(its, known, "DataFrame", declared)
+
+    def _known_types(self) -> list[str]:
+        """Some of the types that there are."""
+        if self.files is not None:
+            stream, _ = replace(self.files, types=None).sample()
+            return sorted(stream.type_names)
+        rows = self.frame.select(column(self.columns.type).cast("string")).distinct().limit(1000)
+        return sorted(row[0] for row in rows.collect() if row[0] is not None)
 
     def _pieces(self, density: Density) -> list[EventStream]:
         ranges = _pieces(density)
         if not ranges:
             return []
-        ticks = ticks_of(self.df, self.columns.time)
+        ticks = ticks_of(self.frame, self.columns.time)
         some = reduce(Column.__or__, ((ticks >= a) & (ticks < b) for a, b in ranges))
-        events = self.df.where(some if self._kept is None else some & self._kept)
+        events = self.frame.where(some if self._kept is None else some & self._kept)
         table = events.select(*map(column, self.columns.names)).toArrow()
         stream = self.columns.stream(table, sort=True).with_hierarchy(self.pattern.hierarchy)
         return [stream.with_rows(slice(*np.searchsorted(stream.timestamps, its))) for its in ranges]
@@ -376,18 +408,13 @@ class DetectionJob:
 
     # -- the DataFrame of matches ---------------------------------------------------------------
 
-    @property
-    def reads_slices(self) -> bool:
-        """Whether tasks read their slices from files: no position in the whole stream is asked for."""
-        return self.files is not None and (self.id is not None or not self._needs_names())
-
     def schema(self) -> pa.Schema:
         """The columns of the matches, or of their numbers."""
         if self.detection.counts:
             return counts_schema(self.pattern)
         kind = None
         if self._needs_names():
-            kind = pa.int64() if self.id is None else arrow_schema(self.df).field(self.id).type
+            kind = pa.int64() if self.id is None else self.events_schema.field(self.id).type
         return plain(matches_schema(self.pattern, self.nothing(), kind))
 
     def at_once(self, made: Slices, action: Callable[[DataFrame], T]) -> list[T]:
@@ -411,10 +438,9 @@ class DetectionJob:
     @cached_property
     def _end(self) -> int:
         """The tick after the last event."""
-        if self.reads_slices:
-            assert self.files is not None
+        if self.files is not None:
             return self.files.extent[1]
-        last = self.df.select(F.max(ticks_of(self.df, self.columns.time))).collect()[0][0]
+        last = self.frame.select(F.max(ticks_of(self.frame, self.columns.time))).collect()[0][0]
         return 0 if last is None else int(last) + 1
 
     def detected(
@@ -423,9 +449,8 @@ class DetectionJob:
         """The matches, or their numbers, of all slices or of what is left of some."""
         schema = self.schema()
         parts = parts_of(made) if rests is None else rests
-        if self.reads_slices:
-            assert self.files is not None
-            _ = self.files.groups  # before tasks read it, each for itself
+        if self.files is not None:
+            self.files.read_footers()  # before tasks do, each for itself
             its = partial(self.files.run, self.detection, parts, schema, limit)
             tasks = self.spark.range(len(parts), numPartitions=len(parts))
             return tasks.mapInArrow(its, from_arrow_schema(schema))
@@ -444,11 +469,11 @@ class DetectionJob:
         self, events: DataFrame, made: Slices, rests: Sequence[Part] | None
     ) -> DataFrame:
         """The events, one row for each part that needs them, with its place."""
-        detection, ticks = self.detection, ticks_of(self.df, self.columns.time)
+        detection, ticks = self.detection, ticks_of(self.frame, self.columns.time)
         of_key = F.lit(0)
         if made.parts > 1:
             assert made.key is not None
-            of_key = _part(self.df, made.key, made.parts)
+            of_key = _part(self.frame, made.key, made.parts)
         if rests is None:
             starts = [its.start for its in made.slices() if its.start is not None]
             number = slices_with(ticks, starts, detection.lead, detection.tail)
@@ -464,22 +489,17 @@ class DetectionJob:
     def _with_order(self, names: bool) -> DataFrame:
         """The events with their identifier, or with their order in the DataFrame."""
         added = F.monotonically_increasing_id().alias(ORDER)
-        if self.files is not None:
-            # As rows are read from the files, whichever partition has them.
-            breaker = self.files.tie_breaker
-            place = F.struct("_metadata.file_path", "_metadata.row_index")
-            added = (place if breaker is None else column(breaker)).alias(ORDER)
         if self.id is not None:
             added = column(self.id).alias(_ID if names else ORDER)
-        return self.df.select(*map(column, self.columns.names), added)
+        return self.frame.select(*map(column, self.columns.names), added)
 
     def _numbered(self, made: Slices) -> DataFrame:
         """All events with their positions in the whole stream."""
         events = self._with_order(False)
         starts = list(made.starts)
-        number = rank(ticks_of(self.df, self.columns.time), starts)
+        number = rank(ticks_of(self.frame, self.columns.time), starts)
         with watched(self.spark, "count", "task"):
-            counted = self.df.select(number.alias("n")).groupBy("n").count().collect()
+            counted = self.frame.select(number.alias("n")).groupBy("n").count().collect()
         counts = np.zeros(len(starts) + 1, np.int64)
         for found in counted:
             counts[found["n"]] += found["count"]

@@ -6,16 +6,17 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
-from cepbench.errors import StreamError, did_you_mean
-from cepbench.spark.session import spark_session
+from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -39,27 +40,39 @@ class Columns:
 
     @classmethod
     def of(
-        cls, df: DataFrame, time: str, type: str, attributes: tuple[str, ...], id: str | None
+        cls,
+        df: DataFrame | Sequence[str],
+        time: str,
+        type: str,
+        attributes: tuple[str, ...],
+        id: str | None,
     ) -> Columns:
-        """Check that a DataFrame has these columns.
+        """Check that a DataFrame has these columns, or that they are among those of files.
 
         Raises
         ------
         StreamError
         """
         columns = cls(text(time, "time", StreamError), text(type, "type", StreamError), attributes)
-        for name in [*columns.names, *filter(None, [id])]:
-            if name not in df.columns:
+        there, known = ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
+        for name in columns.with_id(id):
+            if name not in known:
                 raise StreamError(
-                    f"no column {name!r} in the DataFrame; there are {', '.join(df.columns)}"
-                    f"{did_you_mean(name, df.columns)}"
+                    f"no column {name!r} in {there}; there are {', '.join(known)}"
+                    f"{did_you_mean(name, known)}"
                 )
+        if isinstance(df, DataFrame):
+            _check_case(df, columns.with_id(id))
         return columns
 
     @property
     def names(self) -> list[str]:
         """Without duplicates: the type may be an attribute too."""
         return list(dict.fromkeys((self.time, self.type, *self.attributes)))
+
+    def with_id(self, id: str | None) -> list[str]:
+        """These names and that of a column which identifies events, without duplicates."""
+        return list(dict.fromkeys([*self.names, *filter(None, [id])]))
 
     def of_type(self, types: Sequence[str] | None) -> Column | None:
         """Which events are of these types; None for all."""
@@ -72,8 +85,21 @@ class Columns:
         )
 
 
-def opened(df: DataFrame | str | Path) -> tuple[DataFrame, Path | None]:
-    """A DataFrame, or that of Parquet files and their path.
+def _check_case(df: DataFrame, names: Sequence[str]) -> None:
+    """Check that Spark tells columns that are read from all others of a DataFrame."""
+    if df.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    for name in names:
+        alike = [its for its in df.columns if its.lower() == name.lower()]
+        if len(alike) > 1:
+            raise StreamError(
+                f"Spark does not tell the columns {' and '.join(map(repr, alike))} apart; set "
+                "spark.sql.caseSensitive to true, or rename one of them"
+            )
+
+
+def opened(df: DataFrame | str | Path) -> DataFrame | Path:
+    """A DataFrame, or the path of Parquet files.
 
     Raises
     ------
@@ -83,14 +109,27 @@ def opened(df: DataFrame | str | Path) -> tuple[DataFrame, Path | None]:
         If there is no such path, or a data set there is incomplete.
     """
     if isinstance(df, str | os.PathLike):
-        path = Path(df).resolve()
+        path = _local(os.fspath(df))
         read_declaration(path)
-        return spark_session().read.parquet(str(path)), path
+        return path
     if not isinstance(df, DataFrame):
         raise StreamError(
             f"df must be a Spark DataFrame or the path of Parquet files, not {kind_of(df)}"
         )
-    return df, None
+    return df
+
+
+def _local(path: str) -> Path:
+    """A path of this machine, or of a file system that all machines share, as Path."""
+    scheme, separator, rest = path.partition("://")
+    if separator and scheme == "file":
+        path = unquote(rest.removeprefix("localhost"))
+    elif separator:
+        raise DatasetError(
+            f"{path} is not a path of a file system that all workers share; read it by "
+            "spark.read.parquet, and give the DataFrame"
+        )
+    return Path(path).expanduser().resolve()
 
 
 def column(name: str) -> Column:
@@ -174,9 +213,33 @@ def together(
     )
 
 
+#: Types that Spark does not have, and those that hold their values.
+_HELD = {
+    pa.null(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.float16(): pa.float32(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
 def plain(schema: pa.Schema) -> pa.Schema:
-    """A schema without the types that Spark does not take."""
-    return pa.schema([(field.name, _plain_type(field.type)) for field in schema])
+    """A schema without the types that Spark does not take.
+
+    Raises
+    ------
+    StreamError
+        If there is no type for a column.
+    """
+    found = pa.schema([(field.name, _plain_type(field.type)) for field in schema])
+    for field in found:
+        try:
+            from_arrow_schema(pa.schema([field]))
+        except PySparkTypeError as error:
+            raise StreamError(f"Spark has no type for column {field.name!r}, {field.type}") from error
+    return found
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -186,4 +249,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.struct([(field.name, _plain_type(field.type)) for field in kind])
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
-    return kind
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return _HELD.get(kind, kind)

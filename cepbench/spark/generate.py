@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from cepbench.files import user_path
 from cepbench.spark.jobs import run_job
-from cepbench.streams.dataset_folder import Declaration, begin_dataset, finish_dataset
+from cepbench.streams.dataset_folder import Declaration, finish_dataset, unfinished_dataset
 from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
 
 
@@ -43,22 +44,22 @@ def generate_stream(
     Raises
     ------
     DatasetError
-        If the folder has other content.
+        If the folder has other content, or another process writes there.
     """
-    path = Path(path).resolve()
-    found = begin_dataset(path, kind=stream.kind, parameters=stream.parameters)
-    if found is not None:
-        return found
-    written = run_job(
-        spark,
-        partial(write_file, stream, path),
-        list(stream.files().items()),
-        name="generate",
-        unit="file",
-        partitions=partitions,
-        finished=lambda: sum(1 for _ in path.rglob("part-*.parquet")),
-        progress=progress,
-    )
-    declaration = declaration_of(stream, written)
-    finish_dataset(path, declaration)
+    path = user_path(path).resolve()
+    of_stream = {"kind": stream.kind, "parameters": stream.parameters}
+    with unfinished_dataset(path, **of_stream) as declaration:
+        if declaration is None:
+            written = run_job(
+                spark,
+                partial(write_file, stream, path),
+                list(stream.files().items()),
+                name="generate",
+                unit="file",
+                partitions=partitions,
+                finished=lambda: sum(1 for _ in path.rglob("part-*.parquet")),
+                progress=progress,
+            )
+            declaration = declaration_of(stream, written)
+            finish_dataset(path, declaration)
     return declaration

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
-from cepbench.errors import StreamError
+from cepbench.arguments import kind_of, text
+from cepbench.errors import DatasetError, StreamError
 from cepbench.evaluators.slices import Batch, SliceDetection
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.frames import Columns
 from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
+from cepbench.streams.parquet import rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import open_parquet
 from cepbench.streams.whole_positions import arrival_order
 
 #: Rows read at a time, at most about, and those put in order at a time.
 _READ, _ORDERED = 8_000_000, 200_000
+
+#: A column of our own: positions in the whole stream.
+_POSITION = " position"
 
 #: Rows of a sample, about.
 _SAMPLED = 4_000_000
@@ -44,21 +51,40 @@ class ParquetSlices:
         A column that is reported of events, and orders those of one time.
     types : list of str or None
         Those of the events that are read; None for all.
+    numbered : bool
+        Whether events are reported by their positions in the whole stream.
     """
 
     path: Path
     columns: Columns
     id: str | None
     types: list[str] | None = None
+    numbered: bool = False
+
+    @classmethod
+    def of(
+        cls, path: Path, time: str, type: str, attributes: tuple[str, ...], id: str | None
+    ) -> Self:
+        """The files below a path, which have these columns.
+
+        Raises
+        ------
+        DatasetError
+            If they cannot be read as Parquet.
+        StreamError
+            If they have no such column.
+        """
+        names = _opened(path, text(type, "type", StreamError)).schema.names
+        return cls(path, Columns.of(names, time, type, attributes, id), id)
 
     def dataset(self) -> ds.Dataset:
-        return open_parquet(self.path, self.columns.type)
+        return _opened(self.path, self.columns.type)
 
     def hierarchy(self) -> ConceptHierarchy | None:
         """The concepts above the types that the files state."""
         return hierarchy_of_schema(self.dataset().schema)
 
-    @property
+    @cached_property
     def tie_breaker(self) -> str | None:
         """The column that orders events of one time; None where they are in the order of rows."""
         if self.id is None and read_declaration(self.path) is not None:
@@ -73,11 +99,27 @@ class ParquetSlices:
             dataset = with_row_groups_of(dataset, self.columns.type, self.types, None)
         return row_groups(dataset, self.columns.time)
 
+    @cached_property
+    def all_groups(self) -> RowGroups:
+        """The row groups that have events of any type, as :attr:`groups`."""
+        return row_groups(self.dataset(), self.columns.time)
+
+    def read_footers(self) -> None:
+        """Read what goes to tasks with this."""
+        _ = self.groups
+        if self.numbered:
+            _ = self.all_groups, self.tie_breaker
+
     @property
     def extent(self) -> tuple[int, int]:
         """The first time, and the tick after the last one."""
         its = self.groups
         return (int(its.first.min()), int(its.last.max()) + 1) if len(its.rows) else (0, 0)
+
+    @property
+    def order(self) -> list[str]:
+        """The columns by which events are ordered."""
+        return [self.columns.time, *filter(None, [self.tie_breaker])]
 
     def sample(self) -> tuple[EventStream, float]:
         """Events without attributes of some row groups, and how many times as many there are.
@@ -91,27 +133,43 @@ class ParquetSlices:
         while True:
             some = np.zeros(len(rows), bool)
             some[::every] = True
-            stream = columns.stream(self._read(some, columns.names, None, None), sort=True)
+            table = self._read(self.groups, some, columns.names, self.types, None, None)
+            stream = columns.stream(table, sort=True)
             if every == 1 or (wanted or set()) <= {
                 n for n, c in stream.counts_by_type().items() if c
             }:
                 return stream, float(rows.sum() / max(1, rows[some].sum()))
             every = 1
 
-    def events(self, start: int, stop: int) -> EventStream:
-        """All events from one tick on and before another."""
-        its = self.groups.between(start, stop)
-        return self.columns.stream(self._read(its, self.columns.names, start, stop), sort=True)
+    def events(self, start: int | None, stop: int | None) -> EventStream:
+        """All events from one tick on and before another, in order."""
+        names = [*self.columns.names, *self.order]
+        groups = self.groups
+        table = self._read(groups, groups.between(start, stop), names, self.types, start, stop)
+        return self.columns.stream(_taken(table, _in_order(table, self.order)))
 
     def _read(
-        self, some: np.ndarray, names: list[str], start: int | None, stop: int | None
+        self,
+        groups: RowGroups,
+        some: np.ndarray,
+        names: list[str],
+        types: list[str] | None,
+        start: int | None,
+        stop: int | None,
     ) -> pa.Table:
         """Columns of events of the types in some row groups, from one tick on and before another."""
-        schema = self.groups.dataset.schema
+        rows = self._rows(groups.dataset.schema, types, start, stop)
+        names = list(dict.fromkeys(names))
+        with _as_parquet(self.path):
+            # A task has one core.
+            return groups.dataset_of(some).to_table(names, rows, use_threads=False)
+
+    def _rows(
+        self, schema: pa.Schema, types: list[str] | None, start: int | None, stop: int | None
+    ) -> ds.Expression | None:
         bounds = (None if its is None else self._bound(schema, its) for its in (start, stop))
-        rows = rows_of(schema, self.columns.type, self.columns.time, self.types, *bounds)
-        # A task has one core.
-        return self.groups.dataset_of(some).to_table(names, rows, use_threads=False)
+        with _as_parquet(self.path):
+            return rows_of(schema, self.columns.type, self.columns.time, types, *bounds)
 
     def run(
         self,
@@ -133,24 +191,105 @@ class ParquetSlices:
         begin, end = self.extent
         first = begin if first is None else max(begin, first)
         last = end if last is None else min(end, last)
-        keys = [self.columns.time, *filter(None, [self.tie_breaker])]
-        also = filter(None, [self.id, detection.key])
-        names = list(dict.fromkeys([*self.columns.names, *keys, *also]))
-        for start, stop in self.groups.steps(first, last):
-            table = self._read(self.groups.between(start, stop), names, start, stop)
+        names = [*self.columns.names, *self.order, *filter(None, [self.id, detection.key])]
+        order, reported = self.order, self.id
+        groups, read = self.groups, self._read
+        if self.numbered:
+            groups, read = self.all_groups, self._numbered
+            order, reported = [self.columns.time, _POSITION], _POSITION
+        for start, stop in groups.steps(first, last):
+            table = read(groups, groups.between(start, stop), names, self.types, start, stop)
             if parts > 1:
                 assert detection.key is not None
                 table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
             table = table.unify_dictionaries().combine_chunks()
-            order = _in_order(table, keys)
-            for row in range(0, len(order), _ORDERED):
-                some = table.take(order[row : row + _ORDERED])
+            rows = _in_order(table, order)
+            for row in range(0, len(rows), _ORDERED):
+                some = table.take(rows[row : row + _ORDERED])
                 stream = self.columns.stream(some)
-                yield stream, None if self.id is None else some.column(self.id).combine_chunks()
+                yield stream, None if reported is None else some.column(reported).combine_chunks()
+
+    def _numbered(
+        self,
+        groups: RowGroups,
+        some: np.ndarray,
+        names: list[str],
+        types: list[str] | None,
+        start: int,
+        stop: int,
+    ) -> pa.Table:
+        """As :meth:`_read`, and the positions of the events in the whole stream.
+
+        They are the rows of the files, one file after the other, or where the tie breaker orders
+        a data set the places in its order.
+        """
+        if self.tie_breaker is None:
+            return self._with_rows(groups, some, names, types, start, stop)
+        table = self._read(groups, some, names, None, start, stop)
+        positions = np.empty(len(table), np.int64)
+        before = self._events_before(start)
+        positions[_in_order(table, self.order).to_numpy()] = np.arange(before, before + len(table))
+        table = table.append_column(_POSITION, pa.array(positions))
+        kept = self._rows(table.schema, types, None, None)
+        return table if kept is None else table.filter(kept)
+
+    def _events_before(self, tick: int) -> int:
+        """How many events of any type are before a time."""
+        groups = self.all_groups
+        cut = (groups.first < tick) & (groups.last >= tick)
+        rows = self._rows(groups.dataset.schema, None, None, tick)
+        counted = groups.dataset_of(cut).count_rows(filter=rows, use_threads=False)
+        return int(groups.rows[groups.last < tick].sum()) + int(counted)
+
+    def _with_rows(
+        self,
+        groups: RowGroups,
+        some: np.ndarray,
+        names: list[str],
+        types: list[str] | None,
+        start: int,
+        stop: int,
+    ) -> pa.Table:
+        names = list(dict.fromkeys(names))
+        scanner = groups.dataset_of(some).scanner(names, use_threads=False)
+        kept = self._rows(groups.dataset.schema, types, start, stop)
+        rows = zip(groups.begin[some], groups.rows[some], strict=True)
+        positions = np.concatenate([np.empty(0, np.int64), *(b + np.arange(n) for b, n in rows)])
+        nothing = scanner.projected_schema.empty_table()
+        found = [nothing.append_column(_POSITION, pa.array([], pa.int64()))]
+        seen = 0
+        for batch in scanner.to_batches():
+            its = pa.array(positions[seen : seen + len(batch)])
+            seen += len(batch)
+            table = pa.Table.from_batches([batch]).append_column(_POSITION, its)
+            found.append(table.filter(kept))
+        return pa.concat_tables(found)
 
     def _bound(self, schema: pa.Schema, ticks: int) -> Any:
         is_integer = pa.types.is_integer(schema.field(self.columns.time).type)
         return ticks if is_integer else np.datetime64(ticks, "ns")
+
+
+@contextmanager
+def _as_parquet(path: Path) -> Iterator[None]:
+    """Errors of Arrow as one that names the path."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [kind_of(error)])[0]
+        raise DatasetError(
+            f"{path} cannot be read as Parquet: {reason}; read other files by Spark, such as "
+            "spark.read.csv(path, header=True, inferSchema=True), and give the DataFrame"
+        ) from error
+
+
+def _opened(path: Path, type: str) -> ds.Dataset:
+    with _as_parquet(path):
+        return open_parquet(path, type)
+
+
+def _taken(table: pa.Table, rows: pa.Array) -> pa.Table:
+    return table.unify_dictionaries().take(rows)
 
 
 def _of_part(values: pa.ChunkedArray, parts: int) -> np.ndarray:
@@ -180,6 +319,8 @@ class RowGroups:
         Which fragment of the dataset, and which of its row groups.
     first, last : ndarray of int64, shape (groups,)
         In ticks.
+    begin : ndarray of int64, shape (groups,)
+        How many rows of the dataset are before.
     rows : ndarray of int64, shape (groups,)
     """
 
@@ -188,11 +329,17 @@ class RowGroups:
     number: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    begin: np.ndarray
     rows: np.ndarray
 
-    def between(self, start: int, stop: int) -> np.ndarray:
+    def between(self, start: int | None, stop: int | None) -> np.ndarray:
         """Which may have events from ``start`` on and before ``stop``; an array of bool."""
-        return (self.first < stop) & (self.last >= start)
+        some = np.ones(len(self.rows), bool)
+        if start is not None:
+            some &= self.last >= start
+        if stop is not None:
+            some &= self.first < stop
+        return some
 
     def dataset_of(self, some: np.ndarray) -> ds.Dataset:
         """Some of the row groups."""
@@ -252,9 +399,10 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
         If these do not state the times.
     """
     found = []
+    begin = 0
     for place, fragment in enumerate(dataset.get_fragments()):
         metadata = fragment.metadata
-        column = metadata.schema.names.index(time)
+        column = _leaf(metadata, time)
         for group in fragment.row_groups:
             if not group.num_rows:
                 continue
@@ -265,8 +413,16 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
                     f"column {time!r}, in its statistics; read it by spark.read.parquet, and give "
                     "the DataFrame"
                 )
-            found.append((place, group.id, _ticks(its.min), _ticks(its.max), group.num_rows))
-    return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 5).T)
+            first, last = _ticks(its.min), _ticks(its.max)
+            found.append((place, group.id, first, last, begin, group.num_rows))
+            begin += group.num_rows
+    return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 6).T)
+
+
+def _leaf(metadata: pq.FileMetaData, name: str) -> int:
+    """Which of the columns of a file, parts of nested ones included, has a name."""
+    paths = (metadata.schema.column(place).path for place in range(metadata.num_columns))
+    return next(place for place, path in enumerate(paths) if path == name)
 
 
 def _ticks(time: Any) -> int:

@@ -299,8 +299,7 @@ def measured_overheads(job: DetectionJob, made: Slices) -> Overheads:
         dispatch = (time.perf_counter() - began) / _EMPTY_TASKS
     number = 2 * spark.sparkContext.defaultParallelism
     run = _nothing
-    if job.reads_slices:
-        assert job.files is not None
+    if job.files is not None:
         after = job.files.extent[1] + job.detection.lead
         nothing = [Part(Slice(0, after, None, made.plans[0]))] * number
         run = partial(job.files.run, job.detection, nothing, COUNTS, None)

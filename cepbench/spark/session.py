@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyspark
+from filelock import BaseFileLock, FileLock, Timeout
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -46,6 +47,9 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
+
+#: How the names of scratch folders begin, and the file in one that its process keeps locked.
+_SCRATCH, _OWNER = "cepbench-spark-", "owner.lock"
 
 #: How many characters of Spark's log an error message quotes.
 _LOG_TAIL = 2000
@@ -86,7 +90,7 @@ def spark_session(
     Notes
     -----
     Spark's output goes to a log file in a temporary folder, which is removed with Spark's scratch
-    folders when this Python process ends.
+    folders when this Python process ends, or if it is killed, when the next one starts Spark.
     """
     running = SparkSession.getActiveSession()
     if running is not None and running.sparkContext._jsc is not None:
@@ -221,11 +225,33 @@ def end_java(process: subprocess.Popen[bytes], timeout: float = 10) -> None:
 
 
 def _scratch_folder() -> Path:
-    """A scratch folder for Spark, removed when Python ends."""
-    folder = Path(tempfile.mkdtemp(prefix="cepbench-spark-"))
-    # Registered before the exit handler of Java, hence run after it.
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    """A scratch folder for Spark, removed when Python ends; killed processes' ones are removed now."""
+    for old in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            owner = old / _OWNER
+            if _is_mine(old) and owner.exists():
+                _remove_scratch(old, FileLock(owner).acquire(blocking=False).lock)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+        with suppress(Timeout):  # another process took it for one that was left
+            lock = FileLock(folder / _OWNER, thread_local=False).acquire(blocking=False).lock
+            # Registered before the exit handler of Java, hence run after it.
+            atexit.register(_remove_scratch, folder, lock)
+            return folder
+
+
+def _is_mine(folder: Path) -> bool:
+    return os.name == "nt" or folder.lstat().st_uid == os.getuid()
+
+
+def _remove_scratch(folder: Path, owner: BaseFileLock) -> None:
+    """Remove a scratch folder whose lock this process holds, and release the lock."""
+    shutil.rmtree(folder, ignore_errors=True)
+    owner.release()
+    shutil.rmtree(folder, ignore_errors=True)  # some systems do not remove a file that is open
+    with suppress(OSError):
+        if folder.exists():  # the Java of a killed process has not ended yet: the next one removes it
+            (folder / _OWNER).touch()
 
 
 def _reason(error: BaseException) -> str:

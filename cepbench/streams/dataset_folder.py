@@ -4,6 +4,8 @@
 <path>/_unfinished.json          present while it is being written, and after a crash
 <path>/_quarantine/*.parquet     malformed rows of source files, with the reason
 <path>/month=YYYY-MM/*.parquet   events, sorted by symbol, then time, within each file
+
+Only the declaration makes folders named ``month=…`` ours; in other folders ``month`` is a column.
 """
 
 from __future__ import annotations
@@ -11,24 +13,29 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
-from cepbench.files import write_json
+from cepbench.files import held, user_path, write_json
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
 QUARANTINE = "_quarantine"
 STAGING = "_staging"
 
+#: The names of the lock of a data set that is being written, and of the file with its holder.
+_WRITER = "_dataset"
+_LOCKS = (f"{_WRITER}.lock", f"{_WRITER}.pid")
+
 #: The column that breaks ties of time, so that time and sequence order the data set.
 SEQUENCE = "sequence"
 
-#: The partitioning column, present only in the names of folders.
+#: The partition, present only in the names of folders; not a column.
 MONTH = "month"
 
 _FORMAT = 1
@@ -72,6 +79,11 @@ class Declaration:
     versions: Mapping[str, str] = field(default_factory=lambda: _versions())
 
 
+def is_declared(path: Path) -> bool:
+    """Whether a path is a complete data set of cepbench."""
+    return (path / DECLARATION).exists()
+
+
 def read_declaration(path: str | Path) -> Declaration | None:
     """The declaration of a complete data set; None for any other folder or file.
 
@@ -80,7 +92,7 @@ def read_declaration(path: str | Path) -> Declaration | None:
     DatasetError
         If the path does not exist, or the data set is incomplete.
     """
-    path = Path(path)
+    path = user_path(path)
     if not path.exists():
         raise DatasetError(f"there is no data set or Parquet file {path}; check the path")
     file = path / DECLARATION
@@ -114,7 +126,7 @@ def begin_dataset(
     DatasetError
         If the folder has another data set, or other files.
     """
-    path = Path(path)
+    path = user_path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
     if (path / DECLARATION).exists():
         found = read_declaration(path)
@@ -129,7 +141,8 @@ def begin_dataset(
     if path.exists():
         if not path.is_dir():
             raise DatasetError(f"{path} is a file; a data set needs a folder")
-        if not (path / UNFINISHED).exists() and any(not _is_left(p) for p in path.iterdir()):
+        others = (p for p in path.iterdir() if not _is_left(p) and p.name not in _LOCKS)
+        if not (path / UNFINISHED).exists() and any(others):
             raise DatasetError(
                 f"{path} is not empty and not a cepbench data set; choose another path"
             )
@@ -141,6 +154,41 @@ def begin_dataset(
     path.mkdir(parents=True, exist_ok=True)
     write_json(path / UNFINISHED, wanted)
     return None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Keep other processes from writing a data set in a folder, which is created if need be.
+
+    Raises
+    ------
+    DatasetError
+        If another process does; it is named.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    with held(path, _WRITER, "writes a data set", DatasetError):
+        yield
+
+
+@contextmanager
+def unfinished_dataset(
+    path: Path, *, kind: str, parameters: Mapping[str, Any]
+) -> Iterator[Declaration | None]:
+    """:func:`begin_dataset`, and until the end of the block no other process writes there.
+
+    A data set that is complete is not locked.
+
+    Raises
+    ------
+    DatasetError
+        See :func:`begin_dataset`; also if another process is writing there.
+    """
+    if (path / DECLARATION).exists() or path.is_file():
+        yield begin_dataset(path, kind=kind, parameters=parameters)
+        return
+    with writing(path):
+        # Another process may have finished it meanwhile.
+        yield begin_dataset(path, kind=kind, parameters=parameters)
 
 
 def finish_dataset(path: str | Path, declaration: Declaration) -> None:

@@ -15,7 +15,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 
 from cepbench.errors import ExperimentError
-from cepbench.files import sync_folder, whole_file, write_json
+from cepbench.files import held, locked, sync_folder, user_path, whole_file, write_json
 from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
@@ -42,8 +41,6 @@ from cepbench.sweeps.configuration import hash_of_code
 
 _CONFIGURATION = "sweep.json"
 _JOURNALS = "journals"
-_LOCK = "sweep.lock"
-_PROCESS = "sweep.pid"
 #: The folder of user-defined plan generators' rows, which are measured beside those of the sweep.
 _USER = "user"
 #: The file that a folder of results has once every cell has a row.
@@ -90,10 +87,10 @@ class Journal(ExitStack):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = user_path(path)
         with ExitStack() as opened:
             # Not of the file itself: where locks are mandatory, nobody could read it meanwhile.
-            opened.enter_context(_lock(self.path.with_suffix(".lock")))
+            opened.enter_context(locked(self.path.with_suffix(".lock")))
             self._file = opened.enter_context(self.path.open("ab", buffering=0))
             text = self.path.read_bytes()
             whole = _whole_lines(text)
@@ -148,20 +145,10 @@ class ResultsStore(ExitStack):
 
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = user_path(path)
         (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
-            try:
-                opened.enter_context(_lock(self.path / _LOCK, timeout=0))
-            except Timeout:
-                holder = "unknown"
-                with suppress(OSError):
-                    holder = (self.path / _PROCESS).read_text(encoding="utf-8").strip()
-                raise ExperimentError(
-                    f"process {holder} already runs a sweep in {self.path}; wait for it, "
-                    "stop it, or use another folder"
-                ) from None
-            (self.path / _PROCESS).write_text(f"{os.getpid()}\n", encoding="utf-8")
+            opened.enter_context(held(self.path, "sweep", "runs a sweep", ExperimentError))
             _check_or_write_configuration(self.path / _CONFIGURATION, configuration)
             self.push(opened.pop_all())
 
@@ -230,7 +217,7 @@ def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None
         Sizes and rows of journals, updated; passed again, only journals that have grown are read.
     """
     known = {} if known is None else known
-    for journal in (Path(path) / _JOURNALS).glob("*.jsonl"):
+    for journal in (user_path(path) / _JOURNALS).glob("*.jsonl"):
         size = journal.stat().st_size
         if known.get(journal.name, (-1, 0))[0] != size:
             known[journal.name] = size, journal.read_bytes().count(b"\n")
@@ -256,7 +243,7 @@ def read_results(path: str | Path) -> pd.DataFrame:
     ExperimentError
         If the folder holds no sweep, a journal is damaged, or a file is no results table.
     """
-    folder = Path(path)
+    folder = user_path(path)
     if folder.is_file():
         return frame_of(read_table(folder))
     if not (folder / _CONFIGURATION).exists():
@@ -419,18 +406,6 @@ def _rows_in(lines: bytes, path: Path) -> list[dict[str, Any]]:
             )
         rows.append(_todays_row(row))
     return rows
-
-
-@contextmanager
-def _lock(path: Path, timeout: float = -1) -> Iterator[None]:
-    """Hold a lock of the operating system; its file is removed if no process waits for it."""
-    lock = FileLock(path, timeout=timeout, thread_local=False)
-    with lock:
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                path.unlink()
 
 
 def _check_or_write_configuration(path: Path, configuration: Mapping[str, Any]) -> None:

@@ -85,7 +85,7 @@ def test_all_events_of_a_slice_in_order(
 
 def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
     zeros = np.zeros(len(rows), np.int64)
-    return RowGroups(None, zeros, zeros, *map(np.array, (first, last, rows)))  # type: ignore[arg-type]
+    return RowGroups(None, zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]
 
 
 def test_steps_end_where_no_row_group_is_read_twice() -> None:
