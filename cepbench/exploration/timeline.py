@@ -112,7 +112,9 @@ def timeline(
     types = list(dict.fromkeys([*explicit, *events["type"]]))
     rows, every = _thinned(stream, types, low, high)
     if every > 1:
-        remarks.append(f"of {name} one update in {every} drawn" if name else f"one event in {every} drawn")
+        remarks.append(
+            f"of {name} one update in {every} drawn" if name else f"one event in {every} drawn"
+        )
     if name is None:
         remarks.append("no attribute is a number: ticks are events")
     curves = _events(stream, values, rows)[["type", "position", "time", "value"]]

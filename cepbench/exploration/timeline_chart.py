@@ -129,7 +129,10 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
             )  # fmt: skip
         if paused:
             layers.append(pause_rules(hours))
-        base, colour = alt.Chart(curves[curves["type"] == name]), _FORBIDDEN if forbidden else "#888888"
+        base, colour = (
+            alt.Chart(curves[curves["type"] == name]),
+            _FORBIDDEN if forbidden else "#888888",
+        )
         if found.attribute is None:
             line = base.mark_tick(orient="vertical", color=colour, size=24)
         else:

@@ -56,7 +56,9 @@ def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ReportError(f"parameter output: {folder} is no folder to write into: {error}") from error
+        raise ReportError(
+            f"parameter output: {folder} is no folder to write into: {error}"
+        ) from error
     return folder
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any
 
 from cepbench.arguments import choice, elements, flag, kind_of, number, shown, whole
@@ -35,7 +35,7 @@ def checked_parameters(
         The parameters' values.
     defaults : mapping of str to object
         Those of the notebook, where they are known. A parameter that no notebook of the report has, or
-        whose default says that it means something else here, has a value of its default's type.
+        whose default is of another type there, has a value of its default's type.
     where : str
         The name of the notebook, for messages; nothing in its own kernel.
 
@@ -47,11 +47,11 @@ def checked_parameters(
     prefix = f"{where}: " if where else ""
     found = {}
     for name, value in given.items():
-        check = _CHECKS.get(name)
-        if name == "profile" and "sweep" in {*given, *defaults}:
+        types, check = _CHECKS.get(name, ((), _anything))
+        if name in defaults and not isinstance(defaults[name], types):
+            check = _of_type(defaults[name])
+        elif name == "profile" and "sweep" in {*given, *defaults}:
             check = _text  # one of the sweep file, which is checked with the file
-        elif check is None or (name in defaults and not _passes(check, defaults[name])):
-            check = _of_type(defaults[name]) if name in defaults else _anything
         found[name] = check(value, f"{prefix}parameter {name}")
     return found
 
@@ -74,14 +74,6 @@ def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportErro
     )
 
 
-def _passes(check: _Check, value: Any) -> bool:
-    try:
-        check(value, "")
-    except ReportError:
-        return False
-    return True
-
-
 def _anything(value: Any, name: str) -> Any:
     return value
 
@@ -97,7 +89,7 @@ def _of_type(default: Any) -> _Check:
     if isinstance(default, str):
         return _text
     if isinstance(default, list | tuple):
-        return lambda value, name: elements(_written(value), name, "[3, 4]", ReportError)
+        return partial(_elements, example="[3, 4]")
     return _table if isinstance(default, dict) else _anything
 
 
@@ -125,39 +117,51 @@ def _pattern_set(value: Any, name: str) -> str:
     return choice(value, name, PATTERN_SETS, ReportError)
 
 
-def _text(value: Any, name: str) -> str:
-    """A text, also an empty one."""
-    if isinstance(value, str):
-        return value
-    hint = "; papermill reads it as a number, and as a text with -r instead of -p"
+def _text(value: Any, name: str, what: str = "a text") -> str:
+    """A text; None is an empty one."""
+    if value is None or isinstance(value, str):
+        return value or ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    raise ReportError(f"{name} must be a text, not {shown(value)}{hint if is_number else ''}")
+    hint = "; papermill passes a number as a text with -r instead of -p" if is_number else ""
+    raise ReportError(f"{name} must be {what}, not {shown(value)}{hint}")
 
 
-def _path(value: Any, name: str) -> str | Path:
-    if isinstance(value, Path) or (_text(value, name).strip() and "\0" not in value):
+def _path(value: Any, name: str, example: str = "output/mine") -> str | Path:
+    what = f"a path such as {example}"
+    if isinstance(value, Path) or (_text(value, name, what).strip() and "\0" not in value):
         return value
-    raise ReportError(f"{name} must be a path, such as output/mine, not {shown(value)}")
+    raise ReportError(f"{name} must be {what}, not {shown(value)}")
 
 
 def _files(value: Any, name: str) -> str | Path | list[str | Path]:
     """A path, several of them, or an empty text."""
-    value = _written(value)
-    if isinstance(value, Path | str):
-        return value
-    return [_path(one, f"each of {name}") for one in elements(value, name, '["a.py"]', ReportError)]
+    found = _written(value)
+    if _is_list(found):
+        return [_path(one, f"each of {name}", "my_idea.py") for one in found]
+    return "" if found in ("", None) else _path(value, name, "my_idea.py")
 
 
 def _list_of(check: _Check, example: str) -> _Check:
     """The check of a list, which may be given as its text; None is the notebook's own."""
 
     def checked(value: Any, name: str) -> list[Any] | None:
-        value = _written(value)
         if value is None:
             return None
-        return [check(one, f"each of {name}") for one in elements(value, name, example, ReportError)]
+        return [check(one, f"each of {name}") for one in _elements(value, name, example)]
 
     return checked
+
+
+def _elements(value: Any, name: str, example: str) -> list[Any]:
+    """The elements of a list, which may be given as its text."""
+    found = _written(value)
+    if not _is_list(found):
+        raise ReportError(f"{name} must be a list such as {example}, not {shown(value)}")
+    return elements(found, name, example, ReportError)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _table(value: Any, name: str) -> dict[str, Any] | None:
@@ -193,26 +197,29 @@ def _written(value: Any) -> Any:
 
 
 _count = partial(whole, error=ReportError, least=0)
+_at_least_one = partial(whole, error=ReportError, least=1)
 _size = partial(whole, error=ReportError, least=2)
 
-#: Name → the check of the parameters of the report's notebooks. 0 and None are the profile's values.
-_CHECKS: Mapping[str, _Check] = {
-    "profile": _profile,
-    "seed": _count,
-    **dict.fromkeys(("output", "data", "report"), _path),
-    "plugin": _files,
-    "fresh": partial(flag, error=ReportError),
+#: The parameters of the report's notebooks: name → types of defaults, and the check. 0 and None are the
+#: profile's values.
+_CHECKS: Mapping[str, tuple[tuple[type, ...], _Check]] = {
+    "profile": ((str,), _profile),
+    "seed": ((int,), _count),
+    **dict.fromkeys(("output", "data", "report"), ((str, Path), _path)),
+    "plugin": ((str, Path, list, tuple), _files),
+    "fresh": ((bool,), partial(flag, error=ReportError)),
     **dict.fromkeys(
-        ("events", "case_events", "identifiers", "days", "patterns", "measured_patterns", "plans",
-         "draws", "repetitions"),
-        _count,
+        ("events", "identifiers", "days", "patterns", "measured_patterns", "draws", "repetitions"),
+        ((int,), _count),
     ),
-    "budget_seconds": partial(number, error=ReportError, least=0.0),
-    **dict.fromkeys(("sizes", "large_sizes"), _list_of(_size, "[3, 4]")),
-    "pattern_sets": _list_of(_pattern_set, '["sequence"]'),
-    "study": _study,
-    "sweep": _path,
-    "changes": _changes,
-    "compare_with": _text,
-    "generator": _text,
+    **dict.fromkeys(("case_events", "plans"), ((int,), _at_least_one)),
+    "budget_seconds": ((float,), partial(number, error=ReportError, least=0.0)),
+    **dict.fromkeys(
+        ("sizes", "large_sizes"), ((NoneType, list, tuple), _list_of(_size, "[3, 4]"))
+    ),
+    "pattern_sets": ((NoneType, list, tuple), _list_of(_pattern_set, '["sequence"]')),
+    "study": ((str,), _study),
+    "sweep": ((str, Path), partial(_path, example="mine.toml")),
+    "changes": ((NoneType, dict), _changes),
+    **dict.fromkeys(("compare_with", "generator"), ((str,), _text)),
 }  # fmt: skip

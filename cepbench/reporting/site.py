@@ -19,8 +19,8 @@ from cepbench.reporting.index import Report, StudyReport, index_html
 from cepbench.reporting.ledger import anchor_of
 from cepbench.reporting.navigation import Entry, Navigation, group_of
 from cepbench.reporting.notebooks import literals, parameters_of, read_notebook, run_notebook
-from cepbench.reporting.parameters import PROFILES, checked_parameters, unknown_parameter
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
+from cepbench.reporting.parameters import PROFILES, checked_parameters, unknown_parameter
 from cepbench.reporting.provenance import benchmarks_in
 from cepbench.reporting.requests import (
     LEDGER,
