@@ -84,14 +84,14 @@ def _run(file: Path) -> str:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PlanGeneratorError(
             f"{file}{_line(error, file)}: {type(error).__name__}: {error}"
         ) from error
     return name
 
 
-def _line(error: Exception, file: Path) -> str:
+def _line(error: BaseException, file: Path) -> str:
     """The line of the file at which the error was raised, for a message."""
     if isinstance(error, SyntaxError):
         return f", line {error.lineno}"

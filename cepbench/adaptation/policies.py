@@ -177,7 +177,7 @@ class AdaptationPolicy:
             found = self.function(situation)
         except CepbenchError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if self.is_builtin:
                 raise
             raise AdaptationError(f"the policy {self.name} failed: {error!r}") from error

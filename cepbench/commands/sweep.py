@@ -92,7 +92,7 @@ class SweepInputs:
             raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
         with progress("loading evaluators"):
             for sweep in sweeps:
-                sweep.cells()
+                sweep.check(self.folder)
         for sweep in sweeps:
             log(sweep.describe())
         return sweeps

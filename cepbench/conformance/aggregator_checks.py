@@ -209,7 +209,9 @@ def _runs(
             row |= {"status": ERROR if reason else OK, "reason": reason}
         except UnsupportedPatternError as error:
             row |= {"status": REFUSED, "reason": str(error)}
-        except Exception as error:  # any error is a finding
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # any error is a finding
             row |= {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
         rows.append(row | {"seconds": time.perf_counter() - began})
     return rows

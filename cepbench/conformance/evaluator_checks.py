@@ -289,7 +289,9 @@ def _outcome(trial: _Trial, check: str) -> dict[str, object]:
         if not declared:
             return {"status": REFUSED, "reason": str(error)}
         reason = f"{error} (it is declared: leave it out of constructs or strategies)"
-    except Exception as error:  # any error is a finding
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # any error is a finding
         reason = f"{type(error).__name__}: {error}"
     return {"status": ERROR if reason else OK, "reason": reason}
 

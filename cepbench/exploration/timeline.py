@@ -33,8 +33,8 @@ class Timeline:
 
     Attributes
     ----------
-    attribute : str
-        The attribute of the curves.
+    attribute : str or None
+        The attribute of the curves; None, and every value 0, if no attribute is a number.
     curves : DataFrame
         One row per event drawn: ``type``, ``position`` in the stream, ``time``, ``value``.
     events : DataFrame
@@ -46,7 +46,7 @@ class Timeline:
         The time shown, without pauses of the whole stream; no pauses if time is in ticks.
     """
 
-    attribute: str
+    attribute: str | None
     curves: pd.DataFrame
     events: pd.DataFrame
     remarks: tuple[str, ...]
@@ -62,7 +62,7 @@ class Timeline:
 def timeline(
     stream: EventStream,
     matches: pd.DataFrame | Result,
-    pattern: Pattern,
+    pattern: Pattern | str,
     *,
     highlight: int = 0,
     attribute: str | None = None,
@@ -112,7 +112,11 @@ def timeline(
     types = list(dict.fromkeys([*explicit, *events["type"]]))
     rows, every = _thinned(stream, types, low, high)
     if every > 1:
-        remarks.append(f"of {name} one update in {every} drawn")
+        remarks.append(
+            f"of {name} one update in {every} drawn" if name else f"one event in {every} drawn"
+        )
+    if name is None:
+        remarks.append("no attribute is a number: ticks are events")
     curves = _events(stream, values, rows)[["type", "position", "time", "value"]]
     events.insert(0, "match", [number for number, _, _ in bound])
     events.insert(1, "variable", [variable for _, variable, _ in bound])
@@ -120,7 +124,10 @@ def timeline(
     return Timeline(name, curves, events, tuple(remarks), hours)
 
 
-def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:
+def _values(
+    stream: EventStream, pattern: Pattern, wanted: str | None
+) -> tuple[str | None, np.ndarray]:
+    """The attribute of the curves and its values; None and zeros if there is no number."""
     if wanted is not None:
         column = stream.column(wanted)
         if isinstance(column, CodedStrings):
@@ -128,10 +135,10 @@ def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[
         return wanted, column
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
-        column = stream.attributes.get(name, CodedStrings(np.zeros(0, np.int32), ()))
-        if not isinstance(column, CodedStrings):
+        column = stream.attributes.get(name)
+        if isinstance(column, np.ndarray) and not (len(column) and pd.isna(column).all()):
             return name, column
-    raise StreamError("the stream has no attribute that is a number, so there are no curves")
+    return None, np.zeros(len(stream), np.int64)
 
 
 def _shown_matches(

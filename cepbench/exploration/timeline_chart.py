@@ -9,6 +9,7 @@ import pandas as pd
 
 from cepbench.evaluators.result import Result
 from cepbench.exploration.timeline import Timeline, timeline
+from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.streams.event_stream import EventStream
 
@@ -21,7 +22,7 @@ _MARKED, _PLAIN, _FORBIDDEN = "#D55E00", "#0072B2", "#CC79A7"
 def match_timeline(
     stream: EventStream,
     matches: pd.DataFrame | Result,
-    pattern: Pattern,
+    pattern: Pattern | str,
     highlight: int = 0,
     *,
     attribute: str | None = None,
@@ -35,13 +36,13 @@ def match_timeline(
     stream : EventStream
     matches : DataFrame or Result
         As ``cep.evaluate`` returns them.
-    pattern : Pattern
+    pattern : Pattern or str
         The pattern of the matches.
     highlight : int
         Number of the match whose events are large and labelled, with its span shaded.
     attribute : str, optional
         The attribute that is drawn; by default ``price`` if there is one, else a numeric attribute
-        of the conditions, else any numeric one.
+        of the conditions, else any numeric one, else the events without a curve.
     windows : float, optional
         Number of windows to show before and after the highlighted match; by default the whole
         stream.
@@ -63,10 +64,12 @@ def match_timeline(
     StreamError
         If the stream lacks a type of the pattern or the attribute, or the attribute is not numeric.
     """
+    pattern = pattern_from(pattern)
     found = timeline(
         stream, matches, pattern, highlight=highlight, attribute=attribute, windows=windows
     )
-    return _chart(found, pattern.variables, (units or {}).get(found.attribute))
+    unit = (units or {}).get(found.attribute) if found.attribute else None
+    return _chart(found, pattern.variables, unit)
 
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
@@ -106,11 +109,15 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
             else (time_axis(datetimes, its, labels=last) for its in (domain, None))
         )
         forbidden = title != name
+        scaled: dict[str, Any] = {"tickCount": 3, "format": ".6~g", "minExtent": 50}
+        if found.attribute is None:
+            scaled = dict.fromkeys(("labels", "ticks", "grid", "domain"), False)
         y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False, padding=14),
-                  axis=alt.Axis(tickCount=3, format=".6~g", titleAngle=0, titleAlign="right", minExtent=50))  # fmt: skip
+                  axis=alt.Axis(titleAngle=0, titleAlign="right", **scaled))  # fmt: skip
+        value = alt.Tooltip("value:Q", title=found.attribute, format=",.6~g")
         tooltip = [
             alt.Tooltip("match:N", title="in match"), alt.Tooltip("variable:N"), time_tooltip(datetimes),
-            alt.Tooltip("value:Q", title=found.attribute, format=",.6~g"),
+            *([value] if found.attribute else []),
             alt.Tooltip("position:Q", format=","),
         ]  # fmt: skip
         layers: list[Any] = []
@@ -122,10 +129,17 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
             )  # fmt: skip
         if paused:
             layers.append(pause_rules(hours))
-        line = alt.Chart(curves[curves["type"] == name]).mark_line(
-            color=_FORBIDDEN if forbidden else "#888888", strokeWidth=1.0, interpolate="step-after",
-            strokeDash=[4, 2] if forbidden else [1, 0],
-        )  # fmt: skip
+        base, colour = (
+            alt.Chart(curves[curves["type"] == name]),
+            _FORBIDDEN if forbidden else "#888888",
+        )
+        if found.attribute is None:
+            line = base.mark_tick(orient="vertical", color=colour, size=24)
+        else:
+            line = base.mark_line(
+                color=colour, strokeWidth=1.0, interpolate="step-after",
+                strokeDash=[4, 2] if forbidden else [1, 0],
+            )  # fmt: skip
         layers.append(line.encode(x=whole, y=y))
         for highlighted, part in events[events["type"] == name].groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
@@ -146,7 +160,8 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
     subtitle = ["the highlighted match is shaded, its events large; blue: events of other matches"]
     if any(title != name for name, title in titles.items()):
         subtitle.append("dashed: a type that the pattern forbids (NOT)")
-    heading = f"Matches over the {found.attribute} of each type{f', in {unit}' if unit else ''}"
+    drawn = found.attribute or "events"
+    heading = f"Matches over the {drawn} of each type{f', in {unit}' if unit else ''}"
     subtitle = ["; ".join(subtitle), *found.remarks]
     return offline(
         alt.vconcat(

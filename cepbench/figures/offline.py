@@ -5,6 +5,7 @@ JupyterLab and our reports draw the specification; nbconvert, GitHub and paper s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -31,23 +32,51 @@ _LOOK: dict[str, dict[str, Any]] = {
     "text": {"fontSize": TEXT},
 }
 
+#: Renderers of altair that write the specification into a script of HTML.
+_OF_HTML = ("html", "colab", "kaggle", "zeppelin", "olli", "browser")
+
 _Chart = TypeVar("_Chart", bound=alt.TopLevelMixin)
 
 
+class _InScript(json.JSONEncoder):
+    """JSON that may stand in a script: ``</script>`` in a name or value would end it."""
+
+    def encode(self, o: Any) -> str:
+        """JSON in which ``<``, which only texts have, is written by its number."""
+        return super().encode(o).replace("<", r"\u003c")
+
+
 class _Offline:
-    """Saves and shows a chart without the content delivery network that altair uses."""
+    """Saves and shows a chart without the content delivery network that altair uses.
+
+    In HTML, names and values of the data are data, whatever characters they have.
+    """
 
     def save(self, fp: str | Path | IO[Any], format: Any = None, **options: Any) -> None:
         """As altair saves; HTML has all that draws it inside, unless ``inline=False`` is given."""
         if "html" in (format, str(fp).rpartition(".")[2]):
-            options.setdefault("inline", True)
+            options = {"inline": True, **_escaped(options)}
         super().save(fp, format, **options)  # type: ignore[misc]
 
+    def to_html(self, *places: Any, **options: Any) -> str:
+        """As altair writes HTML."""
+        return str(super().to_html(*places, **_escaped(options)))  # type: ignore[misc]
+
     def _repr_mimebundle_(self, *include: Any, **exclude: Any) -> Any:
-        if alt.renderers.active != "default":  # the user asked for another
-            return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
         # Its parts were validated when they were made.
-        return _shown(self.to_dict(validate=False))  # type: ignore[attr-defined]
+        spec = self.to_dict(validate=False)  # type: ignore[attr-defined]
+        match alt.renderers.active:
+            case "default":
+                return _shown(spec)
+            case name if name in _OF_HTML:
+                return alt.renderers.get()(spec, **_escaped(alt.renderers.options))
+        # The user asked for another.
+        return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
+
+
+def _escaped(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of altair for HTML, with :class:`_InScript` to write the specification."""
+    return {**options, "json_kwds": {"cls": _InScript, **(options.get("json_kwds") or {})}}
 
 
 _KINDS: dict[type, type] = {

@@ -168,7 +168,7 @@ def plan_problem(
             f"{generator.name} ran out of memory over {problem.n} variables; "
             "choose a generator that needs less, such as GREEDY or ZSTREAM-ORD"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit of a generator ends nothing but its run
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
         message = f"plan generator {generator.name} failed: {detail}{_place(error, generator)}"
         raise _with_advice(PlanGeneratorError(message), generator) from error
@@ -203,7 +203,7 @@ def _remarks(branch: Pattern, found: Plan) -> tuple[str, ...]:
     )
 
 
-def _place(error: Exception, generator: PlanGenerator) -> str:
+def _place(error: BaseException, generator: PlanGenerator) -> str:
     """The line of a user-defined generator that an error comes from; empty if none."""
     code = getattr(generator.function, "__code__", None)
     lines = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -20,7 +21,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from cepbench.errors import ReportError
-from cepbench.reporting.opening import unknown_parameter
+from cepbench.reporting.parameters import checked_parameters, unknown_parameter
 from cepbench.reporting.provenance import machine, versions
 
 #: A line that Python prints for a warning.
@@ -70,6 +71,15 @@ def parameters_of(notebook: str | Path) -> dict[str, str]:
     return {name: entry["default"] for name, entry in found.items()}
 
 
+def literals(parameters: Mapping[str, str]) -> dict[str, Any]:
+    """The default values among the texts of :func:`parameters_of` that are literals."""
+    found = {}
+    for name, text in parameters.items():
+        with suppress(ValueError, SyntaxError):
+            found[name] = ast.literal_eval(text)
+    return found
+
+
 def run_notebook(
     notebook: str | Path,
     executed: str | Path,
@@ -101,21 +111,23 @@ def run_notebook(
     Raises
     ------
     ReportError
-        If the notebook is missing or has no parameter of a given name, or a cell fails, or warns
-        where that is an error.
+        If the notebook is missing or has no parameter of a given name, a value is invalid, see
+        :func:`cepbench.reporting.parameters.checked_parameters`, or a cell fails, or warns where that
+        is an error.
     """
     path, target = Path(notebook), Path(executed)
     known = parameters_of(path)
     for name in parameters:
         if name not in known:  # papermill would only warn
             raise unknown_parameter(name, known, path.name)
+    checked = checked_parameters(parameters, literals(known), path.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with quiet_kernels() as runtime:
         try:
             done = papermill.execute_notebook(
                 path,
                 target,
-                dict(parameters),
+                checked,
                 # The folder of the kernel; ``cwd=`` would be that of this whole process meanwhile.
                 resources={"metadata": {"path": str(path.parent)}},
                 start_timeout=300,  # a busy machine imports slowly

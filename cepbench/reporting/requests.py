@@ -23,9 +23,6 @@ LEDGER = "ledger"
 #: What the site has besides pages of notebooks, so that none can be called so.
 _TAKEN = ("index", "benchmarks", "docs", "assets", "data")
 
-#: Sizes of a report; a study may have others too.
-PROFILES = ("quick", "full")
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -19,13 +19,12 @@ from cepbench.reporting.downloads import write_downloads, write_thumbnails
 from cepbench.reporting.index import Report, StudyReport, index_html
 from cepbench.reporting.ledger import anchor_of
 from cepbench.reporting.navigation import Entry, Navigation, group_of
-from cepbench.reporting.notebooks import parameters_of, read_notebook, run_notebook
-from cepbench.reporting.opening import unknown_parameter
+from cepbench.reporting.notebooks import literals, parameters_of, read_notebook, run_notebook
 from cepbench.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
+from cepbench.reporting.parameters import PROFILES, checked_parameters, unknown_parameter
 from cepbench.reporting.provenance import benchmarks_in
 from cepbench.reporting.requests import (
     LEDGER,
-    PROFILES,
     Request,
     rank_of,
     requests_for,
@@ -129,8 +128,9 @@ def build_report(
     streams = Path(data) if data else target / "data"
     by_stem = {request.stem: request for request in wanted}
     metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
-    settings = {
-        stem: {
+    settings = {}
+    for stem, request in by_stem.items():
+        given = {
             **settings_of(
                 request,
                 known[stem],
@@ -143,8 +143,7 @@ def build_report(
             **{name: value for name, value in more.items() if name in known[stem]},
             **request.parameters,
         }
-        for stem, request in by_stem.items()
-    }
+        settings[stem] = checked_parameters(given, literals(known[stem]), request.path.name)
     target.mkdir(parents=True, exist_ok=True)
     with held(target, *_WRITER):
         _measure(

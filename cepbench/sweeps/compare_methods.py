@@ -103,7 +103,9 @@ def _first_run(
         return None, _failed(REFUSED, str(error))
     except PartialMatchLimitError as error:
         return None, _failed(LIMIT, str(error))
-    except Exception as error:  # any failure is a row
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # any failure is a row
         return None, _failed(ERROR, f"{type(error).__name__}: {error}")
 
 

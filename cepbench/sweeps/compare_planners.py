@@ -127,7 +127,9 @@ def compare_planners(
                 continue
             try:
                 found, _ = run((planner, evaluator), "matches")
-            except Exception as error:  # a failure of a run is a row
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # a failure of a run is a row
                 row |= _failure(error)
                 report(1 + repetitions)
                 continue
@@ -273,7 +275,7 @@ class _Agreement:
         )
 
 
-def _failure(error: Exception) -> dict[str, Any]:
+def _failure(error: BaseException) -> dict[str, Any]:
     if isinstance(error, UnsupportedPatternError | UnsupportedTaskError):
         return {"status": REFUSED, "reason": str(error)}
     if isinstance(error, PartialMatchLimitError):

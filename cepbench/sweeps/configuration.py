@@ -125,11 +125,18 @@ def _unless_none(check: _Check) -> _Check:
 def _bound(value: Any, name: str) -> float:
     """A number or infinity, unconverted: 5 and 5.0 give different names of folders."""
     if value != math.inf:
-        number(value, name, ExperimentError)
+        number(value, name, ExperimentError, least=0.0)
     return value
 
 
-def _window(value: Any, name: str) -> str:
+def time_text(value: Any, name: str) -> str:
+    """A window as the pattern language writes it.
+
+    Raises
+    ------
+    ExperimentError
+        If it is none.
+    """
     try:
         parse(f"PATTERN SEQ(A a) WITHIN {value}")
     except PatternError:
@@ -146,7 +153,7 @@ def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
 
 def _stream_windows(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     table = _table(value, name, "stream", '{small = "1000 units"}')
-    return tuple((key, _window(given, f"the window of {key}")) for key, given in table.items())
+    return tuple((key, time_text(given, f"the window of {key}")) for key, given in table.items())
 
 
 def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -472,8 +479,8 @@ class SweepConfig:
         _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"), (3, 4, 5, 6, 7)
     )
     patterns: int = _field(_positive, 100)
-    window: str = _field(_window, "20 minutes")
-    windows: tuple[str, ...] = _field(_list_of(_window, '["20 minutes"]'), ())
+    window: str = _field(time_text, "20 minutes")
+    windows: tuple[str, ...] = _field(_list_of(time_text, '["20 minutes"]'), ())
     stream_windows: tuple[tuple[str, str], ...] = _field(_stream_windows, ())
     attribute: str = _field(_text, "difference")
     max_partial_matches: float | None = _field(_unless_none(_bound), None)
@@ -502,7 +509,7 @@ class SweepConfig:
     most_rate: float | None = _field(_unless_none(_rate), None)
     predicates: str = _field(_one_of(PREDICATES), "n/2")
     selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
-    duration: str = _field(lambda value, name: _window(value, name) if value else "", "")
+    duration: str = _field(lambda value, name: time_text(value, name) if value else "", "")
     regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
     methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
     sharing: tuple[str, ...] = _field(
@@ -540,6 +547,15 @@ class SweepConfig:
                     else "pattern_sets and sizes, or user_patterns"
                 )
             )
+        least = (
+            dict(self.least_rate) if isinstance(self.least_rate, tuple) else {"": self.least_rate}
+        )
+        for rate in least.values():
+            if None not in (rate, self.most_rate) and rate > self.most_rate:
+                raise ExperimentError(
+                    f"least_rate is {rate:g} and most_rate {self.most_rate:g}: no identifier has both",
+                    ("least_rate",),
+                )
         for name in dict(self.regimes):
             with at_key("regimes"), at_key(name):
                 self.in_regime(name)

@@ -124,7 +124,7 @@ class Grid:
         """
         if self.repetitions < 1:
             raise ExperimentError(f"{self.repetitions} repetitions: at least one is needed")
-        options = self._checked_options()
+        options = self.checked_options()
         runs = [
             Cell(generator, evaluator, 0, strategy, float(alpha), window, some, output)
             for output, window, strategy, alpha, (generator, evaluator) in itertools.product(
@@ -190,7 +190,14 @@ class Grid:
                 )
         return found
 
-    def _checked_options(self) -> dict[str, Sequence[str]]:
+    def checked_options(self) -> dict[str, Sequence[str]]:
+        """The options by the names of evaluators.
+
+        Raises
+        ------
+        EvaluationError
+            If an evaluator is unknown, or does not have an option or take its value.
+        """
         for name, several in self.options.items():
             for text in several:
                 options_of(evaluator_for(name), json.loads(text))

@@ -7,7 +7,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -316,7 +315,9 @@ def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
         plan, seconds = make()
     except PlanningRefusedError as error:
         return Planned(kind, None, None, REFUSED, _reason(error))
-    except Exception as error:  # one broken generator is a row; the sweep must go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # one broken generator is a row; the sweep must go on
         return Planned(kind, None, None, ERROR, _reason(error))
     return Planned(kind, plan, seconds, OK, None)
 
@@ -376,8 +377,7 @@ def load_kernels(generator: PlanGenerator) -> None:
         selectivities={("a", "b"): 0.5, ("b", "c"): 0.5},
     )
     # A generator that cannot plan this one may well plan the real one.
-    with suppress(Exception):
-        make_plan(pattern, statistics, generator)
+    _planned(generator.kind, lambda: (make_plan(pattern, statistics, generator), 0.0))
 
 
 def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
@@ -481,7 +481,9 @@ def _run(
             "partial_matches_created": limit,
             "peak_partial_matches": limit,
         }
-    except Exception as error:  # one broken run is a row; the sweep must go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # one broken run is a row; the sweep must go on
         refused = grid.methods and isinstance(error, UnsupportedPatternError)
         return {"status": REFUSED if refused else ERROR, "reason": _reason(error)}
     known = _known(measured)

@@ -9,23 +9,32 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cepbench.arguments import choice
+from cepbench.costs.models import cost_from
 from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
 from cepbench.files import user_path
-from cepbench.planners.registry import default_generators
+from cepbench.planners.registry import default_generators, find_generator
 from cepbench.streams.generated import GENERATED, GeneratedStream, parameters_of, stream_of
 from cepbench.streams.nasdaq_style import NasdaqStyle
 from cepbench.sweeps.cells import Cell
-from cepbench.sweeps.configuration import SEVERAL, SweepConfig, check_keys
+from cepbench.sweeps.configuration import (
+    SEVERAL,
+    SweepConfig,
+    check_keys,
+    evaluators_of,
+    time_text,
+)
+from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.names_of_data import check_names, names_of
 
 #: Study -> folder of its sweep files. Those of the package are found by their path, so that reading
 #: one loads no study; :func:`cepbench.studies.registry.register` adds others.
@@ -48,7 +57,7 @@ _DEFAULTS = "stream_defaults"
 KEYS = (
     *_ABOUT,
     _DEFAULTS,
-    *(field.name for field in fields(SweepConfig) if field.name != "stream_windows"),
+    *(each.name for each in fields(SweepConfig) if each.name != "stream_windows"),
 )
 
 #: Keys that have no meaning where no patterns are drawn.
@@ -79,6 +88,8 @@ class Sweep:
         default that of the sweep.
     values : mapping of str to object
         The other fields of :class:`SweepConfig`, by their names there.
+    tables : mapping of str to (tuple of str or None)
+        The table that a key is in, by default none; None for a key that is not the file's.
     """
 
     name: str
@@ -89,6 +100,7 @@ class Sweep:
     profiles: tuple[str, ...]
     data: Mapping[str, str | Mapping[str, Any]]
     values: Mapping[str, Any]
+    tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
@@ -126,13 +138,56 @@ class Sweep:
         ExperimentError
             If a plan generator or evaluator is unknown, or a plan fits no evaluator.
         """
-        config = self.config("")
         try:
-            return config.grid(
-                default_generators() if config.generators is None else config.generators
-            ).cells()
+            return self._grid().cells()
         except CepbenchError as error:
             raise ExperimentError(f"{self.path}: {error}") from error
+
+    def _grid(self) -> Grid:
+        config = self.config("")
+        return config.grid(default_generators() if config.generators is None else config.generators)
+
+    def check(self, root: str | Path) -> None:
+        """Check everything that the file names: nothing is generated, and no Spark started.
+
+        Parameters
+        ----------
+        root : path
+            Folder of generated streams.
+
+        Raises
+        ------
+        ExperimentError
+            With file, line and key, if a plan generator, evaluator, option, cost or data set is unknown,
+            a plan fits no evaluator, nothing is to be run, or the data has no type or attribute that a
+            pattern names.
+        """
+        config, grid = self.config(""), self._grid()
+        with self._located():
+            with _about("generators"):
+                _check_once([find_generator(name).name for name in config.generators or ()])
+            with _about("evaluators"):
+                _check_once([entry.name for entry in evaluators_of(config)])
+            with _about("sharing"):
+                grid.aggregations()
+            with _about("options"):
+                grid.checked_options()
+            with _about("cost"):
+                cost = cost_from(config.cost)
+            with _about("alphas"):
+                for alpha in config.alphas:
+                    cost_from(cost, alpha)
+            with _about("generators" if config.evaluators is None else "evaluators"):
+                if not grid.cells():
+                    raise ExperimentError("nothing is named that the sweep could run")
+            found = []
+            for name in self.data:
+                with _about(*(("streams", name) if name else ("data",))):
+                    found.append(names_of(_path_of(self, name, root), self.generated.get(name)))
+            check_names(config, found)
+
+    def _located(self) -> AbstractContextManager[None]:
+        return _located(self.path, _read(self.path)[0], self.tables)
 
     def describe(self) -> str:
         """Title, data, patterns and the grid, a line each."""
@@ -179,6 +234,24 @@ class Sweep:
                 *(f"  {name:<11} {text}" for name, text in lines if text),
             ]
         )
+
+
+@contextmanager
+def _about(*keys: str) -> Iterator[None]:
+    """Say of errors raised inside that they are about the value of a key."""
+    try:
+        yield
+    except ExperimentError as error:
+        error.keys = (*keys, *error.keys)
+        raise
+    except CepbenchError as error:
+        raise ExperimentError(f"{keys[0]}: {error}", keys) from error
+
+
+def _check_once(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ExperimentError(f"{name} is named twice, in other letters")
 
 
 def _drawn(regime: str, config: SweepConfig) -> str:
@@ -266,8 +339,8 @@ def read_sweep(
             else table
             for name, table in values["regimes"].items()
         }
-    tables = dict.fromkeys(of_profile, ("profile", str(chosen)))
-    with _located(path, text, tables | dict.fromkeys(changes)):
+    tables = dict.fromkeys(of_profile, ("profile", str(chosen))) | dict.fromkeys(changes)
+    with _located(path, text, tables):
         described = {key: values.pop(key, "") for key in _ABOUT}
         for key, about in described.items():
             if not isinstance(about, str):
@@ -294,6 +367,7 @@ def read_sweep(
         profiles=tuple(profiles),
         data=data,
         values={key: value for key, value in values.items() if key not in ("data", "streams")},
+        tables=tables,
     )
 
 
@@ -426,7 +500,8 @@ def _data_of(values: dict[str, Any]) -> dict[str, str | Mapping[str, Any]]:
             windows = {}
             for name, data in streams.items():
                 if isinstance(data, Mapping) and _WINDOW in data:
-                    windows[name] = data[_WINDOW]
+                    with at_key(name), at_key(_WINDOW):
+                        windows[name] = time_text(data[_WINDOW], f"the window of {name}")
                     data = {key: value for key, value in data.items() if key != _WINDOW}
                 with at_key(name):
                     found[name] = _checked_data(data, f"stream {name!r}", defaults)
@@ -503,12 +578,14 @@ def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
     DatasetError
         If there is no such data set or path, it cannot be made, or it is not Parquet.
     """
-    return {
-        name: _named(data, sweep.path.parent)
-        if isinstance(data, str)
-        else data_folder(root, data, sweep.seed)
-        for name, data in sweep.data.items()
-    }
+    return {name: _path_of(sweep, name, root) for name in sweep.data}
+
+
+def _path_of(sweep: Sweep, stream: str, root: str | Path) -> Path:
+    data = sweep.data[stream]
+    if isinstance(data, str):
+        return _named(data, sweep.path.parent)
+    return data_folder(root, data, sweep.seed)
 
 
 def _named(data: str, folder: Path) -> Path:

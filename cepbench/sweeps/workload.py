@@ -343,7 +343,7 @@ def count_draws(specs: Sequence[PatternSpec]) -> dict[str, dict[str, int]]:
 
 def user_specs(
     texts: Sequence[tuple[str, str]],
-    known_types: Collection[str],
+    known_types: Collection[str] | None,
     seed: int,
     pattern_set: str = USER,
 ) -> list[PatternSpec]:
@@ -353,8 +353,8 @@ def user_specs(
     ----------
     texts : sequence of (str, str)
         Names and texts.
-    known_types : collection of str
-        Event types that the data has events of.
+    known_types : collection of str or None
+        Event types that the data has events of; None if they are not known yet.
     seed : int
         Of the sweep.
     pattern_set : str
@@ -369,7 +369,9 @@ def user_specs(
     for name, text in texts:
         spec = PatternSpec(f"{pattern_set}-{name}", pattern_set, 0, text, seed)
         for variable in (each for pattern in spec.patterns for each in pattern.variables):
-            if variable.type is not None and variable.type not in known_types:
+            if known_types is None or variable.type is None:
+                continue
+            if variable.type not in known_types:
                 of = "workload" if pattern_set == WORKLOAD else "pattern"
                 raise ExperimentError(
                     f"{of} {name!r}: the data has no event of type {variable.type!r} "

@@ -183,7 +183,7 @@ def planned_sources(
         found = entry.plan(problem, rng)
     except PlanningRefusedError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         detail = str(error) if isinstance(error, CepbenchError) else repr(error)
         raise PlanGeneratorError(f"planner {entry.name} failed: {detail}") from error
     returned = f"planner {entry.name} returned"

@@ -459,7 +459,9 @@ def _measure_one(job: SweepJob, task: Task) -> str | None:
                 beside=rows_of(job.beside, spec.pattern_id, task.stream) if job.beside else (),
             ):
                 journal.append(row)
-    except Exception as error:  # reported with its pattern by the driver; the other tasks go on
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # reported with its pattern by the driver; the other tasks go on
         return f"{of_stream(spec.pattern_id, task.stream)}: {type(error).__name__}: {error}"
     return None
 
