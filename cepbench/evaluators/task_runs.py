@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cepbench.evaluators.arrival import sharing
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
@@ -43,8 +44,8 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
         return [run_task(evaluator, task, stream) for task in tasks]
     for task in tasks:
         check_types(task.pattern, stream)
-    sharing = replace(evaluator, open=evaluator.together())
-    detectors = [Detector.of_task(sharing, task) for task in tasks]
+    its = sharing(evaluator, tasks[0].pattern.order)
+    detectors = [Detector.of_task(its, task) for task in tasks]
     taken = [detector.take(stream) for detector in detectors]
     found = [[first, detector.finish()] for first, detector in zip(taken, detectors, strict=True)]
     results = [

@@ -51,6 +51,7 @@ from cepbench.patterns.validity import (
 __all__ = [
     "ANY",
     "NANOSECONDS",
+    "ORDERS",
     "OUTPUTS",
     "STRATEGIES",
     "Aggregate",
@@ -94,6 +95,9 @@ _LONGEST = 2**61
 #: Names of the event selection strategies, [kolchinsky2018]_, section 5.2, and [agrawal2008]_,
 #: section 2.
 STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity", "next")
+
+#: What orders the items of a SEQ: timestamps, or positions too.
+ORDERS = ("time", "arrival")
 
 #: Output formats [agrawal2008]_, section 2.
 OUTPUTS = ("all", "non_overlap")
@@ -188,7 +192,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
+    """A pattern: ``PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
     Attributes
     ----------
@@ -214,6 +218,9 @@ class Pattern:
         The keys of the GROUP BY clause, without repetition.
     aggregates : tuple of MatchAggregate, default ()
         The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
+    order : {"time", "arrival"}
+        The ORDER BY clause: whether the items of a SEQ follow each other in time, or in the order of
+        the stream, in which events of one timestamp follow each other too.
     hierarchy : ConceptHierarchy or None, default None
         The concepts above the event types, see :meth:`with_hierarchy`; not part of the text.
 
@@ -233,9 +240,11 @@ class Pattern:
     group_by: tuple[Grouping, ...] = ()
     aggregates: tuple[MatchAggregate, ...] = ()
     hierarchy: ConceptHierarchy | None = field(default=None, repr=False)
+    order: str = "time"
 
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
+        choice(self.order, "the order", ORDERS, PatternError)
         branches = self.structure.alternatives()
         scopes = check_structures(branches)
         check_groups(branches, self.strategy.name)
@@ -397,7 +406,7 @@ class Pattern:
     def branches(self) -> tuple[Pattern, ...]:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
-        Each has this pattern's window and strategy, the conditions all of whose variables it has,
+        Each has this pattern's window, order and strategy, the conditions all of whose variables it has,
         ``[attr]`` as comparisons, and no RETURN, GROUP BY and AGG; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
@@ -428,6 +437,7 @@ class Pattern:
                 group_by=(),
                 aggregates=(),
                 hierarchy=self.hierarchy,
+                order=self.order,
             )
             yield branch
 
@@ -478,6 +488,8 @@ class Pattern:
 
     def _clauses(self, within: str) -> Iterator[str]:
         """The text of each clause after WHERE."""
+        if self.order != "time":
+            yield f"ORDER BY {self.order}"
         if self.strategy != ANY:
             yield f"STRATEGY {self.strategy}"
         if self.output != "all":

@@ -84,6 +84,12 @@ class Workload:
                         "the hierarchy of all queries"
                     )
                 patterns[name] = pattern.with_hierarchy(hierarchy)
+        orders = {its.order: name for name, its in patterns.items()}
+        if len(orders) > 1:
+            raise PatternError(
+                f"query {orders['arrival']!r} has ORDER BY arrival and query {orders['time']!r} has not; "
+                "write it in all queries of a workload, or make two workloads"
+            )
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
     def without_aggregates(self) -> Workload:
