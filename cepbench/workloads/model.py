@@ -100,6 +100,11 @@ class Workload:
         return Workload(matches, hierarchy=self.hierarchy)
 
     @property
+    def order(self) -> str:
+        """The ORDER BY of all queries."""
+        return next(iter(self.patterns.values())).order
+
+    @property
     def types(self) -> tuple[str, ...] | None:
         """The event types of all queries in order of appearance; None if an item is of any type."""
         known = [pattern.types for pattern in self.patterns.values()]

@@ -20,6 +20,7 @@ from cepbench.errors import (
     StreamError,
     errors_naming,
 )
+from cepbench.evaluators.arrival import sharing as sharing_state
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
@@ -55,6 +56,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
@@ -166,6 +168,8 @@ class WorkloadDetector(Detector):
         self._seconds = 0.0
         self._ended = ""
         self._reader = NumericReader()
+        #: That stamps the events whose matches are reused, under ORDER BY arrival; None before them.
+        self._clock: ArrivalClock | None = None
         self._begin(workload_plan(workload, plan))
 
     def _begin(self, plan: WorkloadPlan) -> None:
@@ -180,14 +184,21 @@ class WorkloadDetector(Detector):
         #: Those of detectors that are no more.
         self._past = Metrics(partial_matches_created=0, comparisons=0)
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
-        patterns = plan.computed.patterns
+        self._link()
+        self._open_alone({way.query: 0 for way in self._ways if way.source is None})
+
+    def _link(self) -> None:
+        """Prepare the reuse of matches; nothing is known yet."""
+        patterns = self.plan.computed.patterns
+        if self.plan.workload.order == "arrival":
+            clock = self._clock or ArrivalClock.live(patterns.values())
+            patterns = {query: clock.pattern(its) for query, its in patterns.items()}
         self._queries = queries_of(patterns, self._ways)
         #: Whether the matches of each query are known at the end of their window only.
         self._waits: dict[str, bool] = {}
         for way in self._ways:
             self._waits[way.query] = waits_on_stream(way, self._waits, patterns)
         self._edges = {way.query: self._edges_of(way) for way in self._ways if way.sources}
-        self._open_alone({way.query: 0 for way in self._ways if way.source is None})
         used = [patterns[query] for query in self._queries]
         span = max((pattern.window.length for pattern in used), default=0)
         if any(self._waits[query] for query in self._edges):
@@ -219,7 +230,7 @@ class WorkloadDetector(Detector):
                 entry = None if evaluator is None else evaluator_for(evaluator)
                 if entry is not None and entry.together is not None:
                     shared = sharing.get((entry.name, group))
-                    shared = shared or replace(entry, open=entry.together())
+                    shared = shared or sharing_state(entry, pattern.order)
                     evaluator = sharing[entry.name, group] = shared
                 self._detectors[query] = Detector(
                     # What is reused is shown here, whoever found it.
@@ -331,15 +342,26 @@ class WorkloadDetector(Detector):
         """The events after a batch or, with None, at the end; None if there are no new ones."""
         if self._recent is None or (self._last is None if batch is None else not len(batch)):
             return None
+        before = self._recent.last
+        if batch is not None and self.plan.workload.order == "arrival":
+            if self._clock is None:
+                self._stamp_by(ArrivalClock.live(self.plan.computed.patterns.values(), batch))
+            assert self._clock is not None
+            batch, self._clock = self._clock.stamped(batch)
         if batch is not None:
             self._recent.push(batch)
         return _Moment(
             events=Events(self._recent.stream, self._reader, self._queries.values()),
             first=self._recent.first,
             new=self._position - self._recent.first,
-            before=self._last,
-            now=None if batch is None else int(batch.timestamps[-1]),
+            before=before,
+            now=None if batch is None else self._recent.last,
         )
+
+    def _stamp_by(self, clock: ArrivalClock) -> None:
+        """Let a clock stamp the events, before the first one."""
+        self._clock = clock
+        self._link()
 
     def _reported_of(self, found: Mapping[str, Found]) -> dict[str, Found]:
         """The matches of the queries that are reported, counted."""
@@ -397,8 +419,8 @@ class WorkloadDetector(Detector):
     def _keep(self, matches: Mapping[str, Tables]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
         for source in self._kept.keys() & matches.keys():
-            assert self._recent is not None and self._last is not None
-            oldest = self._last - self._queries[source].window
+            assert self._recent is not None and self._recent.last is not None
+            oldest = self._recent.last - self._queries[source].window
             times, first = self._recent.stream.timestamps, self._recent.first
             together = _joined([self._kept[source], matches[source]])
             left = {
@@ -454,6 +476,8 @@ class WorkloadDetector(Detector):
             Those that may be in a match yet to come, from :attr:`position` on to the last one that
             was pushed to ``old``.
         """
+        if old._clock is not None:
+            self._stamp_by(old._clock.restarted())
         moved = self._moved_from(old)
         kept = {
             query: its
@@ -623,6 +647,7 @@ class WorkloadDetector(Detector):
             "order": [way.query for way in self._ways],
             "groups": self._groups,
             "texts": self._reader.texts,
+            "clock": None if self._clock is None else self._clock.packed().tolist(),
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
@@ -661,6 +686,8 @@ class WorkloadDetector(Detector):
             plan = WorkloadPlan.from_dict(header["plan"])
             arguments = {name: header[name] for name in _ARGUMENTS}
             detector = cls(plan.workload, plan, **arguments, position=header["position"])
+            if header["clock"] is not None:
+                detector._stamp_by(ArrivalClock.unpacked(header["clock"]))
             ways = {way.query: way for way in detector._ways}
             detector._ways = [ways[query] for query in header["order"]]
             groups = header["groups"]
