@@ -31,8 +31,8 @@ ALL = FAMILIES | GROUP_FAMILIES | AUTOMATA | {f"next {name}": its for name, its 
 
 @st.composite
 def arrival_cases(draw: st.DrawFn, family: Family) -> Case:
-    case = draw(construct_cases(family))
-    pattern = replace(case.pattern, order="arrival", output=draw(st.sampled_from(_OUTPUTS)))
+    case = draw(construct_cases(family, orders=("arrival",)))
+    pattern = replace(case.pattern, output=draw(st.sampled_from(_OUTPUTS)))
     return replace(case, pattern=pattern)
 
 
