@@ -101,10 +101,8 @@ class ArrivalClock:
             return replace(batch, is_datetime=False), self
         rows = np.arange(len(times))
         begins = np.append(times[0] != self.last, times[1:] != times[:-1])
-        starts = np.where(begins, rows, 0)
-        if not begins[0]:
-            starts[0] = -self.rank - 1
-        ranks = rows - np.maximum.accumulate(starts)
+        # Those of the last timestamp before count on from its rank.
+        ranks = rows - np.maximum.accumulate(np.where(begins, rows, -self.rank - 1))
         self._check(batch, ranks)
         stamps = (times - self.origin) // self.unit * self.slots + ranks
         after = replace(self, last=int(times[-1]), rank=int(ranks[-1]))
