@@ -24,7 +24,7 @@ from cepbench.kernels.sampling import (
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Attribute, Clause, Pattern
 from cepbench.seeds import rng_for
-from cepbench.statistics.measure import LONGEST_PAUSE, StatisticsSample, slice_sample
+from cepbench.statistics.measure import LONGEST_PAUSE, StatisticsSample, active_time, slice_sample
 from cepbench.statistics.measure import PAIRS as ALL_PAIRS
 from cepbench.statistics.model import Statistics
 from cepbench.statistics.sampling import (
@@ -33,6 +33,7 @@ from cepbench.statistics.sampling import (
     order_in_all_branches,
     pairs_of_a_partition,
 )
+from cepbench.streams.arrival import in_time
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -71,7 +72,6 @@ class Averages:
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern = pattern.expanded
         self._seed = seed
-        self._window = pattern.window.length
         self._names = [variable.name for variable in pattern.variables]
         conditions = conditions_by_pair(pattern) | conditions_by_set(pattern)
         #: The pairs of variables, each with its conditions; those of a Kleene set have several.
@@ -168,20 +168,26 @@ class Averages:
             self._is_of = np.zeros((len(self._names), len(events.type_names)), np.bool_)
             for its, variable in zip(self._is_of, self._pattern.variables, strict=True):
                 its[events.codes_of(variable.type)] = True
+        ordered, stamped = in_time(self._pattern, events)
+        window = ordered.window.length
         active = draw_candidates(
             _read_only(events.type_codes),
-            _read_only(events.timestamps),
+            _read_only(stamped.timestamps),
             self._is_of,
             self._relations,
-            self._window,
-            LONGEST_PAUSE * self._window,
+            window,
+            LONGEST_PAUSE * window,
             self._fractions,
             self._counts,
             self._totals,
             self._drawn,
         )
         tested = _Tested(self._pattern, events)
-        numbers = [active / 1e9 if events.is_datetime else active, len(events)]
+        if stamped is events:
+            seconds = active / 1e9 if events.is_datetime else active
+        else:
+            seconds = active_time(self._pattern, events)
+        numbers = [seconds, len(events)]
         numbers += tested.partition()
         numbers += self._counts.tolist()
         candidates, held = [], []

@@ -151,7 +151,9 @@ class AdaptiveDetector(Detector):
         def opened(task: Task) -> AdaptiveRun:
             return AdaptiveRun(task, chosen, self._settings)
 
-        adaptive = replace(chosen, open=opened, implementation=None, node_times=False, adopts=False)
+        adaptive = replace(
+            chosen, open=opened, implementation=None, node_times=False, adopts=False, arrival=True
+        )
         self._open(adaptive, task, output)
 
     @property

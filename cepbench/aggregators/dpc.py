@@ -80,7 +80,7 @@ class PrefixCountingRun(CountingRun):
             If an event has expired by then.
         """
         if self._oldest and time > self._oldest[1] + self._sequence.pattern.window.length:
-            self._refuse(f"time {time}")
+            self._refuse("the time asked for")
         return super().value(time)
 
     def _first_of(self, batch: EventStream) -> tuple[int, int] | None:

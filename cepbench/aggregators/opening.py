@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
+from cepbench.aggregators.arrival import ArrivalAggregation
 from cepbench.aggregators.protocol import (
     EMITS,
     SCOPES,
@@ -59,14 +61,23 @@ def opened(task: AggregationTask, method: str | None) -> tuple[AggregationMethod
         if task.evaluator is not None and not chosen.lists_matches:
             raise EvaluationError(f"the method {chosen.name} uses no evaluator; leave it out")
         _check_concepts(chosen, task.pattern)
-        return chosen, chosen.open(task)
+        return chosen, _run(chosen, task)
     for entry in (entry for entry in AGGREGATORS.values() if entry.expires):
         if entry.lists_matches:  # which runs all patterns
-            return entry, entry.open(task)
+            return entry, _run(entry, task)
         if task.evaluator is None:
             with suppress(UnsupportedPatternError):
-                return entry, entry.open(task)
+                return entry, _run(entry, task)
     raise AssertionError(task)  # pragma: no cover
+
+
+def _run(method: AggregationMethod, task: AggregationTask) -> AggregationRun:
+    pattern = task.pattern
+    if pattern.order == "time":
+        return method.open(task)
+    return ArrivalAggregation(
+        lambda clock: method.open(replace(task, pattern=clock.pattern(pattern))), [pattern]
+    )
 
 
 def _check_concepts(method: AggregationMethod, pattern: Pattern) -> None:

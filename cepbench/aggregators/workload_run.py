@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cepbench.aggregators.arrival import ArrivalAggregation
 from cepbench.aggregators.e_cube import E_CUBE, ReuseRun
 from cepbench.aggregators.opening import opened
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationRun, AggregationTask, Row
@@ -21,6 +23,7 @@ from cepbench.errors import (
 )
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.workloads.model import Workload
 
@@ -61,7 +64,7 @@ class WorkloadRun:
         shared = {name: its for name, its in counted.items() if plan and _shares(name, plan)}
         self._names = [*tasks]
         self._shared = [
-            SharedRun(its, shares_prefixes=plan.shares_prefixes, scope=tasks[self._names[0]].scope)
+            _shared_run({name: tasks[name] for name in its}, plan)
             for its in by_partitions(shared)
             if plan is not None
         ]
@@ -116,9 +119,30 @@ class WorkloadRun:
         for prefix, run in self._runs().items():
             run.restore(arrays_under(prefix, state))
 
-    def _runs(self) -> dict[str, AggregationRun | SharedRun]:
+    def _runs(self) -> dict[str, AggregationRun | SharedRun | ArrivalAggregation]:
         alone = {f"alone {name} ": run for name, run in self._alone.items()}
         return {**alone, **{f"shared {k} ": run for k, run in enumerate(self._shared)}}
+
+
+def _shared_run(
+    tasks: Mapping[str, AggregationTask], plan: WorkloadPlan
+) -> SharedRun | ArrivalAggregation:
+    """The run of queries with counters in common."""
+
+    def opened(tasks: Mapping[str, AggregationTask]) -> SharedRun:
+        queries = {name: SharedQuery(task, plan.segments(name)) for name, task in tasks.items()}
+        scope = next(iter(tasks.values())).scope
+        return SharedRun(queries, shares_prefixes=plan.shares_prefixes, scope=scope)
+
+    if plan.workload.order == "time":
+        return opened(tasks)
+
+    def by_clock(clock: ArrivalClock) -> SharedRun:
+        return opened(
+            {name: replace(its, pattern=clock.pattern(its.pattern)) for name, its in tasks.items()}
+        )
+
+    return ArrivalAggregation(by_clock, [task.pattern for task in tasks.values()])
 
 
 @contextmanager

@@ -174,11 +174,12 @@ def predicates(automaton: Automaton) -> Automaton:
     for edge in automaton.edges:
         state, formula = automaton.states[edge.state], edge.formula
         if edge.writes and state.variable is not None:
-            is_begun = edge.kind == "begin" and edge.state > 0
+            # A run reads later events only, which is all that ORDER BY arrival asks for.
+            follows = edge.kind == "begin" and edge.state > 0 and pattern.order == "time"
             formula = replace(
                 formula,
                 type=variables[state.variable].type,
-                ordered=automaton.states[edge.state - 1] if is_begun else None,
+                ordered=automaton.states[edge.state - 1] if follows else None,
                 equivalences=shared if edge.state > 0 else (),
             )
         formulas[edge.state, edge.kind] = formula

@@ -93,7 +93,7 @@ def _decided(automaton: Automaton, negated: Variable) -> tuple[int, Formula] | N
         first=automaton.states[0],
         event=event,
         type=negated.type,
-        ordered=automaton.states[last],
+        ordered=automaton.states[last] if pattern.order == "time" else None,
         equivalences=pattern.equivalences,
         clauses=tuple(clauses),
     )

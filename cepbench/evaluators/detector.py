@@ -21,6 +21,7 @@ from cepbench.errors import (
     EvaluationError,
     SnapshotError,
 )
+from cepbench.evaluators.arrival import by_arrival
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.graph_matches import graph_of_matches
@@ -206,7 +207,7 @@ class Detector:
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
-        self._run = self._called(evaluator.open, self._task)
+        self._run = self._called(by_arrival, evaluator, self._task)
         self._recent: RecentEvents | None = None
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length

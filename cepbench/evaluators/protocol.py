@@ -245,6 +245,9 @@ class Evaluator:
         end selects among the rest.
     adopts : bool
         Whether a run can take over the state of a run with another plan.
+    arrival : bool
+        Whether its runs read the pattern's ORDER BY; others are given a pattern in the order of time,
+        with a window in ``units``, and events with times by which it has the same matches.
     together : callable, optional
         () → a function that opens tasks as ``open`` does, whose runs share state: :class:`Leaving`.
         All are opened before the first batch; each batch is pushed to all of them, in one order,
@@ -272,6 +275,7 @@ class Evaluator:
     selects_output: bool = False
     prunes_output: bool = False
     adopts: bool = False
+    arrival: bool = False
     together: Callable[[], Callable[[Task], Run]] | None = None
     source: str = ""
     implementation: Callable[..., Any] | None = None

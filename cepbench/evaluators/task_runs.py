@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cepbench.evaluators.arrival import sharing
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
@@ -49,9 +50,9 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
         return [run_task(evaluator, task, stream) for task in tasks]
     for task in tasks:
         check_types(task.pattern, stream)
-    sharing = replace(evaluator, open=evaluator.together())
+    together = sharing(evaluator, tasks[0].pattern.order)
     in_rounds = _selects(evaluator, tasks)
-    detectors = [Detector.of_task(sharing, replace(task, whole=not in_rounds)) for task in tasks]
+    detectors = [Detector.of_task(together, replace(task, whole=not in_rounds)) for task in tasks]
     taken = _taken(detectors, stream, in_rounds=in_rounds)
     found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
     results = [

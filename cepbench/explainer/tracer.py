@@ -147,6 +147,7 @@ class Tracer:
         """The groups with equivalent ones as one; those of a timestamp not past with equal ones."""
         times = self.stream.timestamps
         tied = position + 1 < len(times) and times[position + 1] == times[position]
+        tied = tied and self.automaton.pattern.order == "time"
         masks = np.logical_or.accumulate(self.automaton.masks[::-1])[::-1]
         found: dict[tuple[object, ...], _Group] = {}
         for group in groups:

@@ -78,14 +78,14 @@ def check_satisfiable(pattern: Pattern) -> None:
 def _too_long(branch: Pattern) -> UnsatisfiablePatternError | None:
     """The error for a sequence that does not fit its window."""
     times = _times(branch.structure) - 1
-    if times <= branch.window.length:
+    if branch.order == "arrival" or times <= branch.window.length:
         return None
     window = branch.window
     ticks = "nanoseconds" if window.is_datetime else "units"
     return UnsatisfiablePatternError(
         f"{branch.structure} needs {times + 1} timestamps, each later than the one before, and "
         f"these do not fit into WITHIN {window}; widen the window to {times + window.exclusive} "
-        f"{ticks} or more, or write AND for events at the same time",
+        f"{ticks} or more, or write AND, or ORDER BY arrival, for events at the same time",
         culprit=window,
     )
 

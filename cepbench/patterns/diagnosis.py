@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from cepbench.errors import PatternError, PatternSyntaxError, UnsupportedPatternError, did_you_mean
-from cepbench.patterns.model import OUTPUTS, STRATEGIES, Pattern
+from cepbench.patterns.model import ORDERS, OUTPUTS, STRATEGIES, Pattern
 
 if TYPE_CHECKING:
     from lark import Token
@@ -26,6 +26,7 @@ _WORDS = {
     "PATTERN": "PATTERN",
     "WITHIN": "WITHIN",
     "WHERE": "WHERE",
+    "ORDER_BY": "ORDER BY",
     "STRATEGY": "STRATEGY",
     "OUTPUT": "OUTPUT",
     "GROUP_BY": "GROUP BY",
@@ -45,12 +46,12 @@ _WORDS = {
     "$END": "the end of the pattern",
 }
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP")
-_CLAUSES = ("WHERE", "STRATEGY", "OUTPUT", "GROUP_BY", "AGG", "WITHIN", "RETURN")
-_ORDER = "PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN …"
+_CLAUSES = ("WHERE", "ORDER_BY", "STRATEGY", "OUTPUT", "GROUP_BY", "AGG", "WITHIN", "RETURN")
+_ORDER = "PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN …"
 _KEYWORDS = ("PATTERN", *_OPERATORS, *_CLAUSES)
 
 #: Clauses of other papers' languages that this one lacks.
-_OTHER_CLAUSES = ("HAVING", "PARTITION", "ORDER", "LIMIT")
+_OTHER_CLAUSES = ("HAVING", "PARTITION", "LIMIT")
 
 #: SQL comparisons that this language lacks, and their equivalents without and with NOT; {x} is the
 #: left operand.
@@ -155,6 +156,8 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
             parts.append("a time unit (such as seconds, minutes or units)")
         elif stack[-1:] == ["STRATEGY"]:
             parts.append(f"a strategy ({', '.join(STRATEGIES)})")
+        elif stack[-1:] == ["ORDER_BY"]:
+            parts.append(" or ".join(ORDERS))
         elif stack[-1:] == ["OUTPUT"]:
             parts.append(" or ".join(OUTPUTS))
         elif stack[-1:] in (["_DOT"], ["_LSQB"], ["GROUP_BY"]) or "STRATEGY" in stack:
@@ -195,6 +198,8 @@ def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]
         return f"; RETURN comes after WITHIN: {_ORDER} RETURN …"
     if found.upper() in ("GROUP", "GROUPBY") and accepted & {"WITHIN", "$END"}:
         return "; write GROUP BY symbol AGG COUNT before WITHIN, with an attribute for symbol"
+    if found.upper() == "ORDER" and accepted & {"WITHIN", "$END"}:
+        return "; write ORDER BY arrival after WHERE"
     if kind == "NAME" or found.upper() in _KEYWORDS:
         usable = [_WORDS.get(word, word) for word in _KEYWORDS if word in accepted]
         if hint := did_you_mean(found.upper(), usable):

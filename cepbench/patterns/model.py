@@ -52,6 +52,7 @@ from cepbench.patterns.validity import (
 __all__ = [
     "ANY",
     "NANOSECONDS",
+    "ORDERS",
     "OUTPUTS",
     "STRATEGIES",
     "Aggregate",
@@ -98,6 +99,9 @@ _LONGEST = 2**61
 #: Names of the event selection strategies, [kolchinsky2018]_, section 5.2, and [agrawal2008]_,
 #: section 2.
 STRATEGIES = ("any", "consuming", "strict_contiguity", "partition_contiguity", "next")
+
+#: What orders the items of a SEQ: timestamps, or positions too.
+ORDERS = ("time", "arrival")
 
 #: Output formats [agrawal2008]_, section 2.
 OUTPUTS = ("all", "non_overlap")
@@ -222,7 +226,7 @@ def _simplest(amount: Decimal) -> float | Decimal:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern: ``PATTERN … WHERE … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
+    """A pattern: ``PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
     Attributes
     ----------
@@ -248,6 +252,9 @@ class Pattern:
         The keys of the GROUP BY clause, without repetition.
     aggregates : tuple of MatchAggregate, default ()
         The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
+    order : {"time", "arrival"}
+        The ORDER BY clause: whether the items of a SEQ follow each other in time, or in the order of
+        the stream, in which events of one timestamp follow each other too.
     hierarchy : ConceptHierarchy or None, default None
         The concepts above the event types, see :meth:`with_hierarchy`; not part of the text.
 
@@ -267,9 +274,11 @@ class Pattern:
     group_by: tuple[Grouping, ...] = ()
     aggregates: tuple[MatchAggregate, ...] = ()
     hierarchy: ConceptHierarchy | None = field(default=None, repr=False)
+    order: str = "time"
 
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
+        choice(self.order, "the order", ORDERS, PatternError)
         branches = self.structure.alternatives()
         scopes = check_structures(branches)
         check_groups(branches, self.strategy.name)
@@ -431,7 +440,7 @@ class Pattern:
     def branches(self) -> tuple[Pattern, ...]:
         """The disjunctive normal form: patterns without OR whose union of matches is this one's.
 
-        Each has this pattern's window and strategy, the conditions all of whose variables it has,
+        Each has this pattern's window, order and strategy, the conditions all of whose variables it has,
         ``[attr]`` as comparisons, and no RETURN, GROUP BY and AGG; ``(self.expanded,)`` if there is no OR
         [kolchinsky2018]_, section 4.
         """
@@ -462,6 +471,7 @@ class Pattern:
                 group_by=(),
                 aggregates=(),
                 hierarchy=self.hierarchy,
+                order=self.order,
             )
             yield branch
 
@@ -512,6 +522,8 @@ class Pattern:
 
     def _clauses(self, within: str) -> Iterator[str]:
         """The text of each clause after WHERE."""
+        if self.order != "time":
+            yield f"ORDER BY {self.order}"
         if self.strategy != ANY:
             yield f"STRATEGY {self.strategy}"
         if self.output != "all":

@@ -33,6 +33,7 @@ from cepbench.patterns.diagnosis import instead_of, syntax_error
 from cepbench.patterns.model import (
     ANY,
     NANOSECONDS,
+    ORDERS,
     OUTPUTS,
     STRATEGIES,
     Clause,
@@ -116,8 +117,8 @@ def parse(
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(Type name, …) WHERE condition STRATEGY strategy OUTPUT output GROUP BY key, …
-        AGG aggregate, … WITHIN amount unit RETURN value AS name, …``; SEQ, AND and OR may be nested,
+        ``PATTERN SEQ(Type name, …) WHERE condition ORDER BY order STRATEGY strategy OUTPUT output
+        GROUP BY key, … AGG aggregate, … WITHIN amount unit RETURN value AS name, …``; SEQ, AND and OR may be nested,
         items may be under NOT and KL; all clauses but PATTERN and WITHIN are optional.
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
@@ -337,7 +338,8 @@ class _Reader:
                 )
             strategy = self._strategy(parts["strategy"])
         if "output" in parts:
-            output = self._output(names_in(parts["output"])[0])
+            output = self._known(parts["output"], "output", OUTPUTS)
+        order = self._known(parts["ordering"], "order", ORDERS) if "ordering" in parts else "time"
         if "within" not in parts:
             self._source.fail(
                 PatternSyntaxError,
@@ -364,6 +366,7 @@ class _Reader:
                 output,
                 group_by,
                 aggregates,
+                order=order,
             )
 
     @contextlib.contextmanager
@@ -542,13 +545,15 @@ class _Reader:
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
 
-    def _output(self, name: Token) -> str:
+    def _known(self, tree: Node, what: str, choices: tuple[str, ...]) -> str:
+        """The name in a clause that has one of a few."""
+        (name,) = names_in(tree)
         known = name.lower()
-        if known not in OUTPUTS:
+        if known not in choices:
             self._source.fail(
                 PatternNameError,
-                f"unknown output {str(name)!r}; use one of {', '.join(OUTPUTS)}"
-                f"{did_you_mean(known, OUTPUTS)}",
+                f"unknown {what} {str(name)!r}; use one of {', '.join(choices)}"
+                f"{did_you_mean(known, choices)}",
                 name,
             )
         return known

@@ -302,8 +302,11 @@ class BranchWriter:
             dict.fromkeys(key for condition in inner for key in condition.columns if key[0] != own)
         )
 
+        places = {self._columns.time}
+        if self.branch.order == "arrival":
+            places.add(self._columns.position)
         other = min(
-            (variable for variable, column in keys if column == self._columns.time),
+            (variable for variable, column in keys if column in places),
             key=lambda name: len(self._buckets_apart(own, name)),
         )
         near = Near(0, own, other, self._buckets_apart(own, other))

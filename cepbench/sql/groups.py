@@ -364,13 +364,16 @@ class GroupWriter:
                 self._dialect.not_after(time, first, window),
                 self._dialect.not_after(last, time, window),
             ]
+            taken, position = bound(name, columns.position), place(negated.name, columns.position)
+            begin, end, own = first, last, time
+            if self.branch.order == "arrival":
+                begin, end, own = f"{taken}[1]", f"{taken}[-1]", position
             if (name, negated.name) in self._pairs.before:
-                near.append(f"{last} < {time}")
+                near.append(f"{end} < {own}")
             elif (negated.name, name) in self._pairs.before:
-                near.append(f"{time} < {first}")
+                near.append(f"{own} < {begin}")
             elif self.branch.overlap(group, negated):
-                taken = bound(name, columns.position)
-                near.append(f"NOT list_contains({taken}, {place(negated.name, columns.position)})")
+                near.append(f"NOT list_contains({taken}, {position})")
             tested.append(f"({first} IS NULL OR ({' AND '.join(near)}))")
         tested += [
             self._conditions.clause(clause, place)

@@ -116,9 +116,10 @@ class Pairs:
         return [name for name in self._variables if name in names]
 
     def _earlier(self, x: str, y: str) -> Condition:
-        time = self._columns.time
+        # Times do not decrease along positions.
+        column = self._columns.time if self._branch.order == "time" else self._columns.position
         return Condition(
-            ((x, time), (y, time)), lambda place: f"{place(x, time)} < {place(y, time)}"
+            ((x, column), (y, column)), lambda place: f"{place(x, column)} < {place(y, column)}"
         )
 
     def _within(self, x: str, y: str) -> Condition:

@@ -91,6 +91,8 @@ def to_sql(
     A plan is over the plain variables. Further expressions find the events of each group that fit
     their matches, and aggregate them; negation is then checked last.
 
+    Under ORDER BY arrival positions are compared in place of times, which do not decrease along them.
+
     Values compare as in the evaluators: as doubles, and false where one is NULL or NaN. DuckDB
     compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
     """

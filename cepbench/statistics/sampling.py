@@ -167,7 +167,8 @@ class Sampler:
         times = {name: self.stream.timestamps[self.rows[name]] for name in (first, second)}
         window = self.pattern.window.length
         if (first, second) in self.before:
-            low = np.searchsorted(times[second], times[first], "right")
+            place = times if self.pattern.order == "time" else self.rows
+            low = np.searchsorted(place[second], place[first], "right")
         else:
             low = np.searchsorted(times[second], times[first] - window, "left")
         high = np.searchsorted(times[second], times[first] + window, "right")

@@ -75,6 +75,11 @@ class RecentEvents:
         ]
 
     @property
+    def last(self) -> int | None:
+        """The last timestamp; None before the first event."""
+        return int(self._pieces[-1].timestamps[-1]) if self._pieces else None
+
+    @property
     def stream(self) -> EventStream:
         """The events kept, from position :attr:`first` on."""
         if not self._pieces:

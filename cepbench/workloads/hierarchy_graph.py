@@ -74,6 +74,7 @@ class HierarchyGraph:
     ) -> None:
         self._hierarchy = hierarchy
         self._window = max(pattern.window.length for pattern in patterns.values())
+        self._order = next(iter(patterns.values())).order
         self.nodes = tuple(dict.fromkeys(v.type for p in patterns.values() for v in p.variables))
         below = {
             concept: [node for node in self.nodes if is_at_or_above(concept, node, hierarchy)]
@@ -113,7 +114,7 @@ class HierarchyGraph:
             A row an event of a type of the queries that is stored: ``position``; ``stack``, the most
             specific such type, in whose stack it is stored, and in no other; ``pointers``, a dict with
             the stack of each outgoing edge of the graph → the position of its last event with a smaller
-            timestamp, or None if there is none or it is purged.
+            timestamp (under ORDER BY arrival, before it), or None if there is none or it is purged.
 
         Raises
         ------
@@ -136,14 +137,14 @@ class HierarchyGraph:
             oldest = stream.timestamps[-1] - self._window
             codes[: np.searchsorted(stream.timestamps, oldest)] = -1
         positions = stream.whole_positions()
+        places = stream.timestamps if self._order == "time" else np.arange(len(stream))
         rows_of = {node: np.flatnonzero(codes == code) for code, node in enumerate(self.nodes)}
         columns: dict[int, dict[str, int | None]] = {}
         for node, rows in rows_of.items():
             columns |= {row: {} for row in rows.tolist()}
             for earlier in (e for later, e in self.labels if later == node):
                 below = rows_of[earlier]
-                times = stream.timestamps[below]
-                ends = np.searchsorted(times, stream.timestamps[rows], side="left")
+                ends = np.searchsorted(places[below], places[rows], side="left")
                 for row, end in zip(rows.tolist(), ends.tolist(), strict=True):
                     last = int(positions[below[end - 1]]) if end else None
                     columns[row][_text(earlier)] = last

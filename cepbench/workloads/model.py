@@ -97,6 +97,12 @@ class Workload:
                         "the hierarchy of all queries"
                     )
                 patterns[name] = pattern.with_hierarchy(hierarchy)
+        orders = {its.order: name for name, its in patterns.items()}
+        if len(orders) > 1:
+            raise PatternError(
+                f"query {orders['arrival']!r} has ORDER BY arrival and query {orders['time']!r} has not; "
+                "write it in all queries of a workload, or make two workloads"
+            )
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -108,6 +114,11 @@ class Workload:
             return self
         matches = {name: its.without_aggregate() for name, its in self.patterns.items()}
         return Workload(matches, hierarchy=self.hierarchy)
+
+    @property
+    def order(self) -> str:
+        """The ORDER BY of all queries."""
+        return next(iter(self.patterns.values())).order
 
     @property
     def types(self) -> tuple[str, ...] | None:

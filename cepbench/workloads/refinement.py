@@ -309,6 +309,8 @@ class _Refinement:
 
     def embeddings(self) -> Iterator[Embedding]:
         """All of them, in lexicographic order."""
+        if self._general.pattern.order != self._specific.pattern.order:
+            return
         above, below = self._general.pattern.window, self._specific.pattern.window
         if above.is_datetime == below.is_datetime and below.length <= above.length:
             yield from self._extended(())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -40,7 +41,8 @@ def switched(draw: st.DrawFn) -> tuple[cep.Workload, list[cep.WorkloadPlan]]:
     if len(hidden) == len(drawn.patterns):
         hidden = set()
     others = draw(st.lists(st.sampled_from([*OTHERS]), unique=True, max_size=2))
-    queries = {**drawn.patterns, **{query: cep.parse(OTHERS[query]) for query in others}}
+    added = {query: replace(cep.parse(OTHERS[query]), order=drawn.order) for query in others}
+    queries = {**drawn.patterns, **added}
     whole = cep.Workload(queries, hierarchy=HIERARCHY)
     found = []
     for _ in range(draw(st.integers(2, 3))):

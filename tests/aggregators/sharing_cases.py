@@ -41,8 +41,10 @@ def workload_cases(draw: st.DrawFn) -> WorkloadCase:
     """Two or three queries, with and without partitions, cut anywhere."""
     items = st.sampled_from(_ITEMS)
     common = draw(st.lists(items, min_size=1, max_size=3))
+    order = draw(st.sampled_from(["", "", "ORDER BY arrival"]))
     queries = {
-        f"Q{number}": draw(_queries(common, items)) for number in range(draw(st.integers(2, 3)))
+        f"Q{number}": draw(_queries(common, items, order))
+        for number in range(draw(st.integers(2, 3)))
     }
     workload = cep.Workload(queries)
     cuts = {
@@ -57,7 +59,10 @@ def workload_cases(draw: st.DrawFn) -> WorkloadCase:
 
 @st.composite
 def _queries(
-    draw: st.DrawFn, common: list[tuple[str, str]], items: st.SearchStrategy[tuple[str, str]]
+    draw: st.DrawFn,
+    common: list[tuple[str, str]],
+    items: st.SearchStrategy[tuple[str, str]],
+    order: str,
 ) -> str:
     """The text of a query with the common items somewhere."""
     before = draw(st.lists(items, max_size=1))
@@ -84,4 +89,4 @@ def _queries(
     window = draw(st.sampled_from(["9", "13", "25", "< 10"]))
     values = ", ".join(dict.fromkeys(asked))
     within = f"WITHIN {window} units"
-    return f"PATTERN SEQ({structure}) {where} {grouping} AGG {values} {within}"
+    return f"PATTERN SEQ({structure}) {where} {order} {grouping} AGG {values} {within}"

@@ -168,6 +168,7 @@ def construct_cases(
     sizes: tuple[int, int] = (1, 4),
     conditions: tuple[int, int] = (0, 2),
     division: bool = True,
+    orders: tuple[str, ...] = ("time", "time", "arrival"),
 ) -> Case:
     """A pattern of the family, maybe under a hierarchy, with a stream of up to 14 events."""
     types = TYPES[: draw(st.sampled_from(family.types))]
@@ -205,6 +206,7 @@ def construct_cases(
         draw(windows("seconds" if is_datetime else "units", (8, 20, 5, 12, 3, 20, 1, 0))),
         draw(_strategies(family)),
         equivalences=draw(st.sampled_from([(), (), (), ("y",), ("s",), ("x", "y")])),
+        order=draw(st.sampled_from(orders)),
     )
     branches = pattern.branches()
     if (

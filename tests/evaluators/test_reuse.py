@@ -77,7 +77,8 @@ def chains(draw: st.DrawFn) -> list[Pattern]:
         conditions.append(draw(st.sampled_from(OF_SETS)).format(f"v{k}"))
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     window = draw(st.integers(1, 6))
-    text = f"PATTERN {operator}({', '.join(items)}){where} WITHIN {window} units"
+    order = draw(st.sampled_from(["", "", " ORDER BY arrival"]))
+    text = f"PATTERN {operator}({', '.join(items)}){where}{order} WITHIN {window} units"
     try:
         found = [cep.parse(text)]
     except cep.CepbenchError:  # a contradiction

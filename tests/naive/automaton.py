@@ -14,7 +14,7 @@ import pandas as pd
 
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Kind, Pattern, Structure, Variable
 from tests.naive.concepts import TYPES, rows_with_types
-from tests.naive.matcher import is_forbidden
+from tests.naive.matcher import are_before, is_forbidden
 from tests.naive.selection import non_overlapping
 from tests.naive.values import Event, clause_true, in_window, missing
 
@@ -119,8 +119,7 @@ class _Branch:
         """begin: whether the last event may be the first one of its item."""
         item, position = run.chosen[-1]
         before = [at for number, at in run.chosen if number == item - 1]
-        row = self.rows[position]
-        if before and not self.rows[before[-1]]["time"] < row["time"]:
+        if before and not are_before(before[-1:], [position], self.rows, self.pattern.order):
             return False
         return self._is_of(run) and self._hold(run, "begin")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable, Window
+from cepbench.patterns.model import Kind, Operator, Pattern, Structure, Variable
 from tests.naive.concepts import TYPES, rows_with_types
 from tests.naive.groups import with_groups
 from tests.naive.selection import non_overlapping, selected
@@ -48,10 +48,10 @@ def labelled_matches(pattern: Pattern, events: pd.DataFrame) -> set[tuple[int, t
     rows = rows_with_types(events, pattern.hierarchy)
     branch_of = _branches(pattern.structure)
     found: dict[frozenset, tuple[int, Binding]] = {}
-    ways = _ways(pattern.structure, rows, pattern.window)
+    ways = _ways(pattern.structure, rows, pattern)
     for label, part, plain in sorted(ways, key=lambda way: way.choices):
         groups = [variable for variable in _variables(part) if variable.kind is Kind.GROUP]
-        in_order = partial(_in_order, part, rows=rows)
+        in_order = partial(_in_order, part, rows=rows, order=pattern.order)
         for binding in with_groups(pattern, groups, plain, rows, in_order) if groups else [plain]:
             if _is_match(pattern, part, binding, rows):
                 # The same events for the same variables are the same match, whatever the branch.
@@ -105,7 +105,7 @@ def _positive(part: Variable | Structure) -> Iterator[str]:
     return (variable.name for variable in _variables(part) if variable.kind is not Kind.NEGATED)
 
 
-def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iterator[Found]:
+def _ways(part: Variable | Structure, rows: list[Event], pattern: Pattern) -> Iterator[Found]:
     """All ways to bind distinct events of the right types, in order and within the window."""
     if isinstance(part, Variable):
         fitting = [position for position, row in enumerate(rows) if part.type in row[TYPES]]
@@ -120,24 +120,24 @@ def _ways(part: Variable | Structure, rows: list[Event], window: Window) -> Iter
                 yield Found((), part, {part.name: position})
     elif part.operator is Operator.OR:
         for number, item in enumerate(part.items):
-            for choices, chosen, binding in _ways(item, rows, window):
+            for choices, chosen, binding in _ways(item, rows, pattern):
                 yield Found((number, *choices), chosen, binding)
     else:
         joined: list[tuple[Choices, tuple[Variable | Structure, ...], Binding]] = [((), (), {})]
         for item in part.items:
-            ways = list(_ways(item, rows, window))
+            ways = list(_ways(item, rows, pattern))
             joined = [
                 (choices + way.choices, (*parts, way.part), binding | way.binding)
                 for choices, parts, binding in joined
                 for way in ways
-                if _go_together(part.operator, binding, way.binding, rows, window)
+                if _go_together(part.operator, binding, way.binding, rows, pattern)
             ]
         for choices, parts, binding in joined:
             yield Found(choices, Structure(part.operator, parts), binding)
 
 
 def _go_together(
-    operator: Operator, before: Binding, here: Binding, rows: list[Event], window: Window
+    operator: Operator, before: Binding, here: Binding, rows: list[Event], pattern: Pattern
 ) -> bool:
     """Whether a match may have both: what is too late or too far apart stays so, whatever is added."""
     one, other = _positions(before), _positions(here)
@@ -145,10 +145,16 @@ def _go_together(
         return True
     if not set(one).isdisjoint(other):
         return False
-    first, second = ([rows[position]["time"] for position in each] for each in (one, other))
-    if operator is Operator.SEQ and max(first) >= min(second):
+    if operator is Operator.SEQ and not are_before(one, other, rows, pattern.order):
         return False
-    return in_window([*first, *second], window)
+    return in_window([rows[position]["time"] for position in [*one, *other]], pattern.window)
+
+
+def are_before(one: list[int], other: list[int], rows: list[Event], order: str) -> bool:
+    """Whether all of some events are before all of others, in time or in the order of arrival."""
+    if order == "arrival":
+        return max(one) < min(other)
+    return max(rows[p]["time"] for p in one) < min(rows[p]["time"] for p in other)
 
 
 def _is_match(
@@ -192,7 +198,7 @@ def _fits(
     times = [rows[position]["time"] for position in _positions(binding)]
     return (
         in_window(times, pattern.window)
-        and _in_order(part, binding, rows)
+        and _in_order(part, binding, rows, pattern.order)
         and share([rows[position] for position in _positions(binding)], pattern.equivalences)
         and all(
             clause_true(clause, bound)
@@ -202,24 +208,26 @@ def _fits(
     )
 
 
-def _in_order(part: Variable | Structure, binding: Binding, rows: list[Event]) -> bool:
+def _in_order(
+    part: Variable | Structure, binding: Binding, rows: list[Event], order: str
+) -> bool:
     """Whether each item of a SEQ is after all items before it that are bound."""
     if isinstance(part, Variable):
         return True
-    if not all(_in_order(item, binding, rows) for item in part.items):
+    if not all(_in_order(item, binding, rows, order) for item in part.items):
         return False
     if part.operator is not Operator.SEQ:
         return True
-    times = [_times(item, binding, rows) for item in part.items]
-    return all(max(x) < min(y) for x, y in itertools.combinations(filter(None, times), 2))
+    bound = [_positions_of(item, binding) for item in part.items]
+    return all(
+        are_before(x, y, rows, order) for x, y in itertools.combinations(filter(None, bound), 2)
+    )
 
 
-def _times(part: Variable | Structure, binding: Binding, rows: list[Event]) -> list[int]:
+def _positions_of(part: Variable | Structure, binding: Binding) -> list[int]:
     if isinstance(part, Structure):
-        return [time for item in part.items for time in _times(item, binding, rows)]
-    if part.name not in binding:
-        return []
-    return [rows[position]["time"] for position in _positions({part.name: binding[part.name]})]
+        return [position for item in part.items for position in _positions_of(item, binding)]
+    return _positions({part.name: binding[part.name]}) if part.name in binding else []
 
 
 def _positions(binding: Binding) -> list[int]:

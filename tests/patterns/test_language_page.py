@@ -13,7 +13,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(
 FRAMES = {
     "Structure": "PATTERN {} WITHIN 9 s",
     "Conditions": "PATTERN SEQ(A a, NOT(N n), KL(B b), C c) WHERE {} WITHIN 9 s",
-    "Strategy": "PATTERN SEQ(A a) {} WITHIN 9 s",
+    "Order and strategy": "PATTERN SEQ(A a) {} WITHIN 9 s",
     "Results": "PATTERN SEQ(A a, KL(B b), C c) WITHIN 9 s {}",
 }
 

@@ -38,6 +38,7 @@ from cepbench.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
 from cepbench.plans.reuse import Reuse, can_be_reused
 from cepbench.plans.tree import left_deep
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
 from cepbench.streams.numeric import NumericReader
@@ -116,6 +117,10 @@ class _Run:
                     'matches that are reused are listed; evaluate with output="arrow", or without '
                     "sources"
                 )
+            if next(iter(patterns.values())).order == "arrival":
+                clock = ArrivalClock.of(stream, patterns.values())
+                patterns = {query: clock.pattern(its) for query, its in patterns.items()}
+                stream = clock.stamped(stream)[0]
             self._queries = queries_of(patterns, ways)
             self._events = Events(stream, NumericReader(), self._queries.values())
             warm_up()

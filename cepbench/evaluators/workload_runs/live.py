@@ -17,6 +17,7 @@ from cepbench.errors import (
     SnapshotError,
     errors_naming,
 )
+from cepbench.evaluators.arrival import sharing as sharing_state
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.latency import Latency
@@ -54,6 +55,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.model import AnyPlan
 from cepbench.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.plans.workload import WorkloadPlan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
@@ -166,6 +168,8 @@ class WorkloadDetector(Detector):
         plan = workload_plan(workload, plan)
         kinds = KnownKinds(_attributes(plan.computed.patterns.values()))
         self._progress = Progress(position, kinds)
+        #: That stamps the events whose matches are reused, under ORDER BY arrival; None before them.
+        self._clock: ArrivalClock | None = None
         self._begin(plan)
 
     def _begin(
@@ -197,18 +201,27 @@ class WorkloadDetector(Detector):
         #: Those of detectors that are no more.
         self._past = Metrics(partial_matches_created=0, comparisons=0)
         self._counts: dict[str, int] = dict.fromkeys(self._reported, 0)
-        patterns = plan.computed.patterns
+        #: Those that take part in reuse although they are the source of none any more.
+        self._unused = tuple(reused)
+        self._link()
+        if groups is None:
+            groups = {way.query: 0 for way in self._ways if way.source is None}
+        self._detectors |= self._opened(plan, groups)
+        self._groups |= groups
+
+    def _link(self) -> None:
+        """Prepare the reuse of matches; nothing is known yet."""
+        patterns = self.plan.computed.patterns
+        if self.plan.workload.order == "arrival":
+            clock = self._clock or ArrivalClock.live(patterns.values())
+            patterns = {query: clock.pattern(its) for query, its in patterns.items()}
         self._queries = queries_of(patterns, self._ways)
-        self._queries |= {query: query_of(patterns[query]) for query in reused}
+        self._queries |= {query: query_of(patterns[query]) for query in self._unused}
         #: Whether the matches of each query are known at the end of their window only.
         self._waits: dict[str, bool] = {}
         for way in self._ways:
             self._waits[way.query] = waits_on_stream(way, self._waits, patterns)
         self._edges = {way.query: self._edges_of(way) for way in self._ways if way.sources}
-        if groups is None:
-            groups = {way.query: 0 for way in self._ways if way.source is None}
-        self._detectors |= self._opened(plan, groups)
-        self._groups |= groups
         used = [patterns[query] for query in self._queries]
         span = max((pattern.window.length for pattern in used), default=0)
         if any(self._waits[query] for query in self._edges):
@@ -240,7 +253,7 @@ class WorkloadDetector(Detector):
                 entry = None if evaluator is None else evaluator_for(evaluator)
                 if entry is not None and entry.together is not None:
                     shared = sharing.get((entry.name, group))
-                    shared = shared or replace(entry, open=entry.together())
+                    shared = shared or sharing_state(entry, pattern.order)
                     evaluator = sharing[entry.name, group] = shared
                 opened[query] = Detector(
                     # What is reused is shown here, whoever found it.
@@ -356,15 +369,26 @@ class WorkloadDetector(Detector):
         last = self._progress.last
         if self._recent is None or (last is None if batch is None else not len(batch)):
             return None
+        before = self._recent.last
+        if batch is not None and self.plan.workload.order == "arrival":
+            if self._clock is None:
+                self._stamp_by(ArrivalClock.live(self.plan.computed.patterns.values(), batch))
+            assert self._clock is not None
+            batch, self._clock = self._clock.stamped(batch)
         if batch is not None:
             self._recent.push(batch)
         return _Moment(
             events=Events(self._recent.stream, self._reader, self._queries.values()),
             first=self._recent.first,
             new=self.position - self._recent.first,
-            before=last,
-            now=None if batch is None else int(batch.timestamps[-1]),
+            before=before,
+            now=None if batch is None else self._recent.last,
         )
+
+    def _stamp_by(self, clock: ArrivalClock) -> None:
+        """Let a clock stamp the events, before the first one."""
+        self._clock = clock
+        self._link()
 
     def _reported_of(self, found: Mapping[str, Found]) -> dict[str, Found]:
         """The matches of the queries that are reported, counted."""
@@ -422,8 +446,8 @@ class WorkloadDetector(Detector):
     def _keep(self, matches: Mapping[str, Tables]) -> None:
         """Keep the matches that a later event can extend, and drop those out of every window."""
         for source in self._kept.keys() & matches.keys():
-            assert self._recent is not None and self._progress.last is not None
-            oldest = self._progress.last - self._queries[source].window
+            assert self._recent is not None and self._recent.last is not None
+            oldest = self._recent.last - self._queries[source].window
             times, first = self._recent.stream.timestamps, self._recent.first
             together = _joined([self._kept[source], matches[source]])
             left = {
@@ -484,6 +508,8 @@ class WorkloadDetector(Detector):
             self._resume_as(old, events)
 
     def _resume_as(self, old: WorkloadDetector, events: EventStream) -> None:
+        if old._clock is not None:
+            self._stamp_by(old._clock.restarted())
         moved = self._moved_from(old)
         kept = {
             query: its
@@ -682,6 +708,7 @@ class WorkloadDetector(Detector):
             "groups": self._groups,
             "reused": list(self._queries),
             "texts": self._reader.texts,
+            "clock": None if self._clock is None else self._clock.packed().tolist(),
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
@@ -724,6 +751,8 @@ class WorkloadDetector(Detector):
         order, groups = header["order"], header["groups"]
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
+        if header["clock"] is not None:
+            self._clock = ArrivalClock.unpacked(header["clock"])
         self._begin(self.plan, order, its_groups, header["reused"])
         for number, way in enumerate(self._ways):
             if way.source is None:

@@ -85,7 +85,7 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     structure = kept(pattern.structure)
     assert isinstance(structure, Structure)  # at least one variable is left
     conditions = tuple(c for c in pattern.expanded.conditions if wanted.issuperset(c.variables))
-    return Pattern(structure, conditions, pattern.window)
+    return Pattern(structure, conditions, pattern.window, order=pattern.order)
 
 
 def count_node(

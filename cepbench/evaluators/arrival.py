@@ -1,0 +1,180 @@
+"""Runs of patterns with ORDER BY arrival: runs in the order of time, on stamped events.
+
+See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus need not know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cepbench.automata.compilation import automaton
+from cepbench.automata.model import Automaton
+from cepbench.errors import SnapshotError
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.protocol import Evaluator, Given, Run, Task
+from cepbench.evaluators.snapshot import arrays_under
+from cepbench.plans.model import AnyPlan, UnionPlan
+from cepbench.streams.arrival import ArrivalClock
+from cepbench.streams.event_stream import EventStream
+
+_CLOCK, _RUN = "clock", "stamped/"
+
+
+class ArrivalRun:
+    """A run of a task by a run of the same task in the order of time.
+
+    Methods that are not among these are those of the other run.
+
+    Parameters
+    ----------
+    task : Task
+    opening : Opening
+        The other runs that share its state.
+    """
+
+    def __init__(self, task: Task, opening: Opening) -> None:
+        self.task = task
+        self._opening = opening
+        self._clock = ArrivalClock()
+        self.run: Any = None
+        #: The clock with which the other run was opened.
+        self.opened_by = self._clock
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.run, name)
+
+    def push(self, batch: EventStream) -> Given:
+        """See :meth:`cepbench.evaluators.protocol.Run.push`."""
+        self._opening.begin(batch)
+        if self._clock.last is None:
+            self._clock = self.opened_by
+        stamped, after = self._clock.stamped(batch)
+        given = self.run.push(stamped)
+        self._clock = after
+        return self._shown(given)
+
+    def finish(self) -> Given:
+        """See :meth:`cepbench.evaluators.protocol.Run.finish`."""
+        self._opening.begin(None)
+        return self._shown(self.run.finish())
+
+    def _shown(self, given: Given) -> Given:
+        """Matches in graphs have the timestamps of their last events."""
+        if not (isinstance(given, Found) and given.graphs):
+            return given
+        times = self._clock.times
+        graphs = [(number, replace(its, times=times(its.times))) for number, its in given.graphs]
+        return replace(given, graphs=tuple(graphs))
+
+    def adopt(self, old: ArrivalRun) -> bool:
+        """See :meth:`cepbench.evaluators.protocol.Adopting.adopt`."""
+        self._resume(old._clock)
+        return bool(self.run.adopt(old.run))
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`cepbench.evaluators.protocol.Resumable.snapshot`."""
+        arrays = {f"{_RUN}{name}": its for name, its in self.run.snapshot().items()}
+        return {**arrays, _CLOCK: self._clock.packed()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`cepbench.evaluators.protocol.Resumable.restore`."""
+        try:
+            clock = ArrivalClock.unpacked(state[_CLOCK])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable {error!r}") from error
+        self._resume(clock)
+        self.run.restore(arrays_under(_RUN, state))
+
+    def _resume(self, clock: ArrivalClock) -> None:
+        if clock.last is not None:
+            self._opening.start(clock)
+            self._clock = clock
+
+
+class Opening:
+    """Opens tasks in the order of arrival, of which all runs have one clock.
+
+    Parameters
+    ----------
+    opener : callable
+        () → a function that opens tasks in the order of time, whose runs may share state.
+    """
+
+    def __init__(self, opener: Callable[[], Callable[[Task], Run]]) -> None:
+        self._opener = opener
+        self._open = opener()
+        self._runs: list[ArrivalRun] = []
+        self._has_begun = False
+
+    def open(self, task: Task) -> ArrivalRun:
+        """A run of a task in the order of arrival."""
+        run = ArrivalRun(task, self)
+        self._runs.append(run)
+        if not task.whole:
+            # Before the first event, as what is wrong with a task is to be known.
+            self._open_run(run, ArrivalClock.live(task.patterns))
+        return run
+
+    def _open_run(self, run: ArrivalRun, clock: ArrivalClock) -> None:
+        run.run, run.opened_by = self._open(timed(run.task, clock)), clock
+
+    def begin(self, batch: EventStream | None) -> None:
+        """Choose the clock by the first events, before any run has them; or by the lack of any."""
+        if self._has_begun:
+            return
+        patterns = [pattern for run in self._runs for pattern in run.task.patterns]
+        if batch is None or not self._runs[0].task.whole:
+            self.start(ArrivalClock.live(patterns, batch))
+        else:
+            self.start(ArrivalClock.of(batch, patterns))
+
+    def start(self, clock: ArrivalClock) -> None:
+        """Let a clock be that of all runs, none of which has had an event; once."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        if any(run.run is None or not clock.is_like(run.opened_by) for run in self._runs):
+            self._open = self._opener()
+            for run in self._runs:
+                self._open_run(run, clock)
+        for run in self._runs:
+            run.opened_by = clock.restarted()
+
+
+def by_arrival(evaluator: Evaluator, task: Task) -> Run:
+    """Open a task, in the order of arrival if the evaluator does not read that by itself."""
+    if task.pattern.order == "time" or evaluator.arrival:
+        return evaluator.open(task)
+    return Opening(lambda: evaluator.open).open(task)
+
+
+def sharing(evaluator: Evaluator, order: str) -> Evaluator:
+    """The evaluator whose runs share state, for tasks of one order; see its ``together``."""
+    assert evaluator.together is not None
+    if order == "time":
+        return replace(evaluator, open=evaluator.together())
+    return replace(evaluator, open=Opening(evaluator.together).open, arrival=True)
+
+
+def timed(task: Task, clock: ArrivalClock) -> Task:
+    """The task in the order of time, for events that a clock stamps."""
+    return replace(
+        task, patterns=tuple(map(clock.pattern, task.patterns)), plan=timed_plan(task.plan, clock)
+    )
+
+
+def timed_plan(plan: AnyPlan | None, clock: ArrivalClock) -> AnyPlan | None:
+    """The plan of a task that :func:`timed` makes: automata are compiled with their pattern."""
+    if plan is None or not any(isinstance(part, Automaton) for part in plan.parts):
+        return plan
+    compiled = [
+        automaton(clock.pattern(part.pattern), push_window=part.push_window, peek=part.peek)
+        for part in plan.parts
+    ]
+    return compiled[0] if len(compiled) == 1 else UnionPlan(compiled)

@@ -1,0 +1,202 @@
+"""ORDER BY arrival: times by which events of one timestamp follow each other in the order of the stream.
+
+All that reads events compares one time of each, for the order of items as for the window. So events
+are *stamped* instead: the stamp of an event is its timestamp, counted in units from an origin, times
+``slots``, plus its rank among the events of that timestamp. For timestamps d units apart, of ranks r
+and s < ``slots`` / 2, stamps differ by d · slots + s - r. Within a window of w units that is at most
+w · slots + slots / 2 - 1, which is the window of stamps, and beyond it at least (w + 1) · slots -
+(slots / 2 - 1), which is more. A half-open window is a closed one a tick shorter before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import Self
+
+import numpy as np
+
+from cepbench.errors import StreamError
+from cepbench.patterns.model import Pattern, Window
+from cepbench.streams.event_stream import EventStream
+
+#: Stamps are smaller, so that arithmetic with two windows fits 64 bits.
+_MOST = 2**61
+
+#: The least slots on a stream that arrives in batches, and those for each event of the most frequent
+#: timestamp of its first batch.
+_SLOTS, _SLOTS_OF_TIE = 2**12, 8
+
+#: The unit on such a stream of datetimes, in nanoseconds, unless it begins with finer ones.
+_MICROSECOND = 1000
+
+
+@dataclass(frozen=True)
+class ArrivalClock:
+    """Stamps the events of a stream, batch by batch.
+
+    Attributes
+    ----------
+    origin : int
+        The first timestamp.
+    unit : int
+        In ticks of timestamps; it divides all that are stamped, from the origin on, and all windows.
+    slots : int
+        Stamps of each unit.
+    last : int or None
+        The timestamp of the last event stamped.
+    rank : int
+        Its rank.
+    """
+
+    origin: int = 0
+    unit: int = 1
+    slots: int = _SLOTS
+    last: int | None = None
+    rank: int = 0
+
+    @classmethod
+    def of(cls, stream: EventStream, patterns: Iterable[Pattern]) -> Self:
+        """The clock of a whole stream."""
+        times = stream.timestamps
+        if not len(times):
+            return cls()
+        origin, slots = int(times[0]), 2 * _most_ties(times)
+        span, unit = int(times[-1]) - origin, 1
+        if (span + 1) * slots >= _MOST:
+            windows = [pattern.window.length for pattern in patterns]
+            unit = gcd(int(np.gcd.reduce((times - origin).view(np.uint64))), *windows)
+        if span >= _MOST or (span // unit + 1) * slots >= _MOST:
+            raise StreamError(
+                f"ORDER BY arrival: {span:,} ticks from the first event to the last, of which "
+                f"{slots // 2:,} share a timestamp, are too many for integers of 64 bits; round the "
+                "timestamps, or detect in parts of the stream"
+            )
+        return cls(origin, unit, slots)
+
+    @classmethod
+    def live(cls, patterns: Iterable[Pattern], first: EventStream | None = None) -> Self:
+        """The clock of a stream that arrives in batches, from the first one, if it is known."""
+        windows = [pattern.window for pattern in patterns]
+        in_microseconds = all(its.is_datetime and its.length % _MICROSECOND == 0 for its in windows)
+        times = np.zeros(1, np.int64) if first is None else first.timestamps
+        in_microseconds = in_microseconds and not (times % _MICROSECOND).any()
+        return cls(
+            int(times[0]),
+            _MICROSECOND if in_microseconds else 1,
+            max(_SLOTS, _SLOTS_OF_TIE * _most_ties(times)),
+        )
+
+    def stamped(self, batch: EventStream) -> tuple[EventStream, Self]:
+        """The next events with stamps for times, and the clock after them.
+
+        Raises
+        ------
+        StreamError
+            If a timestamp is no whole number of units, has too many events, or is too late.
+        """
+        times = batch.timestamps
+        if not len(times):
+            return replace(batch, is_datetime=False), self
+        rows = np.arange(len(times))
+        begins = np.append(times[0] != self.last, times[1:] != times[:-1])
+        # Those of the last timestamp before count on from its rank.
+        ranks = rows - np.maximum.accumulate(np.where(begins, rows, -self.rank - 1))
+        self._check(batch, ranks)
+        stamps = (times - self.origin) // self.unit * self.slots + ranks
+        after = replace(self, last=int(times[-1]), rank=int(ranks[-1]))
+        return replace(batch, timestamps=stamps, is_datetime=False), after
+
+    def _check(self, batch: EventStream, ranks: np.ndarray) -> None:
+        times = batch.timestamps
+        span = int(times[-1]) - self.origin
+        if span >= _MOST or (span // self.unit + 1) * self.slots >= _MOST:
+            most = _MOST // self.slots * self.unit
+            raise StreamError(
+                f"ORDER BY arrival: the time {times[-1]} is more than {most:,} ticks after the first "
+                "event, the most for integers of 64 bits; begin a new detector, one window before the "
+                "end of this one"
+            )
+        if self.unit > 1 and ((times - self.origin) % self.unit).any():
+            row = int(np.flatnonzero((times - self.origin) % self.unit)[0])
+            raise StreamError(
+                f"ORDER BY arrival: the time {times[row]} is not in whole units of {self.unit} "
+                "nanoseconds, as all times of the first batch are; round it, or begin with a batch that "
+                "has such times"
+            )
+        if ranks.max() >= self.slots // 2:
+            row = int(np.flatnonzero(ranks >= self.slots // 2)[0])
+            raise StreamError(
+                f"ORDER BY arrival: the time {times[row]} has more than {self.slots // 2:,} events, the "
+                "most after this first batch; begin with a batch that has so many, or take the whole "
+                "stream at once"
+            )
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """The pattern in the order of time that has the same matches on stamped events."""
+        length = pattern.window.length // self.unit * self.slots + self.slots // 2 - 1
+        # Stamps of no stream differ by more.
+        return replace(pattern, order="time", window=Window(min(length, _MOST), "units"))
+
+    def asked(self, time: int) -> int:
+        """The stamp after all events of a time, before which a window has the events that the window
+        before the time has.
+
+        Only where :meth:`check_windows` passes.
+        """
+        stamp = -((self.origin - time) // self.unit) * self.slots + self.slots // 2 - 1
+        return min(stamp, 2 * _MOST)
+
+    def check_windows(self, patterns: Iterable[Pattern]) -> None:
+        """Check that no window is longer than all that can be stamped.
+
+        Raises
+        ------
+        StreamError
+        """
+        for its in patterns:
+            if self.pattern(its).window.length >= _MOST:
+                raise StreamError(
+                    f"ORDER BY arrival: WITHIN {its.window} is longer than the "
+                    f"{_MOST // self.slots * self.unit:,} ticks that fit integers of 64 bits; use a "
+                    "shorter window, or round the timestamps to microseconds"
+                )
+
+    def times(self, stamps: np.ndarray) -> np.ndarray:
+        """The timestamps of stamped events."""
+        return stamps // self.slots * self.unit + self.origin
+
+    def is_like(self, other: ArrivalClock) -> bool:
+        """Whether a pattern is the same by both clocks."""
+        return (self.unit, self.slots) == (other.unit, other.slots)
+
+    def restarted(self) -> Self:
+        """The clock before any event."""
+        return replace(self, last=None, rank=0)
+
+    def packed(self) -> np.ndarray:
+        """The state, as numbers."""
+        is_begun = self.last is not None
+        fields = [self.origin, self.unit, self.slots, is_begun, self.last or 0, self.rank]
+        return np.array(fields, np.int64)
+
+    @classmethod
+    def unpacked(cls, packed: Sequence[int] | np.ndarray) -> Self:
+        """What :meth:`packed` is of."""
+        origin, unit, slots, is_begun, last, rank = map(int, packed)
+        return cls(origin, unit, slots, last if is_begun else None, rank)
+
+
+def in_time(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:
+    """A pattern in the order of time, and a stream, with the same matches; themselves if it is that."""
+    if pattern.order == "time":
+        return pattern, stream
+    clock = ArrivalClock.of(stream, [pattern])
+    return clock.pattern(pattern), clock.stamped(stream)[0]
+
+
+def _most_ties(times: np.ndarray) -> int:
+    """The most events of one timestamp."""
+    ends = np.flatnonzero(np.append(times[1:] != times[:-1], True))
+    return int(np.diff(ends, prepend=-1).max())
