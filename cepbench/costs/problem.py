@@ -16,7 +16,9 @@ from typing import Any, Self
 import numpy as np
 
 from cepbench.arguments import choice
-from cepbench.costs.operator_terms import SMALLEST, OperatorTerms
+from cepbench.costs.equal_values import EqualValues, repeated
+from cepbench.costs.logarithms import SMALLEST
+from cepbench.costs.operator_terms import OperatorTerms
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern, Variable
@@ -44,8 +46,8 @@ class PlanningProblem:
         Symmetric. On the diagonal the filters, elsewhere the conditions over two variables,
         including contiguity and, under ``time_selectivity="adjacent"``, the order in time.
     log_order_factor : ndarray of float64, shape (n + 1,)
-        Factor of any set of k variables: zeros, or −ln k! for a SEQ under
-        ``time_selectivity="exact"``.
+        Factor of any set of k variables: zeros; −ln k! for a SEQ under
+        ``time_selectivity="exact"``; and ``log_equal_factor``.
     operator : str
         The pattern's outermost operator, ``SEQ`` or ``AND``.
     time_selectivity : str
@@ -62,6 +64,13 @@ class PlanningProblem:
         sets; by default ``log_cardinality``.
     operator_terms : callable, optional
         Makes :attr:`operators`.
+    log_equal_factor : ndarray of float64, shape (n + 1,)
+        The part of ``log_order_factor`` for values that are equal in all variables, by ``[attr]`` or by a
+        chain of conditions: between k variables there are k − 1 equalities, and the product over all
+        pairs has k(k − 1)/2; by default zeros.
+    log_implied : ndarray of float64, shape (n, n)
+        The part of ``log_selectivity`` for equalities that follow from those written between other
+        pairs; by default zeros.
 
     Raises
     ------
@@ -80,6 +89,8 @@ class PlanningProblem:
     last: int | None = None
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
     operator_terms: Callable[[], OperatorTerms] | None = None
+    log_equal_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    log_implied: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -90,11 +101,17 @@ class PlanningProblem:
             object.__setattr__(self, "log_order_factor", np.zeros(n + 1))
         if not len(self.log_arrivals):
             object.__setattr__(self, "log_arrivals", self.log_cardinality)
+        if not len(self.log_equal_factor):
+            object.__setattr__(self, "log_equal_factor", np.zeros(n + 1))
+        if not len(self.log_implied):
+            object.__setattr__(self, "log_implied", np.zeros((n, n)))
         shapes = {
             "log_cardinality": (n,),
             "log_selectivity": (n, n),
             "log_order_factor": (n + 1,),
             "log_arrivals": (n,),
+            "log_equal_factor": (n + 1,),
+            "log_implied": (n, n),
         }
         for key, shape in shapes.items():
             # One layout and writability for all, so that each kernel is compiled once.
@@ -146,6 +163,10 @@ class PlanningProblem:
         Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
         [kolchinsky2018]_, section 4.
 
+        Equality is transitive: if conditions make a value equal in all variables, those between which no
+        condition is written have the selectivity of the least selective pair between which one is.
+        Where that is so in some of the variables only, selectivities are those of written conditions.
+
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
         W·min(r). Contiguity adds a condition to any two variables that may be neighbours in time,
         that their positions are adjacent; its selectivity is one over the expected events of the
@@ -191,11 +212,15 @@ class PlanningProblem:
                 f'time_selectivity="exact" needs a single SEQ or AND, and {pattern.structure} '
                 'nests them; use time_selectivity="adjacent"'
             )
+        equal = EqualValues.of(pattern.conditions, statistics, names)
+        of_all = equal.members.all(axis=1)
+        log_equal_factor = -repeated(np.arange(n + 1)) * equal.log_selectivity[of_all].sum()
+        log_implied = equal.log_implied[of_all].sum(axis=0)
         return cls(
             names,
             np.array([_log_cardinality(v, statistics, window) for v in pattern.positive]),
-            log_selectivity,
-            log_order_factor,
+            log_selectivity + log_implied,
+            log_order_factor + log_equal_factor,
             str(pattern.operator),
             time_selectivity,
             window,
@@ -203,6 +228,8 @@ class PlanningProblem:
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
             partial(OperatorTerms.of, whole, statistics),
+            log_equal_factor,
+            log_implied,
             **more,
         )
 
@@ -262,7 +289,10 @@ class PlanningProblem:
 
     def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """ln of the selectivity of all conditions between sets, as for :meth:`log_sizes`."""
-        return ((left @ self.log_selectivity) * right).sum(axis=1)
+        pairs = ((left @ self.log_selectivity) * right).sum(axis=1)
+        before, added = left.sum(axis=1), right.sum(axis=1)
+        equal = self.log_equal_factor
+        return np.asarray(pairs + equal[before + added] - equal[before] - equal[added])
 
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.
