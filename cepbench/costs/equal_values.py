@@ -59,9 +59,24 @@ class EqualValues:
                     implied[number, i, j] = logs[number]
         return cls(members, logs, implied)
 
+    def where(self, chosen: np.ndarray) -> EqualValues:
+        """Some of the classes."""
+        return EqualValues(
+            self.members[chosen], self.log_selectivity[chosen], self.log_implied[chosen]
+        )
+
     def log_repeated(self, sets: np.ndarray) -> np.ndarray:
         """ln of what the product over all pairs of sets counts too often, shape (m,)."""
-        counts = sets.astype(np.int64) @ self.members.T
+        return self.log_repeated_among(sets.astype(np.int64) @ self.members.T)
+
+    def log_repeated_in(self, masks: np.ndarray) -> np.ndarray:
+        """The same of sets as bit masks."""
+        classes = self.members @ (1 << np.arange(self.members.shape[1], dtype=np.int64))
+        counts = np.bitwise_count(masks[..., np.newaxis] & classes).astype(np.int64)
+        return self.log_repeated_among(counts)
+
+    def log_repeated_among(self, counts: np.ndarray) -> np.ndarray:
+        """The same of sets with so many variables of each class, shape (m, c)."""
         return np.asarray(repeated(counts) @ self.log_selectivity)
 
     def log_repeated_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -397,8 +397,7 @@ def _group(
 
     def log_part(chosen: Sequence[Clause]) -> float:
         return math.fsum(
-            log(statistics.selectivity(name, x)) * _share(several, chosen, {name, x})
-            for x in index
+            log(statistics.selectivity(name, x)) * _share(several, chosen, {name, x}) for x in index
         )
 
     return Group(

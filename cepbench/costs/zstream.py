@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cepbench.costs.model import CostModel, tree_of
 from cepbench.costs.logarithms import SMALLEST
+from cepbench.costs.model import CostModel, tree_of
 from cepbench.costs.operator_terms import Group, Negation, OperatorTerms
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import StatisticsError
