@@ -15,7 +15,7 @@ import numpy as np
 from cepbench.arguments import elements, text, texts, whole
 from cepbench.arguments import seed as seed_from
 from cepbench.costs.costed import CostedProblem
-from cepbench.costs.operator_terms import SMALLEST
+from cepbench.costs.logarithms import SMALLEST
 from cepbench.costs.throughput import Throughput
 from cepbench.errors import ExperimentError, did_you_mean
 from cepbench.patterns.parse import parse

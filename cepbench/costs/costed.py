@@ -45,9 +45,17 @@ class CostedProblem(PlanningProblem):
         """Weight of latency in the cost; 0 for costs without one."""
         return self.cost.alpha
 
+    @property
+    def form(self) -> str:
+        """The form of the cost; ``joins`` if some but not all variables have equal values.
+
+        Sizes of sets are then more than :attr:`terms` say.
+        """
+        return "joins" if self.cost.form == "sets" and self.partly_equal else self.cost.form
+
     @cached_property
     def terms(self) -> CostTerms:
-        """The arrays for the compiled searches, for costs of the form ``sets``."""
+        """The arrays for the compiled searches, for costs of the form ``sets``; see :attr:`form`."""
         return self.cost.terms(self)
 
     def log_order_cost(self, order: Sequence[int]) -> float:

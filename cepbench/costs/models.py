@@ -12,8 +12,8 @@ import numpy as np
 from cepbench.arguments import choice, flag, number, shown
 from cepbench.costs.comparisons import Comparisons
 from cepbench.costs.latency import Latency
+from cepbench.costs.logarithms import SMALLEST
 from cepbench.costs.model import CostModel, tree_of
-from cepbench.costs.operator_terms import SMALLEST
 from cepbench.costs.problem import PlanningProblem
 from cepbench.costs.throughput import Throughput
 from cepbench.costs.zstream import ZStream, ZStreamRepaired

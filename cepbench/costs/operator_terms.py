@@ -16,13 +16,12 @@ from functools import cached_property
 
 import numpy as np
 
+from cepbench.costs.equal_values import EqualValues
+from cepbench.costs.logarithms import log
 from cepbench.patterns.expressions import attributes_of
 from cepbench.patterns.model import Clause, Kind, Operator, Pattern, Structure, Variable
 from cepbench.patterns.negations import Check
 from cepbench.statistics.model import Statistics
-
-#: Stands for a rate, cardinality, selectivity or window of zero: the smallest normal float.
-SMALLEST = float(np.finfo(np.float64).tiny)
 
 #: Probability that an event precedes another one, unless statistics say otherwise.
 TIME_SELECTIVITY = 0.5
@@ -148,6 +147,8 @@ class OperatorTerms:
     log_hashed : ndarray of float64, shape (n, n)
         The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
         conditions too, each has the same share of their common selectivity.
+    equal, equal_hashed : EqualValues
+        What both count too often, as equality is transitive.
     conjuncts : ndarray of bool, shape (m, n)
         The variables of each condition over several variables that is not evaluated by hashing.
     negations : tuple of Negation
@@ -159,6 +160,8 @@ class OperatorTerms:
     log_time: np.ndarray
     log_predicates: np.ndarray
     log_hashed: np.ndarray
+    equal: EqualValues
+    equal_hashed: EqualValues
     conjuncts: np.ndarray
     negations: tuple[Negation, ...]
     groups: tuple[Group, ...]
@@ -176,9 +179,9 @@ class OperatorTerms:
             if x in everything and y in everything:
                 precedes[everything[x], everything[y]] = True
             if x in index and y in index:
-                log_time[index[x], index[y]] = _log(statistics.time_selectivity(x, y))
+                log_time[index[x], index[y]] = log(statistics.time_selectivity(x, y))
         log_predicates = np.array(
-            [[0.0 if x == y else _log(statistics.selectivity(x, y)) for y in names] for x in names]
+            [[0.0 if x == y else log(statistics.selectivity(x, y)) for y in names] for x in names]
         )
         several = [clause for clause in pattern.conditions if len(set(clause.variables)) > 1]
         plain = [clause for clause in several if index.keys() >= set(clause.variables)]
@@ -189,6 +192,8 @@ class OperatorTerms:
             share = _share(plain, hashed, {x, y})
             i, j = index[x], index[y]
             log_hashed[i, j] = log_hashed[j, i] = log_predicates[i, j] * share
+        equal = EqualValues.of(plain, statistics, names)
+        equal_hashed = EqualValues.of(hashed, statistics, names)
         tested = [clause for clause in plain if clause not in hashed]
         conjuncts = np.zeros((len(tested), n), bool)
         for row, clause in enumerate(tested):
@@ -197,8 +202,10 @@ class OperatorTerms:
             _nested(pattern.structure, index),
             precedes,
             log_time,
-            log_predicates,
-            log_hashed,
+            log_predicates + equal.log_implied.sum(axis=0),
+            log_hashed + equal_hashed.log_implied.sum(axis=0),
+            equal,
+            equal_hashed,
             conjuncts,
             tuple(_negation(pattern, statistics, v.name, everything) for v in pattern.negated),
             tuple(_group(pattern, statistics, v, index, several, hashed) for v in pattern.groups),
@@ -264,12 +271,20 @@ class OperatorTerms:
         held = sets.astype(np.float64) @ self.conjuncts.T
         return np.asarray((held == self._sizes).sum(axis=1))
 
+    def log_conditions(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of all conditions within sets, shape (m,)."""
+        return _within(self.log_predicates, sets) - self.equal.log_repeated(sets)
+
+    def log_looked_up(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of equalities evaluated by hashing within sets, shape (m,)."""
+        return _within(self.log_hashed, sets) - self.equal_hashed.log_repeated(sets)
+
     @cached_property
     def _sizes(self) -> np.ndarray:
         return np.asarray(self.conjuncts.sum(axis=1))
 
 
-def within(log_pairs: np.ndarray, sets: np.ndarray) -> np.ndarray:
+def _within(log_pairs: np.ndarray, sets: np.ndarray) -> np.ndarray:
     """The sum over all pairs of each set; of a symmetric matrix with zeros on the diagonal."""
     return np.asarray(((sets @ log_pairs) * sets).sum(axis=1)) / 2
 
@@ -285,10 +300,6 @@ def _is_exact_at(check: Negation | Group, sets: np.ndarray, precedes: np.ndarray
     if check.looks_back:
         exact &= (sets | (sets @ precedes.T)).all(axis=1)
     return exact
-
-
-def _log(probability: float) -> float:
-    return math.log(max(probability, SMALLEST))
 
 
 def _nested(part: Structure | Variable, index: dict[str, int]) -> Nested:
@@ -336,7 +347,7 @@ def _log_between(
         min(check.before, key=written.index, default=None),
     )
     return math.fsum(
-        _log(missing if side is None else statistics.time_selectivity(check.name, side))
+        log(missing if side is None else statistics.time_selectivity(check.name, side))
         for side in sides
     )
 
@@ -348,8 +359,8 @@ def _negation(
     fitting = math.nan
     if name in statistics.names:
         events = statistics.cardinality(name, pattern.window.seconds)
-        fitting = _log(events) + math.fsum(
-            _log(statistics.selectivity(name, other)) for other in (name, *sorted(check.mentioned))
+        fitting = log(events) + math.fsum(
+            log(statistics.selectivity(name, other)) for other in (name, *sorted(check.mentioned))
         )
     return Negation(
         name=name,
@@ -381,13 +392,12 @@ def _group(
     events = math.nan
     if name in statistics.names:
         cardinality = statistics.cardinality(name, pattern.window.seconds)
-        events = _log(cardinality) + _log(statistics.selectivity(name, name))
+        events = log(cardinality) + log(statistics.selectivity(name, name))
     choosing = [clause for clause in several if clause.is_elementwise]
 
     def log_part(chosen: Sequence[Clause]) -> float:
         return math.fsum(
-            _log(statistics.selectivity(name, x)) * _share(several, chosen, {name, x})
-            for x in index
+            log(statistics.selectivity(name, x)) * _share(several, chosen, {name, x}) for x in index
         )
 
     return Group(
@@ -400,7 +410,7 @@ def _group(
         structure=_nested(pattern.structure, {**index, name: len(index)}),
         log_events=events,
         log_between=_log_between(check, statistics, pattern.names, 1.0),
-        log_conditions=math.fsum(_log(statistics.selectivity(name, x)) for x in index),
+        log_conditions=math.fsum(log(statistics.selectivity(name, x)) for x in index),
         log_choosing=log_part(choosing),
         log_hashed=log_part(hashed),
         conjuncts=sum(clause not in hashed for clause in check.clauses),

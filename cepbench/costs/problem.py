@@ -16,7 +16,9 @@ from typing import Any, Self
 import numpy as np
 
 from cepbench.arguments import choice
-from cepbench.costs.operator_terms import SMALLEST, OperatorTerms
+from cepbench.costs.equal_values import EqualValues, repeated
+from cepbench.costs.logarithms import SMALLEST
+from cepbench.costs.operator_terms import OperatorTerms
 from cepbench.costs.temporal import TemporalOrder
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern, Variable
@@ -44,8 +46,8 @@ class PlanningProblem:
         Symmetric. On the diagonal the filters, elsewhere the conditions over two variables,
         including contiguity and, under ``time_selectivity="adjacent"``, the order in time.
     log_order_factor : ndarray of float64, shape (n + 1,)
-        Factor of any set of k variables: zeros, or −ln k! for a SEQ under
-        ``time_selectivity="exact"``.
+        Factor of any set of k variables: zeros; −ln k! for a SEQ under
+        ``time_selectivity="exact"``; and ``log_equal_factor``.
     operator : str
         The pattern's outermost operator, ``SEQ`` or ``AND``.
     time_selectivity : str
@@ -62,6 +64,16 @@ class PlanningProblem:
         sets; by default ``log_cardinality``.
     operator_terms : callable, optional
         Makes :attr:`operators`.
+    log_equal_factor : ndarray of float64, shape (n + 1,)
+        The part of ``log_order_factor`` for values that are equal in all variables, by ``[attr]`` or by a
+        chain of conditions: between k variables there are k − 1 equalities, and the product over all
+        pairs has k(k − 1)/2; by default zeros.
+    log_implied : ndarray of float64, shape (n, n)
+        The part of ``log_selectivity`` for equalities that follow from those written between other
+        pairs; by default zeros.
+    partly_equal : EqualValues, optional
+        Values that are equal in some of the variables, at least three. What the product over all pairs
+        counts too often depends on the set then, not on its size.
 
     Raises
     ------
@@ -80,6 +92,9 @@ class PlanningProblem:
     last: int | None = None
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
     operator_terms: Callable[[], OperatorTerms] | None = None
+    log_equal_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    log_implied: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    partly_equal: EqualValues | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -90,11 +105,17 @@ class PlanningProblem:
             object.__setattr__(self, "log_order_factor", np.zeros(n + 1))
         if not len(self.log_arrivals):
             object.__setattr__(self, "log_arrivals", self.log_cardinality)
+        if not len(self.log_equal_factor):
+            object.__setattr__(self, "log_equal_factor", np.zeros(n + 1))
+        if not len(self.log_implied):
+            object.__setattr__(self, "log_implied", np.zeros((n, n)))
         shapes = {
             "log_cardinality": (n,),
             "log_selectivity": (n, n),
             "log_order_factor": (n + 1,),
             "log_arrivals": (n,),
+            "log_equal_factor": (n + 1,),
+            "log_implied": (n, n),
         }
         for key, shape in shapes.items():
             # One layout and writability for all, so that each kernel is compiled once.
@@ -146,6 +167,9 @@ class PlanningProblem:
         Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
         [kolchinsky2018]_, section 4.
 
+        Equality is transitive: variables whose values are made equal by a chain of conditions have the
+        selectivity of the least selective pair of the chain, if there is no condition between them.
+
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
         W·min(r). Contiguity adds a condition to any two variables that may be neighbours in time,
         that their positions are adjacent; its selectivity is one over the expected events of the
@@ -191,11 +215,15 @@ class PlanningProblem:
                 f'time_selectivity="exact" needs a single SEQ or AND, and {pattern.structure} '
                 'nests them; use time_selectivity="adjacent"'
             )
+        equal = EqualValues.of(pattern.conditions, statistics, names)
+        of_all = equal.members.all(axis=1)
+        log_equal_factor = -repeated(np.arange(n + 1)) * equal.log_selectivity[of_all].sum()
+        log_implied = equal.log_implied.sum(axis=0)
         return cls(
             names,
             np.array([_log_cardinality(v, statistics, window) for v in pattern.positive]),
-            log_selectivity,
-            log_order_factor,
+            log_selectivity + log_implied,
+            log_order_factor + log_equal_factor,
             str(pattern.operator),
             time_selectivity,
             window,
@@ -203,6 +231,9 @@ class PlanningProblem:
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
             partial(OperatorTerms.of, whole, statistics),
+            log_equal_factor,
+            log_implied,
+            None if of_all.all() else equal.where(~of_all),
             **more,
         )
 
@@ -249,7 +280,12 @@ class PlanningProblem:
         pairs = self._conditions_before(index).sum()
         counts = self.log_cardinality[index]
         count = counts.min() if self.consuming and len(index) else counts.sum()
-        return float(count + pairs + self.log_order_factor[len(index)])
+        size = float(count + pairs + self.log_order_factor[len(index)])
+        if self.partly_equal is not None:
+            size -= float(
+                self.partly_equal.log_repeated(np.isin(np.arange(self.n), index)[None])[0]
+            )
+        return size
 
     def log_sizes(self, sets: np.ndarray) -> np.ndarray:
         """ln of the expected partial matches over sets, bool of shape (m, n); shape (m,)."""
@@ -258,11 +294,20 @@ class PlanningProblem:
             counts = np.where(sets, self.log_cardinality, np.inf).min(axis=1)
         else:
             counts = sets @ self.log_cardinality
-        return counts + pairs + self.log_order_factor[sets.sum(axis=1)]
+        sizes = counts + pairs + self.log_order_factor[sets.sum(axis=1)]
+        if self.partly_equal is not None:
+            sizes -= self.partly_equal.log_repeated(sets)
+        return np.asarray(sizes)
 
     def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """ln of the selectivity of all conditions between sets, as for :meth:`log_sizes`."""
-        return ((left @ self.log_selectivity) * right).sum(axis=1)
+        pairs = ((left @ self.log_selectivity) * right).sum(axis=1)
+        before, added = left.sum(axis=1), right.sum(axis=1)
+        equal = self.log_equal_factor
+        found = pairs + equal[before + added] - equal[before] - equal[added]
+        if self.partly_equal is not None:
+            found -= self.partly_equal.log_repeated_between(left, right)
+        return np.asarray(found)
 
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.
@@ -294,7 +339,12 @@ class PlanningProblem:
             sizes += np.minimum.accumulate(self.log_cardinality[index])
         else:
             sizes = np.cumsum(self.log_cardinality[index] + conditions)
-        return sizes + self.log_order_factor[1:]
+        sizes += self.log_order_factor[1:]
+        if self.partly_equal is not None:
+            prefixes = np.zeros((self.n, self.n), bool)
+            prefixes[:, index] = _lower(self.n)
+            sizes -= self.partly_equal.log_repeated(prefixes)
+        return sizes
 
     def _conditions_before(self, index: np.ndarray) -> np.ndarray:
         """Row k: the filter of the k-th of these variables and its conditions with those before."""
@@ -311,6 +361,7 @@ class PlanningProblem:
         sizes: list[float] = []
         # Nodes without a parent yet: begin, end, size, least bound.
         waiting: list[tuple[int, int, float, float]] = []
+        spans: list[tuple[int, int]] = []
         met = 0
         for node in post_order(tree):
             if isinstance(node, tuple):
@@ -325,7 +376,14 @@ class PlanningProblem:
             # Not included in `size`, because they are not products over the children.
             sizes.append(size + least + order_factor[end - first])
             waiting.append((first, end, size, least))
-        return np.array(sizes)
+            spans.append((first, end))
+        found = np.array(sizes)
+        if self.partly_equal is not None:
+            first_leaf, stop = np.array(spans).T[:, :, np.newaxis]
+            below = np.zeros((len(spans), self.n), bool)
+            below[:, index] = (first_leaf <= np.arange(self.n)) & (np.arange(self.n) < stop)
+            found -= self.partly_equal.log_repeated(below)
+        return found
 
     def rate(self, i: int) -> float:
         """Variable i's arrival rate, as :meth:`log_rate`.

@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cepbench.costs.logarithms import SMALLEST
 from cepbench.costs.model import CostModel, tree_of
-from cepbench.costs.operator_terms import SMALLEST, Group, Negation, OperatorTerms, within
+from cepbench.costs.operator_terms import Group, Negation, OperatorTerms
 from cepbench.costs.problem import PlanningProblem
 from cepbench.errors import StatisticsError
 from cepbench.kernels.planning.zstream_operators import OperatorCosts
@@ -167,7 +168,7 @@ class ZStream(CostModel):
     def _log_plain(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
         """ln of the cardinality of sets before negation and without groups, shape (m,)."""
         terms = _terms(problem)
-        found = sets @ problem.log_filtered + within(terms.log_predicates, sets)
+        found = sets @ problem.log_filtered + terms.log_conditions(sets)
         return np.asarray(found + self.log_order(terms, sets))
 
     def log_cards(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
@@ -295,7 +296,7 @@ class ZStream(CostModel):
         return OperatorCosts(
             base=table(self._log_plain(problem, sets)),
             order=table(self.log_order(terms, sets)),
-            hashed=table(within(terms.log_hashed, sets)),
+            hashed=table(terms.log_looked_up(sets)),
             tests=table(K * terms.tests(sets)),
             exact=table(exact, np.bool_),
             tied=table(tied, np.bool_),
@@ -346,7 +347,9 @@ class ZStream(CostModel):
             - self.log_order(terms, right)
         )
         hashed = ((left @ terms.log_hashed) * right).sum(axis=1)
+        hashed -= terms.equal_hashed.log_repeated_between(left, right)
         predicates = ((left @ terms.log_predicates) * right).sum(axis=1)
+        predicates -= terms.equal.log_repeated_between(left, right)
         # A reordered join reads no more than all pairs.
         read = left_card + right_card + np.minimum(in_order, 0.0) + hashed
         made = left_card + right_card + in_order + predicates

@@ -1,12 +1,26 @@
-"""The equivalence test ``[attr]`` [agrawal2008]_, section 2, as comparisons of two variables, and back."""
+"""The equivalence test ``[attr]`` [agrawal2008]_, section 2, as comparisons of two variables, and back.
+
+Equality is transitive, missing values included, as a comparison with one is false. So a chain of
+equalities implies one between any two of its values, and of the equalities between two sides of a
+join one is enough.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from cepbench.patterns.expressions import Attribute, Clause, Comparison
+from cepbench.patterns.expressions import (
+    Attribute,
+    Clause,
+    Comparison,
+    Expression,
+    attributes_of,
+)
 from cepbench.patterns.structure import Kind, Structure, Variable
+
+#: An expression over the event of one variable.
+Derived = tuple[str, Expression]
 
 
 def comparisons_of(
@@ -81,3 +95,151 @@ def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[
             found = [its for its in found if its not in joined]
             found.append([*dict.fromkeys(terms)])
     return found
+
+
+def variables_of(expression: Expression) -> set[str]:
+    """Names of the variables that an expression reads."""
+    return {attribute.variable for attribute in attributes_of(expression)}
+
+
+def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
+    """The clause as ``value of one variable, operator, value of another``, if it is one.
+
+    Such a clause is a comparison of two columns, the fastest test.
+    """
+    if len(clause.comparisons) > 1:
+        return None
+    comparison = clause.comparisons[0]
+    left, right = variables_of(comparison.left), variables_of(comparison.right)
+    if len(left) == len(right) == 1 and left != right:
+        return (
+            (left.pop(), comparison.left),
+            comparison.operator,
+            (right.pop(), comparison.right),
+        )
+    return None
+
+
+def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
+    """Values of single variables that the clauses make equal, closed transitively.
+
+    Parameters
+    ----------
+    clauses : iterable of Clause
+        Those other than an equality of values of two variables are ignored.
+
+    Returns
+    -------
+    list of list of Derived
+        Each with all values that are equal to each other, at least two, in order of appearance.
+    """
+    found: list[list[Derived]] = []
+    for clause in clauses:
+        sides = separated_sides(clause)
+        if sides is None or sides[1] != "=":
+            continue
+        values = [sides[0], sides[2]]
+        joined = [equal for equal in found if not set(equal).isdisjoint(values)]
+        found = [equal for equal in found if equal not in joined]
+        found.append(list(dict.fromkeys([value for equal in joined for value in equal] + values)))
+    return found
+
+
+class Equalities:
+    """The equalities of values of two variables that conditions imply.
+
+    Parameters
+    ----------
+    clauses : iterable of Clause
+        All of them hold.
+    names : collection of str
+        Plain and Kleene variables of one branch; equality through others, which need not have an
+        event, is left out. That of a Kleene variable is equality of each of its events.
+
+    Attributes
+    ----------
+    classes : list of list of Derived
+        Values that are equal in every match, see :func:`equal_values`.
+    """
+
+    def __init__(self, clauses: Iterable[Clause], names: Collection[str]) -> None:
+        self._written: dict[Clause, tuple[Derived, Derived]] = {}
+        for clause in clauses:
+            sides = separated_sides(clause)
+            if (
+                sides is not None
+                and sides[1] == "="
+                and clause.is_elementwise
+                and {*clause.variables} <= {*names}
+            ):
+                self._written[clause] = sides[0], sides[2]
+        self.classes = equal_values(self._written)
+
+    @property
+    def tied(self) -> list[tuple[frozenset[str], frozenset[frozenset[str]]]]:
+        """The variables of each class, and the pairs of them between which equalities are written.
+
+        Classes that are written between the same pairs, as those of ``[x, y]`` are, are one.
+        """
+        pairs = [
+            frozenset(
+                frozenset((one[0], other[0]))
+                for one, other in self._written.values()
+                if one in values and other in values
+            )
+            for values in map(set, self.classes)
+        ]
+        return [(frozenset().union(*its), its) for its in dict.fromkeys(pairs)]
+
+    def __contains__(self, clause: Clause) -> bool:
+        """Whether a condition is one of these equalities, as written."""
+        return clause in self._written
+
+    def between(
+        self, left: Collection[str], right: Collection[str], avoided: Collection[str] = ()
+    ) -> list[Clause]:
+        """The equalities to test where two sets of variables are joined, as few as possible.
+
+        With those of the joins below, they imply all equalities among the variables joined: one of
+        each class, unless a side has several values of a single variable.
+
+        Parameters
+        ----------
+        left, right : collection of str
+        avoided : collection of str
+            Variables whose values are used only if a side has no other.
+        """
+        found = []
+        for equal in self.classes:
+            mine = [value for value in equal if value[0] in left]
+            its = [value for value in equal if value[0] in right]
+            if not mine or not its:
+                continue
+            first, ends = self._chosen(mine, its, avoided)
+            found.append(first)
+            for side, other in ((mine, its), (its, mine)):
+                if len({name for name, _ in side}) > 1:
+                    continue  # equal by a join below
+                hub = [value for value in other if value in ends]
+                found += [
+                    self._chosen([value], hub, avoided)[0] for value in side if value not in ends
+                ]
+        return found
+
+    def _chosen(
+        self, mine: Sequence[Derived], its: Sequence[Derived], avoided: Collection[str]
+    ) -> tuple[Clause, tuple[Derived, Derived]]:
+        """An equality of a value of each side, and the two; one that is written if possible."""
+
+        def is_avoided(value: Derived) -> bool:
+            return value[0] in avoided
+
+        one, other = min(mine, key=is_avoided), min(its, key=is_avoided)
+        implied = Clause((Comparison("=", one[1], other[1]),)), (one, other)
+        left, right = {*mine}, {*its}
+        written = (
+            (clause, ends)
+            for clause, ends in self._written.items()
+            if (ends[0] in left and ends[1] in right) or (ends[0] in right and ends[1] in left)
+        )
+        return min((*written, implied), key=lambda found: sum(map(is_avoided, found[1])))

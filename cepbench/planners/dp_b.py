@@ -68,6 +68,8 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
         return Found(known, steps=0)
     terms = problem.terms
     sizes = log_subset_sizes(terms)
+    if problem.partly_equal is not None:
+        sizes -= problem.partly_equal.log_repeated_in(np.arange(len(sizes)))
     shared = float(np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]]))
     log_limit = _log_inner_cost(terms, sizes, known)
     log_bound = -math.inf

@@ -41,6 +41,8 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
         return any_cost.cheapest_order(problem, budget)
     terms = problem.terms
     sizes = log_subset_sizes(terms)
+    if problem.partly_equal is not None:
+        sizes -= problem.partly_equal.log_repeated_in(np.arange(len(sizes)))
     # The number of sets is known, so a search that would exceed the budget is not started.
     if budget.most_steps >= len(sizes) - 1:
         costs, delay, in_logs = _scaled(sizes, terms.log_delay, terms.last)

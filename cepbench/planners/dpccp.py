@@ -69,6 +69,8 @@ def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
             f"graph of these {n} has more; choose GOO, QUICKPICK or LINDP"
         )
     sets, sizes = list_sets(neighbours, problem.terms, count)
+    if problem.partly_equal is not None:
+        sizes -= problem.partly_equal.log_repeated_in(sets)
     if not budget.is_limited and count_pairs(neighbours, sets, MOST_PAIRS) > MOST_PAIRS:
         raise PlanningRefusedError(
             f"DPCCP without a budget takes at most {MOST_PAIRS:,} pairs of connected sets, and the "

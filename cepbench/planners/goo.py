@@ -54,6 +54,9 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     members = np.ones(n, dtype=np.intp)
     sizes = products + least + terms.log_order_factor[1]
     between = terms.log_selectivity.copy()
+    equal = problem.partly_equal
+    #: The variables of each tree among those with equal values.
+    held = np.zeros((n, 0), np.int64) if equal is None else equal.members.T.astype(np.int64)
     holder = terms.last
     dead = np.zeros(n, dtype=bool)
 
@@ -62,6 +65,8 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
         counts = np.minimum(members[i] + members, n)
         new = products[i] + products + between[i] + np.minimum(least[i], least)
         new += terms.log_order_factor[counts]
+        if equal is not None:
+            new -= equal.log_repeated_among(held[i] + held)
         added = new
         if holder >= 0:
             waiting = sizes if i == holder else np.where(np.arange(n) == holder, sizes[i], -np.inf)
@@ -76,6 +81,7 @@ def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
         products[i] += products[j] + between[i, j]
         least[i] = min(least[i], least[j])
         members[i] += members[j]
+        held[i] += held[j]
         sizes[i] = joins[i, j]
         between[i] += between[j]
         between[:, i] = between[i]

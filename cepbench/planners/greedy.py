@@ -35,7 +35,7 @@ def first_order(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
 
 def extended(problem: CostedProblem, prefix: list[int]) -> list[int]:
     """Complete a prefix of an order as GREEDY does."""
-    if problem.cost.form != "sets":
+    if problem.form != "sets":
         return any_cost.extended(problem, prefix)
     terms = problem.terms
     # The factor of each variable on the current prefix, and the least cardinality with it.

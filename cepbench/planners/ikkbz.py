@@ -25,7 +25,8 @@ def ikkbz(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     """The order of least cost in which each variable has a condition with an earlier one.
 
     Takes problems whose predicate graph is a tree: two variables are adjacent if their selectivity
-    is not 1, as that of neighbours in a SEQ never is. See :func:`best_order`.
+    is not 1, as that of neighbours in a SEQ never is. Equalities that follow from others are left out:
+    an order along those that are written has the same sizes. See :func:`best_order`.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
     _check_cost(problem)
     part = list(range(problem.n))
     edges = []
-    for i, j in np.argwhere(np.triu(problem.log_selectivity, 1)).tolist():
+    for i, j in np.argwhere(np.triu(problem.log_selectivity - problem.log_implied, 1)).tolist():
         if part[i] == part[j]:
             raise PlanningRefusedError(
                 f"IKKBZ takes conditions without cycles, and that between {problem.names[i]} and "
@@ -88,7 +89,7 @@ def _check_cost(problem: CostedProblem) -> None:
         why = f"under {problem.strategy} the rarest variable counts, not the product"
     elif problem.alpha:
         why = f"alpha = {problem.alpha:g} adds latency; choose alpha = 0"
-    elif problem.log_order_factor.any():
+    elif (problem.log_order_factor - problem.log_equal_factor).any():
         why = (
             'with time_selectivity="exact" every two variables of a SEQ depend on each other; '
             'choose "adjacent"'

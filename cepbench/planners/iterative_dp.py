@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 
 from cepbench.costs.costed import CostedProblem
+from cepbench.costs.equal_values import repeated
 from cepbench.kernels.planning.iterative_dp import cheapest_block
 from cepbench.planners.budget import Budget, Found
 from cepbench.planners.greedy import extended
@@ -44,6 +45,12 @@ def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budge
     deadline = budget.deadline()
     most = min(budget.most_steps, _MOST_SETS) if budget.steps < np.inf else _SETS
     k = _block_length(problem.n, most)
+    equal = problem.partly_equal
+    classes = np.zeros((0, problem.n), np.int64)
+    log_repeated = np.zeros((0, problem.n + 1))
+    if equal is not None:
+        classes = equal.members.astype(np.int64)
+        log_repeated = np.outer(equal.log_selectivity, repeated(np.arange(problem.n + 1)))
     order: list[int] = []
     while len(order) < problem.n:
         left = [v for v in range(problem.n) if v not in order]
@@ -52,6 +59,8 @@ def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budge
             np.array(left, dtype=np.int64),
             min(k, len(left)),
             problem.terms,
+            classes,
+            log_repeated,
             deadline,
         ).tolist()
         if not block:

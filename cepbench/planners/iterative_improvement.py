@@ -63,7 +63,7 @@ def descent(
     """Descend from an order to a local minimum, or until the budget ends."""
     order = start.astype(np.int64)
     moves = rng.permutation(_moves(problem.n, rng))
-    if problem.cost.form == "sets":
+    if problem.form == "sets":
         steps, complete = descend(order, moves, problem.terms, most_steps, deadline)
     else:
         steps, complete = any_cost.descend(problem, order, moves, most_steps, deadline)

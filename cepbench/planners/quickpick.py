@@ -39,7 +39,7 @@ def quickpick(problem: CostedProblem, rng: np.random.Generator, budget: Budget) 
     without replacement.
     """
     most = TREES * problem.n
-    if problem.cost.form != "sets":
+    if problem.form != "sets":
         return any_cost.best_random_tree(problem, rng, most, budget)
     joins, trees = best_random_tree(
         np.ascontiguousarray(np.argwhere(np.triu(adjacency(problem))), dtype=np.int64),

@@ -67,7 +67,7 @@ def annealed(
     """Anneal from a temperature on, then descend from the best order to a local minimum."""
     best = start.astype(np.int64)
     tried = best.copy()
-    compiled = problem.cost.form == "sets"
+    compiled = problem.form == "sets"
     if compiled:
         state = state_of(tried, problem.terms)
         log_best = log_cost(state)

@@ -81,7 +81,7 @@ def shape_over(problem: CostedProblem, order: Sequence[int]) -> Any:
 def tree_over(problem: CostedProblem, order: Sequence[int]) -> Tree[int]:
     """The cheapest tree whose leaves, left to right, are ``order``."""
     index = np.asarray(order, dtype=np.intp)
-    if problem.cost.form == "sets":
+    if problem.form == "sets":
         cuts = cheapest_cuts(problem.terms.over(index))
     else:
         cuts = any_cost.cheapest_cuts(problem, index)

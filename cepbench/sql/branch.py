@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from cepbench.patterns.equivalences import Equalities
 from cepbench.patterns.model import Clause, Pattern, Variable
 from cepbench.plans.tree import leaves
 from cepbench.sql.conditions import ConditionWriter, Place
@@ -152,6 +153,7 @@ class BranchWriter:
         self._ranked = numbered is not None
         self._pairs = Pairs(branch, columns, numbered.rank if numbered else None, dialect)
         negated = {variable.name for variable in branch.negated}
+        self._equalities = Equalities(branch.conditions, branch.planned_names)
         self._known = [
             *(c for variable in branch.positive for c in self._pairs.of_type(variable)),
             *(self._of(c) for c in branch.conditions if not negated.intersection(c.variables)),
@@ -218,6 +220,8 @@ class BranchWriter:
         single = [c for c in found if len(c.variables) == 1]
         if len(parts) == 2:
             pairs = list(self._pairs.between(groups[0], groups[1]))
+            equal = self._equalities.between(groups[0], groups[1])
+            pairs += [self._of(clause) for clause in equal if clause not in self._equalities]
         else:
             pairs = [c for x, y in combinations(parts, 2) for c in self._pairs.all(x, y)]
         return [*single, *pairs, *(c for c in found if len(c.variables) > 1)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cepbench.costs.costed import CostedProblem
 from cepbench.costs.latency import Latency
-from cepbench.costs.operator_terms import SMALLEST
+from cepbench.costs.logarithms import SMALLEST
 from cepbench.costs.throughput import Throughput
 from cepbench.errors import PlanGeneratorError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.costs.operator_terms import SMALLEST
+from cepbench.costs.logarithms import SMALLEST
 from cepbench.planners.generate import plan
 from cepbench.planners.registry import PLAN_GENERATORS
 from cepbench.plans.model import OrderPlan, Plan

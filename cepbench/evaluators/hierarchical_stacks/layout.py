@@ -14,15 +14,17 @@ from cepbench.evaluators.plan_runs.programs import (
     FLIPPED,
     ProgramWriter,
     Rule,
-    equal_values,
     rule_tables,
-    separated_sides,
-    variables_of,
 )
 from cepbench.kernels.hierarchical_stacks import sequences
 from cepbench.kernels.hierarchical_stacks.stacks import Graph
 from cepbench.kernels.instructions import LOAD_LEFT
 from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.equivalences import (
+    equal_values,
+    separated_sides,
+    variables_of,
+)
 from cepbench.patterns.expressions import of_any_variable, with_terms
 from cepbench.patterns.model import Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check

@@ -16,14 +16,16 @@ from cepbench.evaluators.plan_runs.engine import Layout, columns_of
 from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
-    Derived,
     ProgramWriter,
     RowPrograms,
     Rule,
     rule_tables,
-    separated_sides,
 )
 from cepbench.kernels.instances import tables
+from cepbench.patterns.equivalences import (
+    Derived,
+    separated_sides,
+)
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements

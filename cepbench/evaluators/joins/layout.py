@@ -15,7 +15,6 @@ import numpy as np
 from cepbench.evaluators.plan_runs.engine import Layout
 from cepbench.evaluators.plan_runs.nodes import Key, Node, PlannedNodes, Tree
 from cepbench.evaluators.plan_runs.programs import (
-    Derived,
     ProgramWriter,
     RowPrograms,
     Rule,
@@ -25,6 +24,9 @@ from cepbench.evaluators.plan_runs.programs import (
     rule_tables,
 )
 from cepbench.kernels.joins import tables
+from cepbench.patterns.equivalences import (
+    Derived,
+)
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements

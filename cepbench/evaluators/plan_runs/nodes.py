@@ -8,7 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.evaluators.plan_runs.programs import Derived, derived_values
+from cepbench.evaluators.plan_runs.programs import (
+    derived_values,
+)
+from cepbench.patterns.equivalences import (
+    Derived,
+    Equalities,
+)
 from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Placements
@@ -111,6 +117,7 @@ class PlannedNodes:
         self.before = pattern.structure.precedence()
         self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
+        self._equalities = Equalities(pattern.conditions, pattern.planned_names)
         self.leaves = (*pattern.positive, *pattern.negated)
         self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
         self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
@@ -177,10 +184,14 @@ class PlannedNodes:
         right = set(self.nodes[node.right].variables)
         left = set(node.variables) - right
         before = self.before
-        for clause in self.pattern.conditions:
+        equal = self._equalities.between(left, right, self.kleene - {node.makes})
+        implied = [clause for clause in equal if clause not in self._equalities]
+        for clause in (*implied, *self.pattern.conditions):
             mentioned = set(clause.variables)
             if not mentioned <= left | right or mentioned <= left:
                 continue
+            if clause in self._equalities and clause not in equal:
+                continue  # follows from those tested here and below
             if mentioned <= right and (node.makes == "" or clause.is_elementwise):
                 continue
             self._assign(clause, node, mentioned)

@@ -14,6 +14,7 @@ import numpy as np
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import instructions
+from cepbench.patterns.equivalences import Derived, separated_sides, variables_of
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -22,11 +23,8 @@ from cepbench.patterns.model import (
     Constant,
     Expression,
     Negative,
-    attributes_of,
 )
 
-#: A float column of a leaf: an expression over one variable, evaluated when its event arrives.
-Derived = tuple[str, Expression]
 #: Four numbers; an engine has further kinds of rules in addition to programs.
 Rule = tuple[int, int, int, int]
 #: A set: the number of its leaf, and the column of its start; -1 for the set under construction.
@@ -91,54 +89,6 @@ def rule_tables(
             rules += its.get(kind, ())
             spans[owner, kind + 1] = len(rules)
     return spans, np.array(rules, np.int64).reshape(-1, instructions.RULE_COLUMNS)
-
-
-def variables_of(expression: Expression) -> set[str]:
-    """Names of the variables that an expression reads."""
-    return {attribute.variable for attribute in attributes_of(expression)}
-
-
-def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
-    """The clause as ``value of one variable, operator, value of another``, if it is one.
-
-    Such a clause is a comparison of two columns, the fastest test.
-    """
-    if len(clause.comparisons) > 1:
-        return None
-    comparison = clause.comparisons[0]
-    left, right = variables_of(comparison.left), variables_of(comparison.right)
-    if len(left) == len(right) == 1 and left != right:
-        return (
-            (left.pop(), comparison.left),
-            comparison.operator,
-            (right.pop(), comparison.right),
-        )
-    return None
-
-
-def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
-    """Values of single variables that the clauses make equal, closed transitively.
-
-    Parameters
-    ----------
-    clauses : iterable of Clause
-        Those other than an equality of values of two variables are ignored.
-
-    Returns
-    -------
-    list of list of Derived
-        Each with all values that are equal to each other, at least two, in order of appearance.
-    """
-    found: list[list[Derived]] = []
-    for clause in clauses:
-        sides = separated_sides(clause)
-        if sides is None or sides[1] != "=":
-            continue
-        values = [sides[0], sides[2]]
-        joined = [equal for equal in found if not set(equal).isdisjoint(values)]
-        found = [equal for equal in found if equal not in joined]
-        found.append(list(dict.fromkeys([value for equal in joined for value in equal] + values)))
-    return found
 
 
 def derived_values(clause: Clause) -> list[Derived]:

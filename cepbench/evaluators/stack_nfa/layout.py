@@ -12,16 +12,18 @@ from cepbench.evaluators.plan_runs.nodes import PlannedNodes
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
     FLIPPED,
-    Derived,
     ProgramWriter,
     Rule,
-    equal_values,
     rule_tables,
-    separated_sides,
-    variables_of,
 )
 from cepbench.kernels.instructions import LOAD_LEFT
 from cepbench.kernels.stack_nfa import search
+from cepbench.patterns.equivalences import (
+    Derived,
+    equal_values,
+    separated_sides,
+    variables_of,
+)
 from cepbench.patterns.model import Clause, Expression, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.plans.tree import Tree

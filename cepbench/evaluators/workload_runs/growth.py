@@ -15,8 +15,6 @@ from cepbench.evaluators.plan_runs.programs import (
     FLIPPED,
     ProgramWriter,
     Rule,
-    separated_sides,
-    variables_of,
 )
 from cepbench.evaluators.workload_runs.events import Candidates, Events
 from cepbench.evaluators.workload_runs.queries import Query
@@ -29,6 +27,10 @@ from cepbench.kernels.match_extension.extend import (
     extensible,
     extensions,
     in_range,
+)
+from cepbench.patterns.equivalences import (
+    separated_sides,
+    variables_of,
 )
 from cepbench.patterns.model import Clause, Expression
 

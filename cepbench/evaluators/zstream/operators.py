@@ -19,12 +19,13 @@ from cepbench.evaluators.plan_runs.nodes import Node, PlannedNodes, Tree, raw_va
 from cepbench.evaluators.plan_runs.programs import (
     COMPARISONS,
     FLIPPED,
-    Derived,
-    equal_values,
-    separated_sides,
 )
 from cepbench.evaluators.zstream.bounds import Bound, Comparison
 from cepbench.evaluators.zstream.stars import Star, Stars
+from cepbench.patterns.equivalences import (
+    Derived,
+    separated_sides,
+)
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
 from cepbench.patterns.negations import Check, PlacedGroup
 from cepbench.plans.tree import Placements
@@ -241,15 +242,6 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
-        negated = {variable.name for variable in pattern.negated}
-        #: Values that hashing joins as one, closed transitively: each of another variable.
-        self._shared = [
-            equal
-            for equal in equal_values(
-                clause for clause in pattern.conditions if negated.isdisjoint(clause.variables)
-            )
-            if hashing and len({name for name, _ in equal}) == len(equal)
-        ]
         by_name = {variable.name: variable for variable in pattern.variables}
         self.leaves: list[Variable] = [by_name[name] for name in self._leaf_of]
         self.positive = len(pattern.positive)
@@ -518,17 +510,11 @@ class Operators:
         others: list[Clause] = []
         equal: list[Clause] = []
         paired: list[tuple[Derived, Derived]] = []
-        for shared in self._shared:
-            # On each side all of these are equal already, whatever the conditions are between.
-            mine = [value for value in shared if value[0] in outer]
-            its = [value for value in shared if value[0] in inner]
-            paired += zip(mine[:1], its[:1], strict=False)
         for clause in node.joined:
             sides = separated_sides(clause)
             if sides is not None and sides[1] == "=" and self._hashing:
                 left, _, right = sides if sides[0][0] in outer else sides[::-1]
-                if not any({left, right} <= {*shared} for shared in self._shared):
-                    paired.append((left, right))
+                paired.append((left, right))
                 equal.append(clause)
             elif sides is not None and key in clause.variables:
                 (x,) = set(clause.variables) - {key}

@@ -19,6 +19,8 @@ def cheapest_block(
     left: np.ndarray,
     length: int,
     terms: CostTerms,
+    classes: np.ndarray,
+    log_repeated: np.ndarray,
     deadline: int,
 ) -> np.ndarray:
     """The cheapest ``length`` variables to append to the taken ones, in order.
@@ -34,6 +36,10 @@ def cheapest_block(
     length : int
         From 1 to the number of remaining variables.
     terms : CostTerms
+    classes : ndarray of int64, shape (c, n)
+        1 for the variables of each class with equal values, otherwise 0.
+    log_repeated : ndarray of float64, shape (c, n + 1)
+        ln of the factor that the terms count too often in a set with k variables of a class.
     deadline : int
         End of the search on the clock of :func:`cepbench.kernels.clock.now`.
 
@@ -63,6 +69,10 @@ def cheapest_block(
         growth += log_selectivity[v]
         least_taken = min(least_taken, log_bound[v])
         is_late = is_late or v == last
+    held_taken = np.zeros(len(classes), dtype=np.int64)
+    for c in range(len(classes)):
+        for v in taken:
+            held_taken[c] += classes[c, v]
     products = np.empty(begin[length + 1])
     costs = np.empty(begin[length + 1])
     final = np.empty(begin[length + 1], dtype=np.int16)
@@ -107,9 +117,13 @@ def cheapest_block(
                     final[at] = members[q]
             if size == 1:
                 final[at] = members[0]
-            costs[at] = log_add(
-                products[at] + least + terms.log_order_factor[len(taken) + size], before
-            )
+            total = products[at] + least + terms.log_order_factor[len(taken) + size]
+            for c in range(len(classes)):
+                held = held_taken[c]
+                for q in range(size):
+                    held += classes[c, left[members[q]]]
+                total -= log_repeated[c, held]
+            costs[at] = log_add(total, before)
             _advance(members, size)
     return _collect(costs, final, choose, begin, left, length)
 
