@@ -14,7 +14,7 @@ from cepbench.aggregators.event_graphs import CountedGraph, GraphWindow
 from cepbench.aggregators.partitions import numbered
 from cepbench.aggregators.protocol import AggregateMetrics, AggregationTask, Key
 from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.semirings import Total, has_floats
 from cepbench.aggregators.sequences import CountedSequence, sequence_of
 from cepbench.aggregators.typed_parts import TypedParts
 from cepbench.aggregators.valuation import Changes, Valuation
@@ -303,7 +303,8 @@ class CountingRun:
         if total.variable is None:
             return np.zeros(0, np.int64)
         column = None if total.attribute is None else batch.column(total.attribute)
-        own = total.weights(column, rows)
+        known = dict(zip(self._valuation.totals, self._kinds, strict=True))
+        own = total.weights(column, rows, is_float=known[total])
         if total.is_maximum and not total.can_hold(column, rows):
             raise StreamError(
                 f"AGG {total.kind}({total.variable}.{total.attribute}) of the largest or smallest "
@@ -318,21 +319,19 @@ class CountingRun:
         return self._floats or [False] * len(self._valuation.totals)
 
     def _check_kinds(self, batch: EventStream) -> None:
-        """Check that values are all integers, or all floats."""
+        """Check that no values are floats where those before were integers."""
         totals = self._valuation.totals
         floats = [
-            total.attribute is not None
-            and getattr(batch.column(total.attribute), "dtype", np.dtype(np.int64)).kind == "f"
-            for total in totals
+            total.attribute is not None and has_floats(batch.column(total.attribute), before=before)
+            for total, before in zip(totals, self._floats or [None] * len(totals), strict=True)
         ]
         if self._floats is None:
             self._begin(floats)
         for total, before, now in zip(totals, self._kinds, floats, strict=True):
-            if before != now and total.kind != "COUNT":
-                kinds = ("integers", "floats")
+            if now and not before and total.kind != "COUNT":
                 raise StreamError(
-                    f"{total.attribute} had {kinds[before]} in the batches before and has "
-                    f"{kinds[now]} in this one; convert it to the same type in all"
+                    f"{total.attribute} had integers in the batches before and has floats in this "
+                    "one; convert it to the same type in all"
                 )
 
     def _begin(self, floats: list[bool]) -> None:

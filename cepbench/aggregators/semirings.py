@@ -14,14 +14,26 @@ from typing import Any
 import numpy as np
 
 from cepbench.aggregators.rows import INT64, Column, column_of, masked
+from cepbench.errors import StreamError
 from cepbench.kernels.sequence_counts import numbers
 from cepbench.patterns.model import MatchAggregate
-from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings
+from cepbench.streams.columns import (
+    AttributeColumn,
+    Booleans,
+    CodedStrings,
+    Decimals,
+    kind_of_column,
+    numbers_of,
+)
 
 _POSITIVE = np.iinfo(np.int64).max
 
 #: Integers up to here convert to floats exactly.
 _EXACT = 2**53
+
+#: The sum of an average of floats is so many powers of two smaller, not to overflow where the average
+#: does not. Of values below 10^-154 it loses digits.
+_SMALLER = 512
 
 #: Sums of integers below this are added as integers of 64 bits.
 LARGEST = 2.0**62
@@ -33,7 +45,8 @@ class Total:
 
     Attributes
     ----------
-    kind : {"COUNT", "SUM", "MIN", "MAX"}
+    kind : {"COUNT", "SUM", "AVG", "MIN", "MAX"}
+        AVG is the sum of an average.
     variable : str, optional
         Over whose events it is; without it, it is the number of matches.
     attribute : str, optional
@@ -51,7 +64,7 @@ class Total:
 
     def dtype(self, *, is_float: bool) -> type:
         """The type of its numbers, of floats or of integers."""
-        return np.float64 if is_float and self.kind == "SUM" else np.int64
+        return np.float64 if is_float and self.kind in ("SUM", "AVG") else np.int64
 
     def units(self, *, is_float: bool) -> tuple[Any, Any]:
         """Zero and one of its semiring."""
@@ -59,20 +72,37 @@ class Total:
             return int(numbers.NO_MATCH), int(numbers.NO_VALUE)
         return (0.0, 1.0) if self.dtype(is_float=is_float) is np.float64 else (0, 1)
 
-    def weights(self, column: AttributeColumn | None, rows: np.ndarray) -> np.ndarray:
-        """What the events at some rows add to a match, as numbers of the semiring."""
+    def weights(
+        self, column: AttributeColumn | None, rows: np.ndarray, *, is_float: bool
+    ) -> np.ndarray:
+        """What the events at some rows add to a match, as numbers of the semiring.
+
+        Raises
+        ------
+        StreamError
+            If an integer would be rounded to a float.
+        """
         if column is None:
             return np.ones(len(rows), np.int64)
         if isinstance(column, CodedStrings | Booleans):
-            return (column.codes[rows] >= 0).astype(np.int64)
-        values = column[rows]
-        is_float = values.dtype.kind == "f"
-        missing = np.isnan(values) if is_float else np.zeros(len(rows), bool)
+            # Without any value, unless they are only counted.
+            missing, values = column.codes[rows] < 0, np.full(len(rows), np.nan)
+        else:
+            values = numbers_of(column)[rows]
+            missing = values != values
         if self.kind == "COUNT":
             return (~missing).astype(np.int64)
-        if self.kind == "SUM":
-            return np.where(missing, 0, values).astype(self.dtype(is_float=is_float))
-        bits = _ordered(values.view(np.int64)) if is_float else values.astype(np.int64)
+        if is_float and values.dtype == np.int64 and not _are_floats(values):
+            raise StreamError(
+                f"AGG {self.kind}({self.variable}.{self.attribute}) is over floats, to which integers "
+                "beyond 2**53 would be rounded; give the attribute one type in all batches"
+            )
+        values = np.where(missing, 0, values).astype(np.float64 if is_float else np.int64)
+        if self.kind == "AVG" and is_float:
+            return np.ldexp(values, -_SMALLER)
+        if self.kind in ("SUM", "AVG"):
+            return values
+        bits = _ordered(values.view(np.int64)) if is_float else values
         if self.kind == "MIN":
             bits = ~bits
         return np.where(missing, numbers.NO_VALUE, bits)
@@ -83,6 +113,13 @@ class Total:
             return True
         values = ~column[rows] if self.kind == "MIN" else column[rows]
         return not (values <= numbers.NO_VALUE).any()
+
+
+def has_floats(column: AttributeColumn, *, before: bool | None = None) -> bool:
+    """Whether values are floats; of a column without any value, whether those before it were."""
+    if kind_of_column(column) is None:
+        return before is not False
+    return isinstance(column, np.ndarray | Decimals) and column.dtype.kind == "f"
 
 
 def _ordered(bits: np.ndarray) -> np.ndarray:
@@ -105,7 +142,7 @@ def totals_of(aggregate: MatchAggregate, *, counts_values: bool = False) -> list
         case "COUNT":
             return [count]
         case "SUM" | "AVG":
-            return [count, Total("SUM", name, attribute)]
+            return [count, Total(aggregate.function, name, attribute)]
     return [count] * counts_values + [Total(aggregate.function, name, attribute)]
 
 
@@ -136,8 +173,10 @@ def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: b
         return np.where(missing, np.nan, last) if is_float else masked(last, missing)
     if all(its.dtype != object and (is_float or _are_floats(its)) for its in totals):
         with np.errstate(all="ignore"):
-            return np.where(missing, np.nan, last / first)
-    return column_of([*map(_quotient, last.tolist(), first.tolist())], is_float=True)
+            means = np.where(missing, np.nan, last / first)
+    else:
+        means = column_of([*map(_quotient, last.tolist(), first.tolist())], is_float=True)
+    return np.ldexp(means, _SMALLER) if is_float else means
 
 
 def _are_floats(integers: np.ndarray) -> bool:
@@ -193,8 +232,8 @@ def in_floats(
     found = []
     for total, was_float, is_float in zip(totals, before, after, strict=True):
         column = known[total]
-        if is_float and not was_float and total.kind == "SUM":
-            column = column.astype(np.float64)
+        if is_float and not was_float and total.kind in ("SUM", "AVG"):
+            column = np.ldexp(column.astype(np.float64), -_SMALLER * (total.kind == "AVG"))
         elif is_float and not was_float and total.is_maximum:
             sign = -1 if total.kind == "MIN" else 0
             bits = _ordered((column ^ sign).astype(np.float64).view(np.int64)) ^ sign

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from cepbench.aggregators.rows import Rows
+from cepbench.aggregators.semirings import has_floats
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
-from cepbench.streams.columns import kind_of_column
+from cepbench.streams.columns import Decimals, kind_of_column
 from cepbench.streams.event_stream import EventStream
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
         if aggregate.attribute is None:
             continue
         kind = _checked(f"AGG {aggregate}", aggregate.attribute, stream)
+        column = stream.column(aggregate.attribute)
+        if isinstance(column, Decimals) and aggregate.function == "SUM":
+            raise StreamError(
+                f"AGG {aggregate}: {aggregate.attribute} is a decimal, whose sum would be rounded; make "
+                f"it an integer of its smallest unit, {10**column.scale} times as large, or a float"
+            )
         if kind not in (None, "number") and aggregate.function != "COUNT":
             raise StreamError(
                 f"AGG {aggregate}: {aggregate.attribute} is a {kind}, of which there is only a COUNT; "
@@ -78,7 +85,9 @@ def _is_float(aggregate: MatchAggregate, stream: EventStream) -> bool:
     if aggregate.function == "COUNT":
         return False
     assert aggregate.attribute is not None
-    return aggregate.function == "AVG" or stream.column(aggregate.attribute).dtype.kind == "f"  # type: ignore[union-attr]
+    return aggregate.function == "AVG" or has_floats(
+        stream.column(aggregate.attribute), before=False
+    )
 
 
 def frame_of(pattern: Pattern, rows: Rows, *, is_datetime: bool, at: bool) -> pd.DataFrame:

@@ -34,7 +34,7 @@ from cepbench.aggregators.protocol import (
     Key,
 )
 from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.semirings import Total
+from cepbench.aggregators.semirings import Total, has_floats
 from cepbench.aggregators.valuation import Valuation
 from cepbench.errors import EvaluationError, SnapshotError
 from cepbench.evaluators.detector import Detector
@@ -234,9 +234,7 @@ class TwoStepRun:
             return Weights(np.array([one if name is None else zero], dtype), same)
         events, lowest = self._recent.stream, self._recent.first
         read = None if total.attribute is None else events.column(total.attribute)
-        if is_float and isinstance(read, np.ndarray):
-            read = read.astype(np.float64)
-        values = total.weights(read, np.arange(len(events)))
+        values = total.weights(read, np.arange(len(events)), is_float=is_float)
         (column,) = matches.in_columns([name]).columns
         if isinstance(column, SetColumn):
             return of_sets(total, values, column, lowest)
@@ -244,13 +242,14 @@ class TwoStepRun:
 
     def _note_floats(self, batch: EventStream) -> None:
         """Turn totals to floats whose values are floats from now on."""
+        before = False if self._valuation.position else None
         floats = [
-            is_float
+            known
             or (
                 total.attribute is not None
-                and getattr(batch.column(total.attribute), "dtype", np.dtype(np.int64)).kind == "f"
+                and has_floats(batch.column(total.attribute), before=before)
             )
-            for total, is_float in self._kinds
+            for total, known in self._kinds
         ]
         if floats != self._floats:
             self._floats = floats

@@ -14,6 +14,7 @@ from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
+    decimal_differences,
     lobster_day,
     read_rows,
 )
@@ -60,8 +61,8 @@ def _differences(events: pa.Table) -> pa.Array:
     prices = events.column("price").to_numpy()
     symbols = events.column("symbol").to_pandas().to_numpy()
     order = np.argsort(pd.factorize(symbols)[0], kind="stable")
-    # Rounded, so that 33.59 - 33.58 is 0.01, as a pattern's constant is.
-    steps = np.round(np.diff(prices[order], prepend=np.nan), 6)
+    before = np.append(np.nan, prices[order])[:-1]
+    steps = decimal_differences(prices[order], before)
     steps[1:][symbols[order][1:] != symbols[order][:-1]] = np.nan
     found = np.empty(len(prices))
     found[order] = steps

@@ -86,6 +86,8 @@ class Constant(_Written):
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and abs(self.value) > _LARGEST_FLOAT:
             raise PatternError("a number beyond the range of a float; use a smaller one")
+        if isinstance(self.value, int) and float(self.value) != self.value:
+            raise PatternError(f"{self.value} would be rounded to {float(self.value)!r}, a float")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from numbers import Real
+from fractions import Fraction
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, NoReturn
 
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, did_you_mean
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     Node = Tree[Token]
 
+
+#: So many significant digits tell any float apart; more of them are those of another number.
+_DIGITS = 17
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -71,7 +75,19 @@ class PatternText:
         value = float(token)
         if math.isinf(value):
             self.fail(PatternError, "a number beyond the range of a float; use a smaller one", tree)
+        exact = Decimal(token)
+        is_short = exact != exact.to_integral_value() and len(exact.as_tuple().digits) <= _DIGITS
+        if not (is_short and value) and not _is_float(exact, value):
+            self._refuse_rounding(token, value, tree)
         return value
+
+    def _refuse_rounding(self, written: object, value: float, place: Node) -> NoReturn:
+        self.fail(
+            PatternError,
+            f"{written} has more digits than a float holds, and would be rounded to {value!r}; "
+            "write fewer digits, or subtract a common origin from the attribute",
+            place,
+        )
 
     def _percentage(self, tree: Node) -> float:
         value = self.constant(tree)
@@ -108,7 +124,7 @@ class PatternText:
             return str(value)
         if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # also NumPy's
             return bool(value)
-        if not isinstance(value, Real):
+        if not isinstance(value, Real | Decimal):
             self.fail(
                 PatternError,
                 f"parameter {written} is a {type(value).__name__}; it must be a finite number or a "
@@ -125,7 +141,16 @@ class PatternText:
                 f"parameter {written} is {number}; it must be a finite number or a text",
                 tree,
             )
+        given = int(value) if isinstance(value, Integral) else value
+        if not _is_float(given, number):
+            self._refuse_rounding(f"parameter {written}", number, tree)
         return number
+
+
+def _is_float(given: object, nearest: float) -> bool:
+    """Whether a number is a float exactly, or is what its shortest text says."""
+    shortest = Decimal(repr(nearest)) if isinstance(given, Decimal) else Fraction(repr(nearest))
+    return given in (nearest, shortest)
 
 
 def nodes_of(tree: Node) -> list[Node]:

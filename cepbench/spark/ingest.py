@@ -46,6 +46,7 @@ from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
+    decimal_differences,
     lobster_day,
     read_rows,
 )
@@ -370,8 +371,7 @@ def _write_partition(
             is_first = np.concatenate([[symbols[0] != last[0]], symbols[1:] != symbols[:-1]])
             last = symbols[-1], prices[-1]
             counts.update(symbols)
-            # Rounded, so that 33.59 - 33.58 is 0.01, as a pattern's constant is.
-            steps = pa.array(np.round(prices - before, 6), mask=is_first)
+            steps = pa.array(decimal_differences(prices, before), mask=is_first)
             moments = batch.column("ts").cast(pa.timestamp("ns"))
             table = pa.Table.from_batches([batch]).append_column("difference", steps)
             table = table.set_column(table.column_names.index("ts"), "ts", moments)

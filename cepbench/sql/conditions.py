@@ -70,10 +70,14 @@ class ConditionWriter:
                 for side, double in zip(sides, doubles, strict=True)
             ]
         else:
-            # A column without any value may have any type; it is missing as a text too.
-            constant = any(isinstance(side, Constant) for side in sides)
-            as_text = self._dialect.as_text if constant and kinds[0] == "text" else str
-            written = [self._value(side, place, as_text) for side in sides]
+            written = [self._value(side, place) for side in sides]
+            if any(isinstance(side, Constant) for side in sides):
+                # A column without any value may have any type, and is missing in each.
+                kind = self._dialect.texts if kinds[0] == "text" else "BOOLEAN"
+                written = [
+                    f"CAST({text} AS {kind})" if isinstance(side, Attribute) else text
+                    for side, text in zip(sides, written, strict=True)
+                ]
             missing = ["", ""]
         # NaN is the largest number to these engines, so it is never less than a number, and a
         # value equal to one that is not NaN is not NaN either.
@@ -91,11 +95,11 @@ class ConditionWriter:
             else _kind(expression)
         )
 
-    def _value(self, expression: Expression, place: Place, read: Callable[[str], str]) -> str:
+    def _value(self, expression: Expression, place: Place) -> str:
         """A text or boolean."""
         match expression:
             case Attribute(variable, name):
-                return read(place(variable, name))
+                return place(variable, name)
             case Constant(bool(value)):
                 return str(value).upper()
             case Constant(str(value)):

@@ -17,6 +17,8 @@ class Dialect(ABC):
     Attributes
     ----------
     name : str
+    texts : str
+        The type of texts.
     step : str
         What is between the name of a common table expression and its query.
     has_groups : bool
@@ -24,6 +26,7 @@ class Dialect(ABC):
     """
 
     name: str
+    texts: str
     step: str
     has_groups = False
 
@@ -34,10 +37,6 @@ class Dialect(ABC):
     @abstractmethod
     def text(self, value: str) -> str:
         """A text constant."""
-
-    @abstractmethod
-    def as_text(self, column: str) -> str:
-        """A column as texts, which it is already if it has any value."""
 
     @abstractmethod
     def quotient(self, left: str, right: str) -> str:
@@ -81,6 +80,7 @@ class DuckDB(Dialect):
     """DuckDB from version 1.2 on, whose division follows IEEE 754."""
 
     name = "duckdb"
+    texts = "VARCHAR"
     step = "AS MATERIALIZED"
     has_groups = True
 
@@ -89,9 +89,6 @@ class DuckDB(Dialect):
 
     def text(self, value: str) -> str:
         return "'" + value.replace("'", "''") + "'"
-
-    def as_text(self, column: str) -> str:
-        return f"CAST({column} AS VARCHAR)"
 
     def quotient(self, left: str, right: str) -> str:
         return f"({left} / {right})"
@@ -117,6 +114,7 @@ class Spark(Dialect):
     """Spark SQL, in ANSI mode or not."""
 
     name = "spark"
+    texts = "STRING"
     step = "AS"
 
     def identifier(self, name: str) -> str:
@@ -126,9 +124,6 @@ class Spark(Dialect):
         # A backslash escapes; Spark substitutes ${…} before it parses the query.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
         return f"'{escaped}'"
-
-    def as_text(self, column: str) -> str:
-        return f"CAST({column} AS STRING)"
 
     def quotient(self, left: str, right: str) -> str:
         # Division by zero is an error or NULL; only the text distinguishes -0.0 from 0.0.

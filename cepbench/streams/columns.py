@@ -84,6 +84,11 @@ class Decimals:
     def __getitem__(self, rows: Any) -> Decimals:
         return Decimals(self.numbers[rows], self.scale)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the floats."""
+        return self.numbers.dtype
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.numbers, dtype, copy=copy)
 

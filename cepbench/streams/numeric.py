@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class NumericReader:
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
+        #: Attributes that were read as integers.
+        self._integers: set[str] = set()
         self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
         # The codes of the texts read last: leaves and slices of a batch share them.
         self._last: tuple[tuple[str, ...], np.ndarray] = ((), np.array([np.nan]))
@@ -61,11 +64,20 @@ class NumericReader:
         picked = column[rows]
         is_integer = picked.dtype == np.int64 and len(picked)
         if is_integer and (picked.max() > EXACT or picked.min() < -EXACT):
-            large = np.flatnonzero((picked > EXACT) | (picked < -EXACT))[0]
-            row = int(np.arange(len(stream))[rows][large])
-            raise StreamError(
-                f"row {row}: {name!r} is {picked[large]}, too large to compare exactly as a "
-                "float; convert it to a text, or subtract a common origin",
-                row=row,
-            )
+            self._refuse_large(stream, name, rows, (picked > EXACT) | (picked < -EXACT))
+        if is_integer:
+            self._integers.add(name)
+        elif name in self._integers and (np.abs(picked) >= EXACT).any():
+            # Integers became floats where one is missing, and large ones were rounded.
+            self._refuse_large(stream, name, rows, np.abs(picked) >= EXACT)
         return picked.astype(np.float64, copy=False)
+
+    def _refuse_large(
+        self, stream: EventStream, name: str, rows: np.ndarray | slice, large: np.ndarray
+    ) -> NoReturn:
+        row = int(np.arange(len(stream))[rows][large][0])
+        raise StreamError(
+            f"row {row}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "  # type: ignore[index]
+            "float; convert it to a text, or subtract a common origin",
+            row=row,
+        )

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO
 
@@ -163,6 +164,35 @@ def read_rows(
             events.select(form.schema.names).cast(form.schema),
             bad.filter(pc.invert(good)).cast(BAD_ROWS),
         )
+
+
+def decimal_differences(later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
+    """The floats nearest to differences of decimals: 33.59 - 33.58 is 0.01, as in a pattern.
+
+    Parameters
+    ----------
+    later, earlier : ndarray of float64, shape (n,)
+        Decimals as the floats nearest to them.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    found = np.full(len(later), np.nan)
+    pairs = np.stack((later, earlier))
+    left = np.flatnonzero(~np.isnan(pairs).any(axis=0))
+    for digits in range(16):
+        if not len(left):
+            break
+        whole = np.rint(pairs[:, left] * 10.0**digits)
+        # Of at most 15 digits, these are the decimals.
+        known = ((whole / 10.0**digits == pairs[:, left]) & (np.abs(whole) < 1e15)).all(axis=0)
+        found[left[known]] = (whole[0] - whole[1])[known] / 10.0**digits
+        left = left[~known]
+    for row in left.tolist():
+        one, other = (Decimal(repr(price)) for price in pairs[:, row].tolist())
+        found[row] = float(one - other)
+    return found
 
 
 def _refuse_backward(

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cepbench.errors import DatasetError
 from cepbench.streams import sources
-from cepbench.streams.sources import LOBSTER, MINUTE_BARS, SourceFormat, lobster_day, read_rows
+from cepbench.streams.sources import (
+    LOBSTER,
+    MINUTE_BARS,
+    SourceFormat,
+    decimal_differences,
+    lobster_day,
+    read_rows,
+)
+from tests.budgets import examples
 
 GOOD = "MSFT,200802010930,31.2,31.4,31.1,31.3,100"
 DAY = date(2012, 6, 21)
@@ -190,3 +202,29 @@ def test_the_day_in_a_file_name() -> None:
     for name in ("AAPL.csv", "2012-06-21_2012-06-22.csv", "AAPL_2012-13-41.csv"):
         with pytest.raises(DatasetError, match="date="):
             lobster_day(name)
+
+
+PRICES = st.lists(
+    st.decimals(min_value=0, max_value=10**6, places=None, allow_nan=False).map(
+        lambda price: round(price, 9)
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@given(PRICES)
+@examples(15)
+def test_differences_are_those_of_the_decimals(prices: list[Decimal]) -> None:
+    floats = np.array([float(price) for price in prices])
+    exact = [float(later - earlier) for earlier, later in itertools.pairwise(prices)]
+    assert decimal_differences(floats[1:], floats[:-1]).tolist() == exact
+
+
+def test_differences_of_prices_of_many_digits() -> None:
+    """A coin's price has eight digits and more, of which none is lost."""
+    later = np.array([33.59, 0.00001234, 1e-9, 1e15, 123456.123456789, np.nan, 5.0])
+    earlier = np.array([33.58, 0.00001233, 2e-9, 0.1, 123456.0, 1.0, np.nan])
+    found = decimal_differences(later, earlier)
+    expected = [0.01, 1e-8, -1e-9, 999999999999999.9, 0.123456789, np.nan, np.nan]
+    np.testing.assert_array_equal(found, expected)
