@@ -31,6 +31,7 @@ from cepbench.plans.given import plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.kinds import ComparedIntegers
 
 #: The default plan generator and cost of a pattern.
 GENERATOR, COST = "ZSTREAM", "throughput"
@@ -155,6 +156,7 @@ class AdaptiveDetector(Detector):
             chosen, open=opened, implementation=None, node_times=False, adopts=False, arrival=True
         )
         self._open(adaptive, task, output)
+        self._integers = ComparedIntegers([self.pattern] if chosen.is_builtin else [])
 
     @property
     def batch_size(self) -> int:

@@ -12,6 +12,7 @@ from cepbench.aggregators.semirings import Total
 from cepbench.aggregators.windows import integers, working_sums
 from cepbench.automata.compilation import automaton
 from cepbench.automata.model import Automaton
+from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.sase.counting import CountLayout, count_layout
 from cepbench.kernels.event_graph import tables
@@ -32,6 +33,10 @@ _KEPT = (
 
 #: The least number of events for which room is made at once.
 _FEWEST = 256
+
+#: Counters of a partition, a word of memory each (more for large numbers): one for each pair of an
+#: event and a first event in the window.
+COUNTER_LIMIT = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -244,6 +249,8 @@ class GraphWindow:
             # Piece by piece, for the table has a cell for each pair of events.
             nodes = state.bounds[tables.LAST] - state.bounds[tables.FIRST]
             behind = at + max(_FEWEST, int(nodes))
+            if self._needed(state, events.flags[rows[at:behind]]) > COUNTER_LIMIT:
+                behind = at + _FEWEST  # some of which may replace others
             state = self._with_room(state, events.flags[rows[at:behind]])
             while not count_paths(self._plan, state, events._replace(rows=rows[:behind])):
                 state = self._widened(state)
@@ -315,15 +322,28 @@ class GraphWindow:
         )
 
     def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:
-        """What is in the window at the front, unless there is room for events of such flags."""
+        """What is in the window at the front, unless there is room for events of such flags.
+
+        Raises
+        ------
+        PartialMatchLimitError
+            If that takes too much memory, before any is taken.
+        """
         plan = self._plan
         low, high, _, first, last, *_ = state.bounds.tolist()
-        starts = int(((flags & plan.begins[0]) != 0).sum())
-        nodes = int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
+        starts, nodes = self._new(flags)
         if high + starts <= len(state.starts) and last + nodes <= len(state.times):
             return state
-        rows = _Move(low, high, 2 * (high - low + starts))
-        columns = _Move(first, last, 2 * (last - first + nodes))
+        needed = self._needed(state, flags)
+        if needed > COUNTER_LIMIT:
+            raise PartialMatchLimitError(
+                f"greta keeps a counter for each pair of an event and a first event in the window, more "
+                f"than {COUNTER_LIMIT:,} here; shorten WITHIN, or choose method='two-step', whose memory "
+                "is that of the events in the window, or without conditions between events 'a-seq'"
+            )
+        spare = 2 if 4 * needed <= COUNTER_LIMIT else 1
+        rows = _Move(low, high, spare * (high - low + starts))
+        columns = _Move(first, last, spare * (last - first + nodes))
         parts = plan.parts
         behind = tables.MATCHES + 1 + parts
         shape = (behind + parts * columns.capacity, rows.capacity, *state.cells.shape[2:])
@@ -349,6 +369,19 @@ class GraphWindow:
             cells=cells,
             fits=np.zeros(rows.capacity, np.int64),
         )
+
+    def _new(self, flags: np.ndarray) -> tuple[int, int]:
+        """How many starts and nodes events of such flags may be."""
+        plan = self._plan
+        starts = int(((flags & plan.begins[0]) != 0).sum())
+        return starts, int(((flags[:, None] & (plan.begins | plan.takes)) != 0).sum())
+
+    def _needed(self, state: tables.State, flags: np.ndarray) -> int:
+        """How many counters what is in the window and events of such flags need."""
+        low, high, _, first, last, *_ = state.bounds.tolist()
+        starts, nodes = self._new(flags)
+        words = int(np.prod(state.cells.shape[2:], dtype=np.int64))
+        return (high - low + starts) * (last - first + nodes) * self._plan.parts * words
 
 
 def _is_active(state: tables.State, earliest: int) -> bool:

@@ -32,7 +32,7 @@ from cepbench.plans.workload import WorkloadPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import KnownKinds
+from cepbench.streams.kinds import ComparedIntegers, KnownKinds
 from cepbench.streams.moments import nanoseconds
 from cepbench.workloads.model import Workload
 
@@ -128,6 +128,7 @@ class Aggregator:
         self._late = LateEvents(slack_of(slack, self.window), attributes)
         self._state = LiveState("aggregator")
         self._kinds = KnownKinds(tuple(attributes))
+        self._integers = ComparedIntegers(patterns)
         self._seconds = 0.0
         self._events = 0
         #: The time of the last event that was processed.
@@ -174,6 +175,7 @@ class Aggregator:
             self._floats = floats
             return shown(self._no_rows())
         kinds = self._kinds.after(batch, self._events)
+        self._integers.check(batch)
         events, held = self._late.sorted(batch, self._events)
         with self._state.changing("a push"):
             self._floats, self._kinds = floats, kinds

@@ -51,7 +51,7 @@ from cepbench.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import KnownKinds
+from cepbench.streams.kinds import ComparedIntegers, KnownKinds
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
@@ -204,6 +204,7 @@ class Detector:
             task = replace(task, output="compressed" if in_graphs else "matches")
         if output == "compressed":
             kept = set() if kept is None else kept  # a run may list matches instead
+        self._integers = ComparedIntegers([plain] if evaluator.is_builtin else [])
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
@@ -265,6 +266,7 @@ class Detector:
         began = time.perf_counter()
         check_fit(self.pattern, batch)
         progress = self._progress.after(batch)
+        self._integers.check(batch)
         if not len(batch):
             return shown(Found(0, ()))
         with self._state.changing("a push"):

@@ -59,7 +59,7 @@ from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
 from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import KnownKinds
+from cepbench.streams.kinds import ComparedIntegers, KnownKinds
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
@@ -166,11 +166,11 @@ class WorkloadDetector(Detector):
         self._state = LiveState("detector")
         self._reader = NumericReader()
         plan = workload_plan(workload, plan)
-        kinds = KnownKinds(_attributes(plan.computed.patterns.values()))
-        self._progress = Progress(position, kinds)
+        self._progress = Progress(position, KnownKinds(()))
         #: That stamps the events whose matches are reused, under ORDER BY arrival; None before them.
         self._clock: ArrivalClock | None = None
         self._begin(plan)
+        self._read(plan)
 
     def _begin(
         self,
@@ -332,6 +332,7 @@ class WorkloadDetector(Detector):
             with errors_naming(query):
                 check_fit(under_one_hierarchy(pattern, batch)[0], batch)
         self._progress.after(batch)
+        self._integers.check(batch)
         return batch
 
     def _found(self, batch: EventStream | None) -> dict[str, Found]:
@@ -636,11 +637,13 @@ class WorkloadDetector(Detector):
 
     def _read(self, plan: WorkloadPlan) -> None:
         """Read what the queries of a plan read, from the next batch on."""
-        attributes = _attributes(plan.computed.patterns.values())
-        kinds = replace(self._progress.kinds, attributes=attributes)
+        patterns = plan.computed.patterns
+        kinds = replace(self._progress.kinds, attributes=_attributes(patterns.values()))
         self._progress = self._progress._replace(kinds=kinds)
+        is_builtin = self._given is None or evaluator_for(self._given).is_builtin
+        self._integers = ComparedIntegers(patterns.values() if is_builtin else [])
         if self._recent is not None:
-            self._recent.keep(_attributes(plan.computed.patterns[q] for q in self._queries))
+            self._recent.keep(_attributes(patterns[q] for q in self._queries))
 
     def _planned(self, patterns: Mapping[str, Any], before: WorkloadPlan) -> WorkloadPlan:
         """The plan for other queries, those that it had as before and new ones from scratch."""
