@@ -330,7 +330,7 @@ def test_the_name_of_an_evaluator_is_checked() -> None:
     workload = cep.Workload({"q": "PATTERN SEQ(A a, B b) WITHIN 9 units"})
     rates = {"q": cep.Statistics(rates={"a": 1.0, "b": 1.0})}
     with pytest.raises(
-        PlanGeneratorError, match="no evaluator 'hierarchical-stack'.* did you mean"
+        PlanGeneratorError, match=r"no evaluator 'hierarchical-stack'.* did you mean"
     ):
         cep.plan_workload(workload, rates, evaluator="hierarchical-stack")
     named = cep.plan_workload(workload, rates, evaluator="Hierarchical_Stacks")

@@ -28,7 +28,8 @@ def test_a_text_may_begin_with_a_comment(comment: str) -> None:
 
 
 def test_comments_in_quotes_are_texts() -> None:
-    text = f"q1 = {QUERY.replace('WITHIN', "WHERE a'.s = '-- /* no' WITHIN")}\nq2 = {QUERY}"
+    where = QUERY.replace("WITHIN", "WHERE a'.s = '-- /* no' WITHIN")
+    text = f"q1 = {where}\nq2 = {QUERY}"
     assert "-- /* no" in str(cep.Workload.parse(text).patterns["q1"])
 
 
