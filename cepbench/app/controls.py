@@ -10,7 +10,7 @@ import ipywidgets as widgets
 
 from cepbench.app.sliders import NumberSlider
 from cepbench.costs.temporal import TemporalOrder
-from cepbench.patterns.model import Pattern
+from cepbench.patterns.model import NANOSECONDS, Pattern
 from cepbench.statistics.model import Pair, Statistics
 
 #: Step of the exponent: 50 steps for a factor of ten.
@@ -45,7 +45,7 @@ class Controls:
         self._pattern = pattern
         self._per = 60.0 if pattern.window.is_datetime else 1.0
         self.sliders: dict[str | Pair, NumberSlider] = {}
-        window = pattern.window.amount or 1.0
+        window = float(pattern.window.amount) or 1.0
         self._add("window", f"window, {pattern.window.unit}", window, reach=1.0)
         types = {variable.name: variable.type_text for variable in pattern.variables}
         unit = "min" if pattern.window.is_datetime else "tick"
@@ -74,8 +74,12 @@ class Controls:
         """The changes made by the sliders, as arguments of ``cep.what_if``."""
         moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
+        window = moved.pop("window", None)
+        if window is not None:
+            # Of the unit's decimal places as many as time has.
+            window = round(window, len(str(NANOSECONDS.get(self._pattern.window.unit, 1))) - 1)
         return {
-            "window": moved.pop("window", None),
+            "window": window,
             "rates": {k: value / self._per for k, value in moved.items() if isinstance(k, str)},
             "selectivities": {k: value for k, value in moved.items() if isinstance(k, tuple)},
             "alpha": alpha,

@@ -81,7 +81,7 @@ def task_for(
         ),
         latency=flag(latency, "latency", EvaluationError),
         node_times=flag(node_times, "node_times", EvaluationError),
-        position=whole(position, "position", EvaluationError, least=0),
+        position=whole(position, "position", EvaluationError, least=0, most=2**62),
         whole=whole_stream,
         values=pattern.returns if _needs_values(pattern, output, whole_stream) else (),
     )

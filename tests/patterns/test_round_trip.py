@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -131,8 +132,11 @@ def renamed(part: Any, places: dict[str, Variable]) -> Any:
 
 #: Columns of RETURN: an expression, or None for a variable; places of variables; an alias.
 columns = st.lists(st.tuples(expressions | st.none(), pairs, names | st.none()), max_size=2)
-amounts = st.one_of(st.integers(0, 10_000).map(float), st.floats(0, 10_000))
+whole = st.integers(0, 10_000).map(float)
+#: Amounts of a unit that are whole numbers of nanoseconds, up to nine decimal places of seconds.
+fractions = st.integers(0, 10**13).map(lambda ns: Decimal(ns).scaleb(-9))
 units = st.sampled_from([*NANOSECONDS, "units"])
+long_units = st.sampled_from(["seconds", "minutes", "hours", "days", "weeks"])
 #: Keys of GROUP BY, and aggregates of AGG, over the same two places.
 places = st.sampled_from(["first", "second"])
 keys = st.builds(Grouping, names, places | st.none())
@@ -142,9 +146,10 @@ totals = st.one_of(
     st.builds(MatchAggregate, st.sampled_from(FUNCTIONS), places, names),
 )
 windows = st.one_of(
-    st.builds(Window, amounts, units),
+    st.builds(Window, whole, units),
+    st.builds(Window, fractions, long_units),
     # No window is shorter than WITHIN < a tick.
-    st.builds(Window, amounts.filter(lambda amount: amount > 1e-3), units, st.just(True)),
+    st.builds(Window, fractions.filter(bool), long_units, st.just(True)),
 )
 strategies = st.one_of(
     st.just(ANY),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cepbench as cep
 from cepbench.costs.costed import CostedProblem
 from cepbench.errors import PlanningRefusedError
 from cepbench.planners.generate import plan, plan_problem
@@ -207,3 +208,13 @@ def test_the_order_in_time_alone_makes_a_chain_of_a_sequence() -> None:
     free = dataclasses.replace(case, operator="AND")
     with pytest.raises(PlanningRefusedError, match="no conditions connect"):
         plan_problem(free.problem, "IKKBZ")
+
+
+def test_the_advice_takes_the_problem_itself() -> None:
+    for size, advised in ((3, "choose DP-LD or IDP$"), (25, "choose IDP$")):
+        pattern = cep.parse(
+            f"PATTERN AND({', '.join(f'T{k} v{k}' for k in range(size))}) WITHIN 9 units"
+        )
+        rates = cep.Statistics(rates=dict.fromkeys(pattern.names, 1.0))
+        with pytest.raises(PlanningRefusedError, match=advised):
+            cep.plan(pattern, rates, "IKKBZ")

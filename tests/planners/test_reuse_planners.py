@@ -15,6 +15,7 @@ import cepbench as cep
 from cepbench.costs.reuse import ReuseProblem
 from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.planners.sharing.generate import planned_sources
+from cepbench.plans.evaluator_names import BUILT_IN
 from cepbench.plans.reuse import Reuse, in_order
 
 OF_MATCHES = [name for name, its in cep.WORKLOAD_PLANNERS.items() if its.shares == "matches"]
@@ -322,3 +323,18 @@ def test_planned_sources_are_those_that_a_live_stream_allows() -> None:
             cep.Detector(workload, plan)
     with pytest.raises(PlanError, match="'early' would report matches late"):
         cep.WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns) | {"early": "not"})
+
+
+def test_the_name_of_an_evaluator_is_checked() -> None:
+    assert tuple(name for name, its in cep.EVALUATORS.items() if its.is_builtin) == BUILT_IN
+    workload = cep.Workload({"q": "PATTERN SEQ(A a, B b) WITHIN 9 units"})
+    rates = {"q": cep.Statistics(rates={"a": 1.0, "b": 1.0})}
+    with pytest.raises(
+        PlanGeneratorError, match=r"no evaluator 'hierarchical-stack'.* did you mean"
+    ):
+        cep.plan_workload(workload, rates, evaluator="hierarchical-stack")
+    named = cep.plan_workload(workload, rates, evaluator="Hierarchical_Stacks")
+    assert named == cep.plan_workload(workload, rates, evaluator="hierarchical-stacks")
+    with cep.EVALUATORS.restored():
+        cep.plan_evaluator("my-engine")(lambda pattern, stream, plan: None)
+        cep.plan_workload(workload, rates, evaluator="My_Engine")
