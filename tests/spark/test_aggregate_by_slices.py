@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 import pytest
 
 import cepbench as cep
@@ -14,6 +15,7 @@ from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.slices import SliceTask
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
 from cepbench.spark.aggregation import aggregate, slices_of
+from cepbench.spark.parquet_slices import row_groups
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
@@ -65,7 +67,8 @@ def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit:
 
 def test_slices_have_about_as_many_events_each(data: Path) -> None:
     task = SliceTask(cep.parse(COUNTED), None, "trigger", "window", None)
-    slices = slices_of(data, task, 5)
+    groups = row_groups(ds.dataset(data), "ts")
+    slices = slices_of(groups, task, 5)
     times = cep.EventStream.from_parquet(data).timestamps
     cuts = np.searchsorted(times, [its.start for its in slices[1:]])
     counts = np.diff([0, *cuts, len(times)])
@@ -73,7 +76,7 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
     assert [its.end for its in slices] == [*(its.start for its in slices[1:]), None]
     # No slice is shorter than its lead.
     weeks = cep.parse(COUNTED.replace("5 minutes", "240 hours"))
-    assert len(slices_of(data, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
+    assert len(slices_of(groups, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
 
 
 @pytest.mark.parametrize(
