@@ -94,6 +94,29 @@ def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, slices: in
     assert len(found.rows) > 600
 
 
+def test_an_identifier_orders_ties_of_files(spark: SparkSession, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("AB"), 300),
+            "ts": rng.integers(0, 60, 300),
+            "lot": rng.integers(1, 4, 300),
+            "no": [f"{number:03}" for number in rng.permutation(300)],
+        }
+    )
+    frame.to_parquet(tmp_path / "events.parquet")
+    text = "PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.lot) WITHIN 3 units"
+    found = cep.spark.aggregate(tmp_path, text, id="no", slices=4, emit="change")
+    expected = {}
+    for keys in (["ts", "no"], ["ts"]):
+        ordered = frame.sort_values(keys, kind="stable")
+        stream = cep.EventStream.from_pandas(ordered, type="symbol", time="ts")
+        expected[len(keys)] = cep.aggregate(text, stream, emit="change").rows
+    assert found.rows == expected[2] != expected[1]
+    with pytest.raises(StreamError, match="did you mean 'no'"):
+        cep.spark.aggregate(tmp_path, text, id="noo")
+
+
 def test_a_data_frame_in_slices_is_one_pass(spark: SparkSession, ticks: Path) -> None:
     text = "PATTERN SEQ(A a, NOT(C n), B b) GROUP BY b.lot AGG COUNT, SUM(a.lot) WITHIN 20 units"
     frame = pd.read_parquet(ticks).sort_values("ts", kind="stable")
