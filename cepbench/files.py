@@ -19,6 +19,11 @@ from filelock import FileLock, Timeout
 from cepbench.errors import CepbenchError
 
 
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """A path that a user gave; ``~`` is their home folder."""
+    return Path(path).expanduser()
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Write a file under a hidden name beside ``path``, then rename it.

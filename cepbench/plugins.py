@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import PlanGeneratorError
+from cepbench.files import user_path
 
 #: Prefix of the names of their modules.
 _MODULE = "cepbench_plugin_"
@@ -30,7 +31,7 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
         If a file is missing or fails, registers nothing, or registers a name of another file.
     """
     listed = [files] if isinstance(files, str | Path) else files or ()
-    for path in (Path(file) for file in listed if file):
+    for path in (user_path(file) for file in listed if file):
         before = _registered()
         module = _run(path)
         after = _registered()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from io import TextIOWrapper
 from textwrap import wrap
 from typing import Annotated, Any, NoReturn
 
@@ -131,4 +132,8 @@ app.command("evaluators", epilog=lists.EVALUATORS_EXAMPLES)(lists.evaluators)
 
 def main() -> None:
     """Entry point of the command ``cepbench``."""
+    for stream in (sys.stdout, sys.stderr):
+        # What the encoding of a pipe or terminal lacks is escaped.
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="cepbench")

@@ -12,6 +12,7 @@ from cepbench.commands.completion import complete_data
 from cepbench.commands.options import GROUP, JsonOption, MasterOption, SeedOption, examples
 from cepbench.commands.output import log, progress, write_json, write_line, write_table
 from cepbench.errors import DatasetError
+from cepbench.files import user_path
 
 if TYPE_CHECKING:
     from cepbench.datasets.dataset import Dataset
@@ -170,9 +171,13 @@ def ingest(
         if name in entry.variants:
             raise typer.BadParameter(f"{kind}/{name} is declared in dataset.toml; choose another")
         output = entry.undeclared(str(name))
-    for file in files:
-        if not file.is_file():  # before Spark is started
+    from cepbench.streams.sources import FORMATS, check_format
+
+    files = [user_path(file) for file in files]
+    for file in files:  # before Spark is started
+        if not file.is_file():
             raise DatasetError(f"there is no file {file}")
+        check_format(file, FORMATS[kind])
     from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 
     spark = _session(master)
@@ -189,10 +194,13 @@ def ingest(
                 "quarantined": report.quarantined,
                 "files": report.declaration.notes["files"],
                 "reasons": report.reasons,
+                "warning": report.warning,
             }
         )
-        return
-    write_line(report.describe())
+    else:
+        write_line(report.describe())
+    if report.quarantined and not report.events:
+        raise DatasetError(f"there are no events: {report.warning}")
     opened = f"{kind}/{name}" if name else output
     log(f'open it with cep.open_dataset("{opened}")')
 

@@ -19,6 +19,7 @@ from cepbench.commands.options import (
     LastOption,
     PlannerOption,
     examples,
+    expanded,
     with_shared,
 )
 from cepbench.commands.output import log, progress, width, write_json, write_line
@@ -45,7 +46,11 @@ def explain(
     ] = True,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write an HTML page with a picture of the plan."),
+        typer.Option(
+            metavar="FILE",
+            callback=expanded,
+            help="Also write an HTML page with a picture of the plan.",
+        ),
     ] = None,
     alpha: AlphaOption = 0.0,
     last: LastOption = None,

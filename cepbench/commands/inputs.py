@@ -15,8 +15,9 @@ import typer
 
 from cepbench.commands.completion import complete_data, complete_pattern_names
 from cepbench.commands.options import JsonOption, PluginOption, SeedOption
-from cepbench.commands.output import progress
+from cepbench.commands.output import log, progress
 from cepbench.errors import DatasetError, HierarchyError, PatternError, StatisticsError
+from cepbench.files import user_path
 from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from cepbench.statistics.model import Statistics
     from cepbench.streams.event_stream import EventStream
     from cepbench.workloads.model import Workload
-
-
-#: The first bytes of every Parquet file.
-_PARQUET = b"PAR1"
 
 
 @dataclass
@@ -76,9 +73,12 @@ class StreamInputs:
         ),
     ] = False
     columns: Annotated[
-        str,
-        typer.Option(metavar="TYPE,TIME", help="Columns of event type and time in your Parquet."),
-    ] = "symbol,ts"
+        str | None,
+        typer.Option(
+            metavar="TYPE,TIME",
+            help="Columns of event type and time in your Parquet; by default symbol,ts.",
+        ),
+    ] = None
     hierarchy: Annotated[
         Path | None,
         typer.Option(
@@ -144,7 +144,7 @@ class StreamInputs:
         from cepbench.patterns.concepts import ConceptHierarchy
 
         try:
-            content = json.loads(self.hierarchy.read_text(encoding="utf-8"))
+            content = json.loads(user_path(self.hierarchy).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise HierarchyError(
                 f"{self.hierarchy} cannot be read as JSON ({_why(error)}); it holds a hierarchy such as "
@@ -187,10 +187,11 @@ class StreamInputs:
 
         if (
             self.data.partition("/")[0] not in folders()
-            and os.path.exists(self.data)  # unlike Path.exists, never raises
+            # Unlike Path.exists, never raises.
+            and os.path.exists(os.path.expanduser(self.data))
             and not read_declaration(self.data)
         ):
-            _check_parquet(Path(self.data))
+            _check_parquet(user_path(self.data))
             return None
         with progress(f"opening {self.data}"):
             return open_dataset(self.data)
@@ -217,6 +218,7 @@ class StreamInputs:
 
         with progress(f"reading {self.data}"):
             if self._dataset is not None:
+                self.place()  # checks the columns
                 types = pattern.types if self.only_types else None
                 return self._dataset.stream(types, days=self.days, positions=positions)
             if self.days is not None:
@@ -224,7 +226,7 @@ class StreamInputs:
                     "Parquet that is not a data set is read as a whole", param_hint="'--days'"
                 )
             path, type_column, time_column = self.place()
-            return EventStream.from_parquet(
+            stream = EventStream.from_parquet(
                 path,
                 type=type_column,
                 time=time_column,
@@ -232,6 +234,12 @@ class StreamInputs:
                 sort=True,
                 positions=positions,
             )
+        if stream.was_sorted:
+            log(
+                f"{self.data} is not in order of {time_column}: its events were sorted by it. "
+                "Positions are rows of the data as it is"
+            )
+        return stream
 
     def place(self) -> tuple[Path, str, str]:
         """Where the events are, and the columns of type and time.
@@ -243,15 +251,23 @@ class StreamInputs:
         """
         from cepbench.streams.dataset_folder import type_column
 
-        if self._dataset is not None:
-            return self._dataset.path, type_column(self._dataset.kind), "ts"
-        its_type, comma, its_time = self.columns.partition(",")
+        given = self.columns or "symbol,ts"
+        its_type, comma, its_time = (part.strip() for part in given.partition(","))
         if not comma:
             raise typer.BadParameter(
                 f"{self.columns!r} is one column; give two, such as symbol,ts",
                 param_hint="'--columns'",
             )
-        return Path(str(self.data)), its_type.strip(), its_time.strip()
+        if self._dataset is None:
+            return user_path(str(self.data)), its_type, its_time
+        own = type_column(self._dataset.kind), "ts"
+        if self.columns and (its_type, its_time) != own:
+            raise typer.BadParameter(
+                f"it is for other Parquet; the data set {self.data} has the types and times of its "
+                f"events in {own[0]},{own[1]}",
+                param_hint="'--columns'",
+            )
+        return self._dataset.path, *own
 
 
 @dataclass
@@ -315,7 +331,7 @@ class Inputs(StreamInputs):
     @staticmethod
     def _statistics_in(file: Path) -> Any:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(user_path(file).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise StatisticsError(
                 f"{file} cannot be read as JSON ({_why(error)}); give the output of "
@@ -382,17 +398,19 @@ def last_variable(
 
 def _check_parquet(path: Path) -> None:
     """Raise a DatasetError for a file of another kind, or a folder without Parquet."""
+    from cepbench.streams.parquet_layout import begins_as_parquet, parquet_files
+    from cepbench.streams.sources import recognized
+
     if path.is_dir():
-        if not any(path.rglob("*.parquet")):
+        if not parquet_files(path):
             raise DatasetError(f"the folder {path} has neither Parquet files nor a data set")
-        return
-    with path.open("rb") as file:
-        if file.read(len(_PARQUET)) != _PARQUET:
-            raise DatasetError(
-                f"{path} is not Parquet. Ingest minute bars and LOBSTER messages with `cepbench "
-                f"data ingest KIND {path} --name mine`; convert other tables with pandas: "
-                'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
-            )
+    elif not begins_as_parquet(path):
+        found = recognized(path)
+        raise DatasetError(
+            f"{path} is not Parquet. Ingest minute bars and LOBSTER messages with `cepbench "
+            f"data ingest {found.kind if found else 'KIND'} {path} --name mine`; convert other tables with pandas: "
+            'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
+        )
 
 
 def _text_of(given: str) -> str:
@@ -403,12 +421,12 @@ def _text_of(given: str) -> str:
         except UnicodeDecodeError as error:
             raise PatternError(f"standard input is not UTF-8 ({error})") from None
     # Unlike Path.is_file, os.path.isfile never raises.
-    if not os.path.isfile(given) and (
+    if not os.path.isfile(os.path.expanduser(given)) and (
         "(" in given or given.lstrip().upper().startswith("PATTERN ")
     ):
         return given
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return user_path(given).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise PatternError(
             f"{given!r} is neither a pattern nor a readable file ({_why(error)}). A pattern "

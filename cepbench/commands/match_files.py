@@ -1,16 +1,23 @@
-"""Matches written batch by batch to Parquet, CSV or Arrow, by the extension of the file."""
+"""Matches written batch by batch to Parquet, CSV or Arrow, by the extension of the file.
+
+CSV has no lists. The positions of a Kleene variable or a group are written as integers with blanks
+between them, ``0 3 7``; lists of values as JSON arrays, ``["New York", null]``, in which a missing
+value is ``null``, a time a text and infinity ``1e999``. An empty list is ``[]``, a missing one an
+empty cell.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cepbench.files import whole_file
+from cepbench.files import user_path, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +30,7 @@ ENDINGS = (".parquet", ".csv", ".arrow")
 
 def check_ending(file: Path | None) -> Path | None:
     """Check the file extension before anything is run."""
+    file = None if file is None else user_path(file)
     if file is not None and file.is_dir():
         raise typer.BadParameter(f"{file} is a folder that is there already; give another name")
     if file is not None and file.suffix not in ENDINGS:
@@ -31,8 +39,17 @@ def check_ending(file: Path | None) -> Path | None:
 
 
 @contextmanager
-def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def match_writer(
+    file: Path, schema: pa.Schema, positions: Container[str] = ()
+) -> Iterator[Callable[[pa.Table], None]]:
     """Open a file for tables of one schema; it is replaced atomically at the end.
+
+    Parameters
+    ----------
+    file : Path
+    schema : pyarrow.Schema
+    positions : container of str
+        The columns with positions of events.
 
     Yields
     ------
@@ -45,7 +62,7 @@ def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
         With the name of the file, if it cannot be written.
     """
     try:
-        with whole_file(file) as part, _opened(part, file.suffix, schema) as write:
+        with whole_file(file) as part, _opened(part, file.suffix, schema, positions) as write:
             yield write
     except OSError as error:
         if error.errno is None or Path(error.filename or file).parent != file.parent:
@@ -55,7 +72,9 @@ def match_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
 
 
 @contextmanager
-def _opened(part: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+def _opened(
+    part: Path, ending: str, schema: pa.Schema, positions: Container[str]
+) -> Iterator[Callable[[pa.Table], None]]:
     writer: Any
     if ending == ".parquet":
         import pyarrow.parquet as pq
@@ -65,8 +84,9 @@ def _opened(part: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa
     elif ending == ".csv":
         import pyarrow.csv as pc
 
-        with pc.CSVWriter(part, _flat(schema.empty_table()).schema) as writer:
-            yield lambda table: writer.write_table(_flat(table))
+        flat = with_lists_as_text(schema.empty_table(), positions).schema
+        with pc.CSVWriter(part, flat) as writer:
+            yield lambda table: writer.write_table(with_lists_as_text(table, positions))
     else:
         import pyarrow.ipc as ipc
 
@@ -74,25 +94,65 @@ def _opened(part: Path, ending: str, schema: pa.Schema) -> Iterator[Callable[[pa
             yield writer.write_table
 
 
-def _flat(table: pa.Table) -> pa.Table:
-    """Lists as space-separated texts, since CSV has no lists; codes as texts."""
+def with_lists_as_text(table: pa.Table, positions: Container[str]) -> pa.Table:
+    """A table as CSV holds it: lists as texts, codes as what they stand for.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    positions : container of str
+        The columns with positions.
+    """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     columns = {}
     for field in table.schema:
         column = table.column(field.name)
-        if pa.types.is_large_list(field.type):
-            values = column.combine_chunks()
-            texts = pa.LargeListArray.from_arrays(
-                values.offsets, pc.cast(_plain(values.values), pa.string()), mask=values.is_null()
-            )
-            column = pc.binary_join(texts, " ")
-        columns[field.name] = _plain(column)
+        if pa.types.is_large_list(field.type) or pa.types.is_list(field.type):
+            column = _joined(column, is_positions=field.name in positions)
+        elif pa.types.is_dictionary(field.type):
+            column = column.cast(pa.string())
+        columns[field.name] = column
     return pa.table(columns)
 
 
-def _plain(column: Any) -> Any:
+def _joined(column: Any, *, is_positions: bool) -> Any:
+    """Lists as texts."""
+    import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+    # Offsets from 0: the values of a slice are those of the whole.
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    values = pc.list_flatten(column)
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    texts = pc.cast(values, pa.string()) if is_positions else _json(values)
+    joined = pc.binary_join(
+        pa.LargeListArray.from_arrays(pa.array(offsets), texts), " " if is_positions else ", "
+    )
+    if is_positions:
+        joined = pc.if_else(pa.array(sizes == 0), "[]", joined)
+    else:
+        joined = pc.binary_join_element_wise("[", joined, "]", "")
+    missing = column.is_null().combine_chunks()
+    return pc.if_else(missing, pa.scalar(None, pa.string()), joined)
+
+
+def _json(values: Any) -> Any:
+    """Each value as JSON."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pc.fill_null(_json(values.dictionary).take(values.indices), "null")
+    if pa.types.is_floating(kind):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, kind), values)
+    texts = pc.cast(values, pa.string())
+    if pa.types.is_floating(kind):
+        texts = pc.replace_substring(texts, "inf", "1e999")
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_temporal(kind):
+        written = [json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()]
+        texts = pa.array(written, pa.string())
+    return pc.fill_null(texts, "null")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cepbench.commands.match_files import match_writer
 from cepbench.commands.output import progress
-from cepbench.evaluators.arrow_matches import match_schema, with_events
+from cepbench.evaluators.arrow_matches import event_time, match_schema, with_events
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.match_batches import match_batches
@@ -89,7 +89,8 @@ class Job:
         rows : int
             The number of matches, up to the limit.
         """
-        names = ["time", *attributes]
+        names = [event_time(self.stream), *attributes]
+        positions = position_columns(self.pattern)
 
         def joined(table: pa.Table) -> pa.Table:
             if self.pattern.returns:
@@ -109,7 +110,9 @@ class Job:
                 options=self.options,
                 on_progress=lambda done, _: bar.update(done - bar.n),
             )
-            write = stack.enter_context(match_writer(file, first.schema)) if file else None
+            write = (
+                stack.enter_context(match_writer(file, first.schema, positions)) if file else None
+            )
             for table in batches if limit is None else _limited(batches, limit):
                 if write is not None:
                     write(joined(table))
@@ -128,6 +131,13 @@ class Job:
             options=self.options,
             output=output,
         )
+
+
+def position_columns(pattern: Pattern) -> set[str]:
+    """The columns with positions, in the table of a pattern's matches."""
+    if pattern.returns:
+        return {column.name for column in pattern.returns if isinstance(column.value, str)}
+    return set(pattern.positive_names)
 
 
 def _limited(tables: Iterator[pa.Table], limit: int) -> Iterator[pa.Table]:

@@ -16,6 +16,7 @@ from cepbench.commands.completion import (
     complete_generators,
     complete_planners,
 )
+from cepbench.files import user_path
 
 #: Settings of every group of commands. Without rich, help is fast and fits narrow terminals.
 GROUP: dict[str, Any] = {
@@ -64,6 +65,11 @@ def with_shared(command: Callable[..., None]) -> Callable[..., None]:
         [*parameters[:plugin], *own, *parameters[plugin:]]
     )
     return called
+
+
+def expanded(path: Path | None) -> Path | None:
+    """A path of an option; where the shell leaves ``~`` as it is, as in ``--html=~/plan.html``."""
+    return None if path is None else user_path(path)
 
 
 JsonOption = Annotated[

@@ -72,7 +72,10 @@ def write_json(value: Any) -> None:
         Mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
         infinities become ``null``, since JSON has neither.
     """
-    typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    # A pipe of another encoding has escapes, as JSON has them.
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=not is_utf8, allow_nan=False)
+    typer.echo(text)
 
 
 def _plain(value: Any) -> Any:

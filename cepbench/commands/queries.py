@@ -165,7 +165,8 @@ def run(
     count: bool,
 ) -> None:
     """Run the queries by one plan; write the matches of each to a file of its own."""
-    from cepbench.evaluators.arrow_matches import with_events
+    from cepbench.commands.matching import position_columns
+    from cepbench.evaluators.arrow_matches import event_time, with_events
     from cepbench.evaluators.evaluate import evaluate
     from cepbench.sweeps.measure import WARM_UP_EVENTS
 
@@ -184,8 +185,9 @@ def run(
     for query, file in files.items():
         table = found[query].in_whole_stream(stream).arrow
         if not workload.patterns[query].returns:
-            table = with_events(found[query].arrow, stream, ["time", *attributes], whole=True)
-        with match_writer(file, table.schema) as write:
+            names = [event_time(stream), *attributes]
+            table = with_events(found[query].arrow, stream, names, whole=True)
+        with match_writer(file, table.schema, position_columns(workload.patterns[query])) as write:
             write(table)
     steps = found.steps
     evaluators = {query: its.evaluator for query, its in found.items()}

@@ -10,16 +10,28 @@ from typing import Annotated
 import typer
 
 from cepbench.commands.completion import complete_notebooks, complete_profiles, complete_studies
-from cepbench.commands.options import GROUP, JsonOption, PluginOption, SeedOption, examples
+from cepbench.commands.options import (
+    GROUP,
+    JsonOption,
+    PluginOption,
+    SeedOption,
+    examples,
+    expanded,
+)
 from cepbench.commands.output import log, log_state, progress, write_json, write_line
 from cepbench.errors import ReportError
 
 app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
 
 FolderOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the report.")
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", callback=expanded, help="Folder of the report."
+    ),
 ]
-NotebooksOption = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the notebooks.")]
+NotebooksOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the notebooks.")
+]
 
 
 def check_notebooks(folder: Path) -> None:

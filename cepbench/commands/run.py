@@ -11,7 +11,7 @@ import typer
 from cepbench.arguments import named_values
 from cepbench.commands import queries
 from cepbench.commands.inputs import Inputs, automaton_for, run_alone
-from cepbench.commands.match_files import check_ending
+from cepbench.commands.match_files import check_ending, with_lists_as_text
 from cepbench.commands.options import (
     EvaluatorOption,
     EvaluatorOptions,
@@ -83,7 +83,9 @@ def run(
 
     Without --output the first matches are shown. Matches are written in the order in which they
     were found: the columns of the pattern's RETURN, or without it the time of each event and its
-    position. Positions are those in --data, from 0, whatever part is read.
+    position. Positions are the rows of --data, from 0, whatever part is read, and also if they had to
+    be sorted by time. In CSV several positions have blanks between them, and several values are a
+    JSON array.
 
     With --spark tasks read slices of the data, which may exceed memory; matches are counted, or
     written with --output as a folder of Parquet files, in no order.
@@ -123,7 +125,8 @@ def run(
             param_hint="'--attribute'",
         )
 
-    from cepbench.commands.matching import Job
+    from cepbench.commands.matching import Job, position_columns
+    from cepbench.evaluators.arrow_matches import event_time
     from cepbench.evaluators.tasks import chosen_evaluator, evaluator_without_plan
     from cepbench.planners.generate import plan
 
@@ -173,19 +176,20 @@ def run(
     elif first is not None and first.num_rows:
         write_line()
         if asked.returns:
-            write_table(first.to_pylist(), first.schema.names)
+            shown = with_lists_as_text(first, position_columns(asked))
+            write_table(shown.to_pylist(), shown.schema.names)
         else:
-            _show_matches(asked, first)
+            _show_matches(asked, first, event_time(stream))
 
 
-def _show_matches(pattern: Pattern, first: pa.Table) -> None:
+def _show_matches(pattern: Pattern, first: pa.Table, time: str) -> None:
     """The first matches by the times of their events, with the day of the first event."""
     heads = {
         variable.name: f"{variable.name}: {variable.type_text}" for variable in pattern.positive
     }
     rows = []
     for match in first.to_pylist():
-        times = {head: match[f"{name}.time"] for name, head in heads.items()}
+        times = {head: match[f"{name}.{time}"] for name, head in heads.items()}
         row = {head: _clock(time) for head, time in times.items()}
         if pattern.window.is_datetime:
             row["day"] = f"{min(_each(times.values())):%Y-%m-%d}"

@@ -17,11 +17,13 @@ from cepbench.commands.options import (
     PluginOption,
     SeedOption,
     examples,
+    expanded,
     with_shared,
 )
 from cepbench.commands.output import log, log_state, progress, write_json, write_line, write_table
 from cepbench.commands.report import NotebooksOption, check_notebooks
 from cepbench.errors import ExperimentError
+from cepbench.files import user_path
 from cepbench.plugins import load_plugins
 
 if TYPE_CHECKING:
@@ -171,7 +173,8 @@ def run(
         bool, typer.Option("--page", help="Publish each sweep as a page of the report.")
     ] = False,
     report: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder of the report for --page.")
+        Path,
+        typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the report for --page."),
     ] = Path("reports"),
     notebooks: NotebooksOption = Path("notebooks"),
 ) -> None:
@@ -421,6 +424,6 @@ def _medians(row: dict[str, Any]) -> dict[str, str]:
 
 def _results(named: str, folder: Path) -> Path:
     """A path, or the name of a folder of results."""
-    path = Path(named)
+    path = user_path(named)
     below = folder / "sweeps" / named
     return below if not path.exists() and below.exists() else path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from cepbench.datasets.declaration import DATA, FILE, ON_FIRST_USE, Entry, Variant, read_entry
+from cepbench.files import user_path
 from cepbench.streams.dataset_folder import DECLARATION, read_declaration
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def roots() -> list[Path]:
     These are the folders in ``CEPBENCH_DATASETS``, ``datasets`` in the working directory and its
     parents, and ``datasets`` in the checkout, or its part in the installed package.
     """
-    named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    named = [user_path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     here = Path.cwd()
     above = [folder / _FOLDER for folder in (here, *here.parents)]
     checkout = Path(__file__).resolve().parents[2] / _FOLDER

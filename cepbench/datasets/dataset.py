@@ -20,9 +20,9 @@ from cepbench.errors import DatasetError, did_you_mean
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
-from cepbench.streams.dataset_folder import MONTH, QUARANTINE, SEQUENCE, Declaration, type_column
+from cepbench.streams.dataset_folder import QUARANTINE, SEQUENCE, Declaration, type_column
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet_files import hierarchy_of_parquet
+from cepbench.streams.parquet_layout import hierarchy_of_parquet, months_below, open_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,18 +272,12 @@ class Dataset:
             stream = stream[low:high]
         return stream if types is None else stream.of_types(types)
 
-    def _months(self) -> list[Path]:
-        """The folders of months, earliest first."""
-        return sorted(self.path.glob(f"{MONTH}=*")) if self.path.is_dir() else []
-
     def _times(self, place: Path) -> np.ndarray:
         """All timestamps below one folder or file; datetime64, in any order."""
-        import pyarrow.dataset as ds
-
         if self._is_source:
             column = read_source(place, self.kind)[0].column(TIME)
         else:
-            column = ds.dataset(place, format="parquet").to_table(columns=[TIME]).column(TIME)
+            column = open_parquet(place).to_table(columns=[TIME]).column(TIME)
         times = column.to_numpy()
         if times.dtype.kind != "M":
             raise DatasetError(
@@ -295,7 +289,7 @@ class Dataset:
     def _end_after(self, days: int) -> datetime | None:
         """The midnight after the first ``days`` days with events; None if there are no more."""
         seen: set[np.datetime64] = set()
-        for place in self._months() or [self.path]:
+        for place in months_below(self.path) or [self.path]:
             seen |= set(np.unique(self._times(place).astype("M8[D]")))
             if len(seen) >= days:
                 last: datetime = sorted(seen)[days - 1].astype("M8[us]").item()
@@ -304,7 +298,7 @@ class Dataset:
 
     def _span(self) -> list[str]:
         """First and last time to the second, from the first and last month; empty if unknown."""
-        places = self._months() or [self.path]
+        places = months_below(self.path) or [self.path]
         if not self.events:
             return []
         try:

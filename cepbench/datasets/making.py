@@ -8,7 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from cepbench.errors import DatasetError
-from cepbench.files import locked
+from cepbench.files import locked, user_path
 from cepbench.streams.dataset_folder import (
     DECLARATION,
     Declaration,
@@ -39,7 +39,7 @@ def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
     DatasetError
         If the folder has other content, or another process writes there.
     """
-    target = Path(path)
+    target = user_path(path)
     of_stream = {"kind": stream.kind, "parameters": stream.parameters}
     with unfinished_dataset(target, **of_stream) as declaration:
         if declaration is None:

@@ -35,6 +35,7 @@ from cepbench.datasets.declaration import (
 )
 from cepbench.datasets.making import make_in_one_step
 from cepbench.errors import DatasetError, suggest
+from cepbench.files import user_path
 from cepbench.streams.dataset_folder import DECLARATION, UNFINISHED, read_declaration
 from cepbench.streams.generated import GENERATED, stream_of
 
@@ -89,7 +90,7 @@ def open_dataset(name: str | Path | None = None) -> Dataset | pd.DataFrame:
             "data sets"
         )
     if isinstance(name, Path) or name.startswith((".", "~", os.sep)):
-        return open_path(Path(name).expanduser())
+        return open_path(user_path(name))
     entry, rest = find_entry(name)
     if entry is not None:
         return open_entry(entry, rest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,16 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cepbench.streams.sources import (
-    LOBSTER,
-    MINUTE_BARS,
-    SourceFormat,
-    lobster_day,
-    read_rows,
-)
-
-#: Kind of data set → the format of its source files.
-FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS, LOBSTER)}
+from cepbench.streams.sources import FORMATS, LOBSTER, lobster_day, read_rows
 
 
 @lru_cache(maxsize=8)
@@ -30,7 +20,7 @@ def read_source(file: Path, kind: str) -> tuple[pa.Table, pd.DataFrame]:
     ----------
     file : Path
     kind : str
-        A key of :data:`FORMATS`.
+        A key of :data:`cepbench.streams.sources.FORMATS`.
 
     Returns
     -------

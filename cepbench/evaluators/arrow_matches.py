@@ -77,7 +77,8 @@ def with_events(
         The stream in which the matches were found.
     attributes : iterable of str, optional
         Attributes to add, including ``"time"`` and ``"type"``; by default the time and all
-        attributes. An attribute of the stream with such a name takes precedence.
+        attributes. If the stream has an attribute with such a name, this is the attribute, and
+        ``"event time"`` and ``"event type"`` are those of the events.
     whole : bool
         Whether to convert positions to those in the whole stream of which ``stream`` is a part:
         ``stream.positions``.
@@ -101,7 +102,7 @@ def with_events(
             f"matches must be a pyarrow.Table, not {kind_of(matches)}; Result.arrow is one"
         )
     places = pa.array(stream.whole_positions()) if whole else None
-    wanted = ["time", *stream.attributes]
+    wanted = [event_time(stream), *stream.attributes]
     if attributes is not None:
         wanted = texts(attributes, "attributes", StreamError)
     values = {name: event_values(stream, name) for name in dict.fromkeys(wanted)}
@@ -144,12 +145,18 @@ def _check_positions(positions: pa.Array, name: str, events: int) -> None:
         )
 
 
+def event_time(stream: EventStream) -> str:
+    """The name by which :func:`with_events` adds the time of events."""
+    return "event time" if "time" in stream.attributes else "time"
+
+
 def event_values(stream: EventStream, name: str) -> pa.Array:
-    """An attribute of all events; ``time`` and ``type`` if no attribute has these names."""
-    if name not in stream.attributes and name == "time":
+    """An attribute of all events; their time and type if no attribute has that name."""
+    own = "" if name in stream.attributes else name
+    if own in ("time", "event time"):
         times = pa.array(stream.timestamps)
         return times.cast(pa.timestamp("ns")) if stream.is_datetime else times
-    if name not in stream.attributes and name == "type":
+    if own in ("type", "event type"):
         return _texts(CodedStrings(stream.type_codes, stream.type_names))
     column = stream.column(name)
     return _texts(column) if isinstance(column, CodedStrings) else pa.array(column)

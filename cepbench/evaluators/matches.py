@@ -193,7 +193,7 @@ class BranchMatches:
         return reduce(np.maximum, lasts) if len(self) else np.empty(0, np.int64)
 
     def moved(self, places: np.ndarray) -> BranchMatches:
-        """The matches with ``places[position]`` for each position."""
+        """The matches with ``places[position]`` for each position; sets keep the order of events."""
         chunks = [
             [
                 SetColumn(column.offsets, places[column.positions])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from math import nan
@@ -359,11 +359,13 @@ class Result:
         EvaluationError
             If matches were only counted.
         """
-        sorted_parts = [part.taken(part.in_order()) for part in self._shown()]
-        if len(sorted_parts) == 1:
-            return sorted_parts[0].frame()
-        table = branches_frame(self.pattern.positive_names, sorted_parts)
+        # In the order of the stream, which is not that of a file that had to be sorted.
+        sorted_parts = [part.taken(part.in_order()) for part in self._listed]
         last = np.concatenate([part.last_positions() for part in sorted_parts])
+        shown = self._shown(sorted_parts)
+        if len(shown) == 1:
+            return shown[0].frame()
+        table = branches_frame(self.pattern.positive_names, shown)
         order = np.argsort(last, kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
@@ -388,7 +390,7 @@ class Result:
             return self.compressed.returned(self.events)
         if self.pattern.returns:
             return self._returned(arrow_table(self.pattern, self._listed))
-        return arrow_table(self.pattern, self._shown())
+        return arrow_table(self.pattern, self._shown(self._listed))
 
     def in_whole_stream(self, stream: EventStream) -> Result:
         """The result with positions in the whole stream of which ``stream`` is a part.
@@ -396,7 +398,9 @@ class Result:
         Parameters
         ----------
         stream : EventStream
-            The evaluated stream: a slice, some types or some days of another one.
+            The evaluated stream: a slice, some types or some days of another one, or one that had to
+            be sorted, whose matches then have rows of the file; the matches are still in the order of
+            time, and so are the events of a Kleene variable.
 
         Raises
         ------
@@ -411,11 +415,10 @@ class Result:
         assert self.events is not None
         return returned_table(positions, self.pattern, self.events, places=self.places)
 
-    def _shown(self) -> tuple[BranchMatches, ...]:
-        """The matches with the positions to show."""
+    def _shown(self, found: Sequence[BranchMatches]) -> Sequence[BranchMatches]:
+        """Matches with the positions to show."""
         places = self.places
-        found = self._listed
-        return found if places is None else tuple(part.moved(places) for part in found)
+        return found if places is None else [part.moved(places) for part in found]
 
     @cached_property
     def _listed(self) -> tuple[BranchMatches, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cepbench.arguments import kind_of
 from cepbench.errors import SnapshotError
-from cepbench.files import whole_file
+from cepbench.files import user_path, whole_file
 
 _VERSION = 6
 
@@ -185,7 +185,7 @@ def snapshot_of_bytes(written: bytes) -> dict[str, np.ndarray]:
 def _path(given: Any) -> Path:
     if not isinstance(given, str | os.PathLike):
         raise SnapshotError(f"a snapshot needs the path of a file, not {kind_of(given)}")
-    return Path(given)
+    return user_path(given)
 
 
 def _read(snapshot: Any) -> dict[str, np.ndarray]:

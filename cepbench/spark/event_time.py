@@ -29,7 +29,6 @@ from cepbench.plans.kinds import plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.frames import Columns
 
-
 #: The greatest times, in ticks: of datetimes as in any stream, and of numbers what Spark's watermark
 #: bears, for which they are milliseconds, in microseconds.
 FARTHEST_DATETIME, FARTHEST_NUMBER = 2**62 - 1, (2**63 - 1) // 1000
@@ -114,7 +113,9 @@ class LiveDetection:
         inside = pc.and_(pc.less_equal(time, farthest), pc.greater_equal(time, -farthest))
         inside = pc.fill_null(inside, fill_value=True)
         reasons = pa.array([None] * len(events), pa.string())
-        reasons = pc.if_else(inside, reasons, f"a time out of range in column {self.columns.time!r}")
+        reasons = pc.if_else(
+            inside, reasons, f"a time out of range in column {self.columns.time!r}"
+        )
         for name in (self.columns.time, self.columns.type, self.id):
             lacks = events.column(name).is_null()
             reasons = pc.if_else(lacks, f"no value in column {name!r}", reasons)

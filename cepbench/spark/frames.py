@@ -17,6 +17,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError, did_you_mean
+from cepbench.files import user_path
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -54,7 +55,9 @@ class Columns:
         StreamError
         """
         columns = cls(text(time, "time", StreamError), text(type, "type", StreamError), attributes)
-        there, known = ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
+        there, known = (
+            ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
+        )
         for name in columns.with_id(id):
             if name not in known:
                 raise StreamError(
@@ -129,7 +132,7 @@ def _local(path: str) -> Path:
             f"{path} is not a path of a file system that all workers share; read it by "
             "spark.read.parquet, and give the DataFrame"
         )
-    return Path(path).expanduser().resolve()
+    return user_path(path).resolve()
 
 
 def column(name: str) -> Column:
@@ -238,7 +241,9 @@ def plain(schema: pa.Schema) -> pa.Schema:
         try:
             from_arrow_schema(pa.schema([field]))
         except PySparkTypeError as error:
-            raise StreamError(f"Spark has no type for column {field.name!r}, {field.type}") from error
+            raise StreamError(
+                f"Spark has no type for column {field.name!r}, {field.type}"
+            ) from error
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from cepbench.files import user_path
 from cepbench.spark.jobs import run_job
 from cepbench.streams.dataset_folder import Declaration, finish_dataset, unfinished_dataset
 from cepbench.streams.generated import GeneratedStream, declaration_of, write_file
@@ -45,7 +46,7 @@ def generate_stream(
     DatasetError
         If the folder has other content, or another process writes there.
     """
-    path = Path(path).resolve()
+    path = user_path(path).resolve()
     of_stream = {"kind": stream.kind, "parameters": stream.parameters}
     with unfinished_dataset(path, **of_stream) as declaration:
         if declaration is None:

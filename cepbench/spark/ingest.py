@@ -23,7 +23,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from cepbench.errors import DatasetError
-from cepbench.files import whole_file
+from cepbench.files import user_path, whole_file
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.spark.jobs import run_job, short_errors
@@ -46,6 +46,7 @@ from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
+    check_format,
     lobster_day,
     read_rows,
 )
@@ -101,6 +102,18 @@ class IngestReport:
         """The number of malformed rows."""
         return sum(file.quarantined for file in self.files)
 
+    @property
+    def warning(self) -> str:
+        """That most rows of a file are malformed, which is unlikely for files of this kind; or empty."""
+        for file in self.files:
+            if file.quarantined > file.events:
+                reason = next(iter(self.reasons))
+                return (
+                    f"{file.quarantined:,} of the {file.rows:,} rows of {file.name} are no "
+                    f"{self.declaration.kind} (most often: {reason}); check that it is such a file"
+                )
+        return ""
+
     def quarantine(self) -> pd.DataFrame:
         """The malformed rows: file, row number (from 1), text, reason."""
         return ds.dataset(self.path / QUARANTINE, format="parquet").to_table().to_pandas()
@@ -117,6 +130,7 @@ class IngestReport:
             for file in self.files
         ]
         lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
+        lines += filter(None, [self.warning])
         return "\n".join(lines)
 
     __str__ = __repr__ = describe
@@ -175,7 +189,8 @@ def ingest_minute_bars(
     Raises
     ------
     DatasetError
-        If a file cannot be opened, the folder has other content, or another process writes there.
+        If a file cannot be opened, or its first rows are of another kind, if the folder has other
+        content, or another process writes there.
 
     Notes
     -----
@@ -183,7 +198,7 @@ def ingest_minute_bars(
     ``close``, ``volume``, ``price`` (the close), ``difference`` (to the ticker's previous bar;
     missing in the first) and ``sequence``.
     """
-    sources = [(file, None) for file in _existing(files)]
+    sources = [(file, None) for file in _existing(files, MINUTE_BARS)]
     return _ingest(spark, MINUTE_BARS, sources, path, sort, hierarchy, progress)
 
 
@@ -223,17 +238,18 @@ def ingest_lobster(
     direction) and ``sequence``. Messages without an order (auctions, trading halts) are
     quarantined.
     """
-    dated = [(file, date or lobster_day(file)) for file in _existing(files)]
+    dated = [(file, date or lobster_day(file)) for file in _existing(files, LOBSTER)]
     return _ingest(spark, LOBSTER, dated, path, sort, hierarchy, progress)
 
 
-def _existing(files: str | Path | Iterable[str | Path]) -> list[Path]:
-    listed = [Path(f) for f in ([files] if isinstance(files, str | Path) else files)]
+def _existing(files: str | Path | Iterable[str | Path], form: SourceFormat) -> list[Path]:
+    listed = [user_path(f) for f in ([files] if isinstance(files, str | Path) else files)]
     if not listed:
         raise DatasetError("no files to ingest; name at least one")
     for file in listed:
         if not file.is_file():
             raise DatasetError(f"there is no file {file}")
+        check_format(file, form)
     return [file.resolve() for file in listed]
 
 
@@ -246,7 +262,7 @@ def _ingest(
     hierarchy: ConceptHierarchy | None,
     progress: bool,
 ) -> IngestReport:
-    path = Path(path).resolve()
+    path = user_path(path).resolve()
     stored = _stored(form, hierarchy_from(hierarchy))
     parameters: dict[str, Any] = {
         "files": [

@@ -220,7 +220,9 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     The number of the detector is in the last column. The first detector also gets a row without
     events, so that in every micro-batch it sees whether the checkpoint is its own.
     """
-    yield pa.record_batch({"part": pa.array([0], pa.int32()), "events": pa.array([None], pa.binary())})
+    yield pa.record_batch(
+        {"part": pa.array([0], pa.int32()), "events": pa.array([None], pa.binary())}
+    )
     for batch in batches:
         *columns, part = batch.columns
         events = pa.record_batch(columns, batch.schema.names[:-1])

@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError
@@ -24,8 +23,9 @@ from cepbench.spark.frames import Columns
 from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import open_parquet, rows_of, with_row_groups_of
+from cepbench.streams.parquet import rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import leaf_of, open_parquet
 from cepbench.streams.whole_positions import arrival_order
 
 #: Rows read at a time, at most about, and those put in order at a time.
@@ -405,15 +405,16 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
     begin = 0
     for place, fragment in enumerate(dataset.get_fragments()):
         metadata = fragment.metadata
-        column = _leaf(metadata, time)
+        column = leaf_of(metadata, time)
         for group in fragment.row_groups:
             if not group.num_rows:
                 continue
-            its = metadata.row_group(group.id).column(column).statistics
-            if its is not None and its.has_min_max and its.has_null_count:
+            its = column is not None and metadata.row_group(group.id).column(column).statistics
+            if its and its.has_min_max and its.has_null_count:
                 missing, first, last = its.null_count, its.min, its.max
             else:  # the footer does not state them
-                times = fragment.subset(row_group_ids=[group.id]).to_table([time]).column(0)
+                part = fragment.subset(row_group_ids=[group.id])
+                times = part.to_table(dataset.schema, [time]).column(0)
                 missing = times.null_count
                 first, last = (bound.as_py() for bound in pc.min_max(times).values())
             if missing:
@@ -425,12 +426,6 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
             found.append((place, group.id, first, last, begin, group.num_rows))
             begin += group.num_rows
     return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 6).T)
-
-
-def _leaf(metadata: pq.FileMetaData, name: str) -> int:
-    """Which of the columns of a file, parts of nested ones included, has a name."""
-    paths = (metadata.schema.column(place).path for place in range(metadata.num_columns))
-    return next(place for place, path in enumerate(paths) if path == name)
 
 
 def _ticks(time: Any) -> int:

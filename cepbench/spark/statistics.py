@@ -14,16 +14,22 @@ from pyspark.sql import SparkSession, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.errors import DatasetError, StatisticsError, did_you_mean
+from cepbench.files import user_path
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
-from cepbench.statistics.arrivals import arrival_table, arrivals_in_file
+from cepbench.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
 from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
 from cepbench.statistics.model import Statistics
-from cepbench.streams.dataset_folder import MONTH, read_declaration, type_column
+from cepbench.streams.dataset_folder import (
+    MONTH,
+    is_declared,
+    read_declaration,
+    type_column,
+)
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet import open_parquet
+from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
 from cepbench.workloads.model import Workload
 
 #: Patterns measured in one scan of the data.
@@ -72,7 +78,7 @@ def measure_statistics(
     -----
     Source: [kolchinsky2018]_, section 6.2.
     """
-    path = Path(data_path).resolve()
+    path = user_path(data_path).resolve()
     read_declaration(path)
     if isinstance(patterns, Workload):
         patterns = patterns.patterns
@@ -123,14 +129,18 @@ def arrival_rates(
     DatasetError
         If the data cannot be read.
     """
-    path = Path(data_path).resolve()
+    path = user_path(data_path).resolve()
     declaration = read_declaration(path)
     files = _files(path, None)
     if not files:
         raise DatasetError(f"there is no Parquet file below {path}")
+    type = type_column(declaration.kind if declaration else "")
+    if type not in pq.read_schema(files[0]).names:  # it is in the names of folders
+        stream = EventStream.from_parquet(path, type=type, attributes=[], sort=True)
+        return arrival_table([arrivals_in(stream)])
     counted = run_job(
         spark,
-        partial(arrivals_in_file, type=type_column(declaration.kind if declaration else "")),
+        partial(arrivals_in_file, type=type),
         files,
         name="arrival rates",
         partitions=partitions,
@@ -164,7 +174,7 @@ def attribute_quantiles(
     DatasetError
         If the data has no such column, or it is not numeric.
     """
-    path = Path(data_path).resolve()
+    path = user_path(data_path).resolve()
     declaration = read_declaration(path)
     type = type_column(declaration.kind if declaration else "")
     schema = open_parquet(path, type).schema
@@ -193,16 +203,13 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _months(path: Path) -> list[str | None]:
-    months = sorted(folder.name.split("=")[1] for folder in path.glob(f"{MONTH}=*"))
+    months = [folder.name.split("=")[1] for folder in months_below(path)]
     return [*months] or [None]
 
 
 def _files(path: Path, month: str | None) -> list[Path]:
     """The files of one month, or all of them."""
-    if path.is_file():
-        return [path]
-    folders = f"{MONTH}={month or '*'}"
-    return sorted(path.glob(f"{folders}/*.parquet")) or sorted(path.glob("*.parquet"))
+    return parquet_files(path if month is None else path / f"{MONTH}={month}")
 
 
 def _sample(
@@ -222,6 +229,7 @@ def _sample(
         attributes=sorted(attributes),
         start=None if first is None else first.to_timestamp(),
         end=None if first is None else (first + 1).to_timestamp(),
+        sort=not is_declared(path),
         hierarchy=hierarchy,
     )
     events = sum(pq.read_metadata(file).num_rows for file in _files(path, month))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
+from cepbench.patterns.event_columns import OWN, attribute_column
 from cepbench.patterns.model import Kind, Pattern, Variable
 from cepbench.sql.conditions import Place
 from cepbench.sql.dialects import Dialect
@@ -17,6 +18,13 @@ class Columns:
     type: str
     time: str
     position: str
+
+    def of_attribute(self, name: str) -> str:
+        """The column of an attribute."""
+        own = (self.type, self.time, self.position)
+        return attribute_column(
+            name, [its for its, usual in zip(own, OWN, strict=True) if its == usual]
+        )
 
 
 @dataclass(frozen=True)

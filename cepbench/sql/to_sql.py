@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
+from cepbench.patterns.event_columns import OWN
+from cepbench.patterns.expressions import with_terms
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
+from cepbench.patterns.model import Aggregate, Attribute, Expression, Kind, Pattern, Returned
 from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
@@ -48,7 +51,8 @@ def to_sql(
         Its columns: the event type, a text (or an integer, in the pattern as a text); the time, a
         timestamp, or an integer for a window in ``units``; and the position, an integer that
         increases in order of arrival. Attributes are the other columns, by name. The defaults are
-        the columns of ``stream.to_pandas().reset_index()``.
+        the columns of ``stream.to_pandas().reset_index()``, where an attribute with such a name is
+        ``attribute type``, …, and so it is in the query.
     output : {"matches", "count"}
         One row per match, or a single row with their number in column ``matches``.
 
@@ -102,6 +106,8 @@ def to_sql(
             f"a name is empty: table {table!r}, columns {', '.join(map(repr, columns))}"
         )
     _check_pattern(pattern)
+    _check_attributes(pattern, columns)
+    pattern = _over_columns(pattern, Columns(*columns))
     branches = pattern.branches()
     joins: list[Any] = [branch.planned_names for branch in branches]
     if plan is not None:
@@ -152,6 +158,41 @@ def _check_pattern(pattern: Pattern) -> None:
                 "case; rename one of them by AS",
                 culprit=column,
             )
+
+
+def _check_attributes(pattern: Pattern, columns: Sequence[str]) -> None:
+    known = {name.lower(): name for name in columns if name not in OWN}
+    for name in pattern.attributes:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise UnsupportedPatternError(
+                f"the columns {other!r} and {name!r} differ in case only, which names in SQL ignore; "
+                "rename one of them in the table and in the pattern"
+            )
+
+
+def _over_columns(pattern: Pattern, columns: Columns) -> Pattern:
+    """The pattern over columns of the table: attributes may have other names there."""
+    if all(columns.of_attribute(name) == name for name in pattern.attributes):
+        return pattern
+    pattern = pattern.expanded
+
+    def renamed(term: Attribute | Aggregate) -> Expression:
+        if isinstance(term, Aggregate):
+            return replace(term, attribute=renamed(term.attribute))
+        return replace(term, name=columns.of_attribute(term.name))
+
+    strategy, shared = pattern.strategy, pattern.strategy.attribute
+    if shared is not None:
+        strategy = replace(strategy, attribute=columns.of_attribute(shared))
+    returns = tuple(
+        column
+        if isinstance(column.value, str)
+        else Returned(with_terms(column.value, renamed), column.name)
+        for column in pattern.returns
+    )
+    conditions = tuple(clause.with_terms(renamed) for clause in pattern.conditions)
+    return replace(pattern, conditions=conditions, returns=returns, strategy=strategy)
 
 
 class _Query:

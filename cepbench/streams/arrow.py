@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Timestamp differences, and a timestamp plus a window, must fit 64 bits.
-_FARTHEST = 2**62 - 1
+FARTHEST = 2**62 - 1
 
 
 def table_from_frame(
@@ -108,7 +108,7 @@ def columns_of_table(
         Columns to keep as attributes, by default all others; may include the type and time
         columns.
     sort : bool
-        Sort by time first (stably).
+        Sort by time first (stably); ``positions`` are then rows of ``table``.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def columns_of_table(
         is_datetime,
         columns,
         unusable,
-        range(len(timestamps)),
+        range(len(timestamps)) if order is None else order,
     )
 
 
@@ -226,7 +226,7 @@ def _timestamps(column: pa.ChunkedArray, name: str) -> tuple[np.ndarray, bool]:
 
 def _within_range(timestamps: np.ndarray, name: str) -> np.ndarray:
     """Check that timestamp arithmetic cannot overflow."""
-    far = np.flatnonzero((timestamps > _FARTHEST) | (timestamps < -_FARTHEST))
+    far = np.flatnonzero((timestamps > FARTHEST) | (timestamps < -FARTHEST))
     if len(far):
         row = int(far[0])
         raise StreamError(

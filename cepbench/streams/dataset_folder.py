@@ -4,6 +4,8 @@
 <path>/_unfinished.json          present while it is being written, and after a crash
 <path>/_quarantine/*.parquet     malformed rows of source files, with the reason
 <path>/month=YYYY-MM/*.parquet   events, sorted by symbol, then time, within each file
+
+Only the declaration makes folders named ``month=…`` ours; in other folders ``month`` is a column.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cepbench.errors import DatasetError
-from cepbench.files import held, write_json
+from cepbench.files import held, user_path, write_json
 
 DECLARATION = "_dataset.json"
 UNFINISHED = "_unfinished.json"
@@ -33,7 +35,7 @@ _LOCKS = (f"{_WRITER}.lock", f"{_WRITER}.pid")
 #: The column that breaks ties of time, so that time and sequence order the data set.
 SEQUENCE = "sequence"
 
-#: The partitioning column, present only in the names of folders.
+#: The partition, present only in the names of folders; not a column.
 MONTH = "month"
 
 _FORMAT = 1
@@ -77,6 +79,11 @@ class Declaration:
     versions: Mapping[str, str] = field(default_factory=lambda: _versions())
 
 
+def is_declared(path: Path) -> bool:
+    """Whether a path is a complete data set of cepbench."""
+    return (path / DECLARATION).exists()
+
+
 def read_declaration(path: str | Path) -> Declaration | None:
     """The declaration of a complete data set; None for any other folder or file.
 
@@ -85,7 +92,7 @@ def read_declaration(path: str | Path) -> Declaration | None:
     DatasetError
         If the path does not exist, or the data set is incomplete.
     """
-    path = Path(path)
+    path = user_path(path)
     if not path.exists():
         raise DatasetError(f"there is no data set or Parquet file {path}; check the path")
     file = path / DECLARATION
@@ -119,7 +126,7 @@ def begin_dataset(
     DatasetError
         If the folder has another data set, or other files.
     """
-    path = Path(path)
+    path = user_path(path)
     wanted = json.loads(json.dumps({"kind": kind, "parameters": dict(parameters)}))
     if (path / DECLARATION).exists():
         found = read_declaration(path)

@@ -12,6 +12,7 @@ import numpy as np
 from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
+from cepbench.patterns.event_columns import attribute_column
 from cepbench.streams.columns import AttributeColumn, CodedStrings
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ class EventStream:
     unusable : mapping of str to str
         Columns that cannot be compared → name of their type; for error messages.
     positions : range or ndarray of int64, shape (n,), or None
-        Positions of the events in the stream from which they were selected by slice, type or time.
-        None if unknown, because a part of Parquet was read without ``positions=True``.
+        Positions of the events in the stream from which they were selected by slice, type or time, or
+        rows of the file or table, which ``sort=True`` may have put in another order. None if unknown,
+        because a part of Parquet was read without ``positions=True``. Matches have positions in this
+        stream; ``result.in_whole_stream(stream)`` gives them in these.
     hierarchy : ConceptHierarchy or None
         The concepts above the types; without it an event is of its own type only.
     """
@@ -90,7 +93,16 @@ class EventStream:
             else:
                 span = f", time {first} to {last}"
         names = ", ".join(self.attributes)
-        return f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}"
+        order = ", sorted by time (positions has the rows before)" if self.was_sorted else ""
+        return (
+            f"{len(self):,} events, {len(self.type_names)} types, attributes {names}{span}{order}"
+        )
+
+    @property
+    def was_sorted(self) -> bool:
+        """Whether the events had another order in their source, as far as ``positions`` tell."""
+        places = self.positions
+        return isinstance(places, np.ndarray) and bool(np.any(places[1:] < places[:-1]))
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.describe())}</p>{self.to_pandas(rows=5).to_html(escape=True)}"
@@ -221,7 +233,8 @@ class EventStream:
     def to_pandas(self, rows: int | None = None) -> pd.DataFrame:
         """A DataFrame with the position as index, columns ``type``, ``time`` and the attributes.
 
-        An attribute named ``type`` or ``time`` becomes ``attribute type``, …
+        An attribute named ``type``, ``time`` or ``position``, whatever the case, which SQL ignores,
+        becomes ``attribute type``, …; :func:`cepbench.to_sql` reads it there.
         """
         import pandas as pd
 
@@ -232,8 +245,8 @@ class EventStream:
             "time": time,
         }
         for name, column in part.attributes.items():
-            shown = f"attribute {name}" if name in ("type", "time") else name
-            table[shown] = _categorical(column) if isinstance(column, CodedStrings) else column
+            its = _categorical(column) if isinstance(column, CodedStrings) else column
+            table[attribute_column(name)] = its
         return pd.DataFrame(table).rename_axis("position")
 
     @classmethod

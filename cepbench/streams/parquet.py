@@ -21,8 +21,9 @@ from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.streams.arrow import check_columns, columns_of_table
 from cepbench.streams.columns import StreamColumns
-from cepbench.streams.dataset_folder import MONTH, SEQUENCE, read_declaration, type_column
+from cepbench.streams.dataset_folder import SEQUENCE, read_declaration, type_column
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import leaf_of, open_parquet
 from cepbench.streams.whole_positions import arrival_order, whole_positions
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -46,7 +47,8 @@ def columns_of_parquet(
     Parameters
     ----------
     path : path
-        A data set that cepbench generated or ingested, or any Parquet file or folder of them.
+        A data set that cepbench generated or ingested, or any Parquet file or folder of them, whose
+        partitions in the names of folders (``symbol=A/…``) are columns.
     type, time : str
         Columns of each event's type and timestamp. By default the type is in ``symbol``, or where
         the kind of a cepbench data set has it.
@@ -59,11 +61,12 @@ def columns_of_parquet(
         Only events with ``start <= timestamp < end``; datetimes are in UTC, integers are for an
         integer time column.
     sort : bool
-        Sort by time, for unordered Parquet. A cepbench data set is always returned in order, with
-        equal times as in its source.
+        Sort by time, for unordered Parquet; ``positions`` are then rows as the files have them. A
+        cepbench data set is always returned in order, with equal times as in its source.
     positions : bool
-        Whether to determine the positions of the selected events among all events. This reads the
-        times of all events, month by month if the data set is partitioned.
+        Whether to determine the positions of the selected events among all events: rows of the file,
+        or of the files of a folder one after the other by name; in a cepbench data set, the places in
+        order of arrival, for which the times of all events are read.
     hierarchy : ConceptHierarchy, optional
         The concepts above the types; by default those that the files state.
 
@@ -71,7 +74,8 @@ def columns_of_parquet(
     -------
     StreamColumns
         ``type_names`` are the requested types, also those without an event in the range.
-        ``positions`` are those among all events; None for a selection without ``positions=True``.
+        ``positions`` are those among all events, also of a stream that was sorted; None for a selection
+        without ``positions=True``.
         ``hierarchy`` is the given one, or that of the files.
 
     Raises
@@ -106,7 +110,7 @@ def columns_of_parquet(
             wanted = list(declaration.counts) if keep is None else keep
             _refuse_unknown(wanted, declaration.counts, hierarchy, path)
         ordered = declaration is not None and SEQUENCE in dataset.schema.names
-        hidden = {type, time, SEQUENCE, MONTH} if ordered else {type, time}
+        hidden = {type, time, SEQUENCE} if ordered else {type, time}
         names = [name for name in dataset.schema.names if name not in hidden]
         names = names if attributes is None else attributes
         columns = list(dict.fromkeys([type, time, *names, *([SEQUENCE] if ordered else [])]))
@@ -122,9 +126,10 @@ def columns_of_parquet(
     if wanted_rows is not None:
         places = None
         if positions:
-            keys = [time, SEQUENCE] if ordered else [time] if sort else []
-            places = whole_positions(
-                dataset, wanted_rows, type=type, time=time, keys=keys, by_month=ordered
+            keys = [time, SEQUENCE] if ordered else []
+            places = whole_positions(dataset, wanted_rows, type=type, time=time, keys=keys)
+            places = (
+                places[stream.positions] if isinstance(stream.positions, np.ndarray) else places
             )
         stream = stream._replace(positions=places)
     stream = stream._replace(hierarchy=hierarchy)
@@ -135,18 +140,6 @@ def _with_those_below(types: list[str], hierarchy: ConceptHierarchy) -> list[str
     """Types, and those below the concepts among them, each once."""
     below = [hierarchy.below(name) if name in hierarchy else (name,) for name in types]
     return list(dict.fromkeys(name for names in below for name in names))
-
-
-def open_parquet(path: str | Path, type: str) -> ds.Dataset:
-    """The Parquet files below a path, with types as codes and months from the names of folders."""
-    read = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns={type}))
-    by_month = ds.partitioning(pa.schema([(MONTH, pa.string())]), flavor="hive")
-    dataset = ds.dataset(path, format=read, partitioning=by_month)
-    if not dataset.files:
-        raise DatasetError(f"there is no Parquet file below {path}")
-    if not any(f"{MONTH}=" in Path(file).parent.name for file in dataset.files):
-        dataset = ds.dataset(path, format=read)
-    return dataset
 
 
 def read_rows(
@@ -175,8 +168,7 @@ def with_row_groups_of(
     pieces = []
     for fragment in dataset.get_fragments(filter=rows):
         metadata = fragment.metadata
-        names = metadata.schema.names
-        column = names.index(type) if type in names else None
+        column = leaf_of(metadata, type)
         numbers = []
         for number in range(metadata.num_row_groups):
             seen = None if column is None else metadata.row_group(number).column(column).statistics
@@ -207,23 +199,16 @@ def rows_of(
         )
         parts.append(ds.field(type).isin(values))
     moment = schema.field(time).type
-    by_month = MONTH in schema.names and pa.types.is_timestamp(moment)
     if start is not None:
         parts.append(ds.field(time) >= _bound(start, moment, time))
-        parts += [ds.field(MONTH) >= _month(start)] if by_month else []
     if end is not None:
         parts.append(ds.field(time) < _bound(end, moment, time))
-        parts += [ds.field(MONTH) <= _month(end)] if by_month else []
     return functools.reduce(operator.and_, parts) if parts else None
 
 
 def _utc(moment: datetime | int) -> pd.Timestamp:
     stamp = pd.Timestamp(moment)
     return stamp if stamp.tz is None else stamp.tz_convert("UTC").tz_localize(None)
-
-
-def _month(moment: datetime | int) -> str:
-    return _utc(moment).strftime("%Y-%m")
 
 
 def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:

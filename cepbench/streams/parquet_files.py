@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from cepbench.files import whole_file
@@ -46,8 +45,3 @@ def hierarchy_of_schema(schema: pa.Schema) -> ConceptHierarchy | None:
     """The hierarchy that :func:`under_hierarchy` stated; None without one."""
     stated = (schema.metadata or {}).get(_HIERARCHY)
     return None if stated is None else ConceptHierarchy(json.loads(stated))
-
-
-def hierarchy_of_parquet(path: Path) -> ConceptHierarchy | None:
-    """The hierarchy that the Parquet files below a path state; None without one."""
-    return hierarchy_of_schema(ds.dataset(path, format="parquet").schema)

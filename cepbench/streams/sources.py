@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,11 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepbench.errors import DatasetError
+from cepbench.streams.arrow import FARTHEST
 
 _BLOCK_BYTES = 1 << 24
 _NUMBER = r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 _WHOLE = r"^[+-]?\d{1,18}$"
 _NOT_UTF8 = "\ufffd"
+_TOO_FAR = "time is before 1824 or after 2116, which nanoseconds in a stream cannot be"
+
+#: Lines by which a format is recognized, and the share of them that fits another one only.
+_LINES, _FITTING = 1000, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +232,10 @@ def _read_minute_bars(lines: pa.Array, day: date | None) -> tuple[RowReader, dic
     volume = rows.whole_numbers("volume")
     rows.reject(volume < 0, "volume is negative")
     seconds = pc.fill_null(moments.cast(pa.int64()), 0).to_numpy()
+    rows.reject(np.abs(seconds) > FARTHEST // 10**9, _TOO_FAR)
     return rows, {
         "symbol": ticker,
-        "ts": seconds * 10**9,
+        "ts": np.where(rows.good, seconds, 0) * 10**9,
         **prices,
         "volume": volume,
         "price": prices["close"],
@@ -270,7 +276,10 @@ def _read_lobster(lines: pa.Array, day: date | None) -> tuple[RowReader, dict[st
     rows.reject(~np.isin(direction, list(_DIRECTIONS)), "direction is neither 1 nor -1")
     labels = [f"{name}_{way}" for name in LOBSTER_TYPES.values() for way in _DIRECTIONS.values()]
     code = np.where(rows.good, 2 * (kind - 1) + (direction < 0), 0)
-    midnight = int(np.datetime64(day, "ns").astype(np.int64))
+    midnight = (day - date(1970, 1, 1)).days * 86_400 * 10**9
+    if abs(midnight) > FARTHEST - 86_400 * 10**9:
+        rows.reject(rows.good, _TOO_FAR)
+        midnight = 0
     return rows, {
         "symbol": pa.array(labels).take(pa.array(code)),
         "ts": midnight + whole * 10**9 + fraction,
@@ -296,6 +305,45 @@ MINUTE_BARS = SourceFormat(
 LOBSTER = SourceFormat(
     "lobster", "ns", (("order_id", pa.int64()), ("size", pa.int64())), _read_lobster
 )
+
+
+#: The formats by kind of data set.
+FORMATS: Mapping[str, SourceFormat] = {form.kind: form for form in (MINUTE_BARS, LOBSTER)}
+
+
+def recognized(file: str | Path) -> SourceFormat | None:
+    """The format of a file, by its first lines; None if they fit none of :data:`FORMATS`.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be opened or decompressed.
+    """
+    lines = next(_lines(Path(file)), pa.array([], pa.string()))[:_LINES]
+    for form in FORMATS.values() if len(lines) else ():
+        # On a day that every time fits.
+        reader, _ = form.read(lines, date(2000, 1, 1))
+        if reader.good.mean() >= _FITTING:
+            return form
+    return None
+
+
+def check_format(file: str | Path, form: SourceFormat) -> None:
+    """Check that a file which can be read does not have another format.
+
+    Raises
+    ------
+    DatasetError
+        If it does; the message names it.
+    """
+    try:
+        found = recognized(file)
+    except DatasetError:  # which reading all of it raises, too
+        return
+    if found is not None and found is not form:
+        raise DatasetError(
+            f"{file} has {found.kind} rows, not {form.kind}; ingest it as {found.kind}"
+        )
 
 
 def lobster_day(file: str | Path) -> date:

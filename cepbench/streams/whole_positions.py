@@ -10,10 +10,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from cepbench.errors import StreamError
-from cepbench.streams.dataset_folder import MONTH
-
-#: A name that is unlikely in user data.
-_PLACE = "cepbench: place in order of arrival"
 
 
 def whole_positions(
@@ -23,7 +19,6 @@ def whole_positions(
     type: str,
     time: str,
     keys: Sequence[str],
-    by_month: bool,
 ) -> np.ndarray:
     """Positions of the selected rows among all rows, in order of arrival.
 
@@ -31,18 +26,17 @@ def whole_positions(
     ----------
     dataset : pyarrow.dataset.Dataset
     rows : Expression
-        The selection, over types, times and months.
+        The selection, over types and times.
     type, time : str
         The columns that it reads.
     keys : sequence of str
-        Columns that order the rows, see :func:`arrival_order`; empty if they are in order.
-    by_month : bool
-        Whether folders are months, which can be read one by one.
+        Columns that order the rows, see :func:`arrival_order`, where each folder has all events of
+        its times, as months have; empty for the order of files and rows.
 
     Returns
     -------
     ndarray of int64
-        Increasing, one per selected row.
+        One per selected row; increasing.
 
     Raises
     ------
@@ -50,11 +44,11 @@ def whole_positions(
         If a row has no time, so that positions are undefined.
     """
     chosen = {fragment.path for fragment in dataset.get_fragments(filter=rows)}
-    read = {type, time, MONTH, *keys}
-    columns = [name for name in dataset.schema.names if name in read]
+    columns = list(dict.fromkeys([type, time, *keys]))
+    place = f"place of {type}, {time}"  # longer than the names of the columns
     found = [np.empty(0, np.int64)]
     before = 0
-    for fragments in _months(dataset) if by_month else [list(dataset.get_fragments())]:
+    for fragments in _folders(dataset) if keys else [[its] for its in dataset.get_fragments()]:
         # Months without selected rows are usually excluded by the names of their folders.
         if any(fragment.path in chosen for fragment in fragments):
             part = ds.FileSystemDataset(
@@ -69,7 +63,7 @@ def whole_positions(
             places = np.arange(len(table))
             if keys:
                 places[arrival_order(table, keys)] = np.arange(len(table))
-            kept = table.append_column(_PLACE, pa.array(places)).filter(rows).column(_PLACE)
+            kept = table.append_column(place, pa.array(places)).filter(rows).column(place)
             found.append(before + np.sort(kept.to_numpy()))
         before += sum(fragment.count_rows() for fragment in fragments)
     return np.concatenate(found)
@@ -118,10 +112,9 @@ def _as_one(moments: np.ndarray, sequence: np.ndarray) -> np.ndarray | None:
     return both
 
 
-def _months(dataset: ds.Dataset) -> list[list[ds.Fragment]]:
-    """The files of each month, earliest first; a single list if there are no months."""
-    months: dict[str, list[ds.Fragment]] = {}
-    cut = MONTH in dataset.schema.names
+def _folders(dataset: ds.Dataset) -> list[list[ds.Fragment]]:
+    """The files of each folder, by the names of folders."""
+    folders: dict[Path, list[ds.Fragment]] = {}
     for fragment in dataset.get_fragments():
-        months.setdefault(Path(fragment.path).parent.name if cut else "", []).append(fragment)
-    return [months[name] for name in sorted(months)]
+        folders.setdefault(Path(fragment.path).parent, []).append(fragment)
+    return [folders[name] for name in sorted(folders)]

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cepbench.errors import ExperimentError
-from cepbench.files import held, locked, sync_folder, whole_file, write_json
+from cepbench.files import held, locked, sync_folder, user_path, whole_file, write_json
 from cepbench.planners.registry import find_generator, user_defined_generators
 from cepbench.sweeps.cells import (
     NO_OPTIONS,
@@ -87,7 +87,7 @@ class Journal(ExitStack):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = user_path(path)
         with ExitStack() as opened:
             # Not of the file itself: where locks are mandatory, nobody could read it meanwhile.
             opened.enter_context(locked(self.path.with_suffix(".lock")))
@@ -145,7 +145,7 @@ class ResultsStore(ExitStack):
 
     def __init__(self, path: str | Path, configuration: Mapping[str, Any]) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = user_path(path)
         (self.path / _JOURNALS).mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             opened.enter_context(held(self.path, "sweep", "runs a sweep", ExperimentError))
@@ -217,7 +217,7 @@ def count_rows(path: str | Path, known: dict[str, tuple[int, int]] | None = None
         Sizes and rows of journals, updated; passed again, only journals that have grown are read.
     """
     known = {} if known is None else known
-    for journal in (Path(path) / _JOURNALS).glob("*.jsonl"):
+    for journal in (user_path(path) / _JOURNALS).glob("*.jsonl"):
         size = journal.stat().st_size
         if known.get(journal.name, (-1, 0))[0] != size:
             known[journal.name] = size, journal.read_bytes().count(b"\n")
@@ -243,7 +243,7 @@ def read_results(path: str | Path) -> pd.DataFrame:
     ExperimentError
         If the folder holds no sweep, a journal is damaged, or a file is no results table.
     """
-    folder = Path(path)
+    folder = user_path(path)
     if folder.is_file():
         return frame_of(read_table(folder))
     if not (folder / _CONFIGURATION).exists():

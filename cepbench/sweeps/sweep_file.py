@@ -20,6 +20,7 @@ from cepbench.datasets.catalogue import folders
 from cepbench.datasets.library import read_library
 from cepbench.datasets.opening import open_dataset
 from cepbench.errors import CepbenchError, DatasetError, ExperimentError, at_key, did_you_mean
+from cepbench.files import user_path
 from cepbench.planners.registry import default_generators
 from cepbench.streams.generated import GENERATED, GeneratedStream, parameters_of, stream_of
 from cepbench.streams.nasdaq_style import NasdaqStyle
@@ -316,7 +317,7 @@ def find_sweep(source: str | Path) -> Path:
     ExperimentError
         If there is none, or several studies have one of that name.
     """
-    path = Path(source)
+    path = user_path(source)
     if path.is_file():
         return path
     named = named_sweeps()
@@ -479,7 +480,7 @@ def _chosen_profile(asked: str | None, profiles: Mapping[str, Any], path: Path) 
 
 def data_folder(root: str | Path, stream: Mapping[str, Any], seed: int) -> Path:
     """The folder of a generated stream with these parameters, within a folder of data."""
-    return Path(root) / _generated(stream, seed).name
+    return user_path(root) / _generated(stream, seed).name
 
 
 def data_paths(sweep: Sweep, root: str | Path) -> dict[str, Path]:
@@ -529,4 +530,4 @@ def sweep_folder(root: str | Path, experiment: str, config: SweepConfig) -> Path
 
     Equal configurations share and resume a folder; the location of the data is not part of it.
     """
-    return Path(root) / "sweeps" / config.folder_name(experiment)
+    return user_path(root) / "sweeps" / config.folder_name(experiment)

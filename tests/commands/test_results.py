@@ -221,7 +221,7 @@ def test_the_columns_of_return_are_written(ending: str, run, told, tmp_path, fra
 def test_positions_are_those_in_the_data_however_little_of_it_is_read(
     ending: str, told, tmp_path, frame
 ) -> None:
-    """In Parquet in no order too, which is sorted first."""
+    """In Parquet in no order too, which is sorted first: they are its rows as they lie."""
     shuffled = frame.sample(frac=1, random_state=3).reset_index(drop=True)
     shuffled.to_parquet(tmp_path / "events.parquet")
     words = ["run", PATTERN, "--data", str(tmp_path / "events.parquet"), "--attribute", "x"]
@@ -234,8 +234,11 @@ def test_positions_are_those_in_the_data_however_little_of_it_is_read(
         assert document["first_matches"] == rows[: matching.SHOWN]
         tables.append(sorted(rows, key=str))
     assert tables[0] == tables[1]
-    ordered = shuffled.sort_values("ts", kind="stable").reset_index(drop=True)
-    assert (ordered["symbol"][[row["c"] for row in tables[1]]] == "C").all()
+    for row in tables[1]:
+        for name in "abc":
+            event = shuffled.loc[row[name]]
+            assert event["symbol"] == name.upper()
+            assert event["ts"] == row[f"{name}.time"] and event["x"] == row[f"{name}.x"]
 
 
 @pytest.mark.parametrize("name", ["nasdaq-style/sample", "minute-bars/sample"])

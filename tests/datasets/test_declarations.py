@@ -16,7 +16,7 @@ import cepbench as cep
 from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.declaration import read_entry
 from cepbench.datasets.library import read_library
-from cepbench.datasets.source_files import FORMATS
+from cepbench.streams.sources import FORMATS
 from cepbench.errors import DatasetError
 from cepbench.papers import REFERENCES
 from tests.conftest import CATALOGUE

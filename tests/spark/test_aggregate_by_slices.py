@@ -15,8 +15,8 @@ from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.slices import SliceTask
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
 from cepbench.spark.aggregation import aggregate, slices_of
-from cepbench.spark.parquet_slices import row_groups
 from cepbench.spark.generate import generate_stream
+from cepbench.spark.parquet_slices import row_groups
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
 if TYPE_CHECKING:

@@ -31,7 +31,9 @@ OPTIONS = {"time": "ts", "type": "ven.type", "id": "no"}
 SECOND = 1_000_000
 
 
-def events(*rows: tuple[int | None, str, int | None, float | None], zone: str | None = "UTC") -> pa.Table:
+def events(
+    *rows: tuple[int | None, str, int | None, float | None], zone: str | None = "UTC"
+) -> pa.Table:
     """Events by time in seconds, type, number and lot."""
     seconds, types, numbers, lots = zip(*rows, strict=True)
     return pa.table(

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 import cepbench as cep
 from cepbench.errors import (
     CepbenchError,
+    DatasetError,
     EvaluationError,
     PartialMatchLimitError,
     PatternError,
@@ -186,11 +187,12 @@ def test_what_pandas_writes(spark: SparkSession, tmp_path: Path) -> None:
     in_order = frame.sort_values("ts", kind="stable")
     rows_of = in_order.index.to_list()
     stream = cep.EventStream.from_pandas(in_order.drop(columns="no"), type="symbol", time="ts")
-    whole = cep.evaluate(AWKWARD, stream, PLAN)
+    plan = cep.OrderPlan(["a", "b"])
+    whole = cep.evaluate(AWKWARD, stream, plan)
     expected = {tuple(rows_of[p] for p in row) for row in whole.matches.to_numpy()}
     assert len(expected) > 20
 
-    made = cep.spark.slices(path, AWKWARD, PLAN, **options, tasks=2)
+    made = cep.spark.slices(path, AWKWARD, plan, **options, tasks=2)
     found = cep.spark.detect(path, AWKWARD, **options, slices=made, output="arrow")
     assert set(rows(found)) == expected
     found = cep.spark.detect(path, AWKWARD, **options, id="no", slices=made, output="arrow")

@@ -42,7 +42,7 @@ from cepbench.spark.statistics import (
 )
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet_files import hierarchy_of_parquet
+from cepbench.streams.parquet_layout import hierarchy_of_parquet
 from cepbench.sweeps.cells import NO_PLAN, check_agreement
 from cepbench.sweeps.configuration import SweepConfig, evaluators_of, identity_of
 from cepbench.sweeps.grid import Grid

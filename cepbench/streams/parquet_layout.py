@@ -1,0 +1,221 @@
+"""Which files, columns and partitions a path of Parquet has.
+
+Partitions in the names of folders (``symbol=A/year=2024/…``, as Hive, Spark, pandas and Polars write
+them) are columns like those in the files. The months into which cepbench divides its own data sets
+are not: they only say which times a file can have, and only in folders with a declaration.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
+import pyarrow.parquet as pq
+
+from cepbench.errors import DatasetError
+from cepbench.files import user_path
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.streams.dataset_folder import MONTH, is_declared
+from cepbench.streams.parquet_files import hierarchy_of_schema
+
+#: Name endings of Parquet files. Others are read if their content is Parquet.
+_ENDINGS = (".parquet", ".parq", ".pq")
+
+#: The first bytes of every Parquet file.
+_MAGIC = b"PAR1"
+
+#: A missing value in the name of a folder.
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+
+_INTEGER = re.compile(r"-?\d{1,18}")
+
+
+def begins_as_parquet(file: Path) -> bool:
+    """Whether the content of a file is Parquet, by its first bytes."""
+    with file.open("rb") as content:
+        return content.read(len(_MAGIC)) == _MAGIC
+
+
+def parquet_files(path: str | Path) -> list[Path]:
+    """The Parquet files of a path: the file itself, or those below the folder, by name.
+
+    Files of another kind (``README.md``), and hidden ones and those of a writer's own (names that
+    begin with ``.`` or ``_``), are not events.
+    """
+    path = user_path(path)
+    return [path] if path.is_file() else sorted(_files_below(path), key=str)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        its = os.path.realpath(place)
+        # A link to a folder above it would be followed for ever.
+        folders[:] = [] if its in seen else [name for name in folders if not _is_aside(name)]
+        if its in seen:
+            continue
+        seen.add(its)
+        for name in names:
+            file = Path(place, name)
+            if _is_aside(name) or not file.is_file():
+                continue
+            if name.lower().endswith(_ENDINGS) or begins_as_parquet(file):
+                yield file
+
+
+def _is_aside(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def open_parquet(path: str | Path, type: str | None = None) -> ds.Dataset:
+    """The Parquet files of a path as one dataset, with a column for each partition.
+
+    Parameters
+    ----------
+    path : path
+        A file or folder.
+    type : str, optional
+        The column of event types, which is read as codes.
+
+    Returns
+    -------
+    pyarrow.dataset.Dataset
+        With the columns of all files, in the widest of their types. A partition is a column of
+        integers if all its values are, else of texts; ``__HIVE_DEFAULT_PARTITION__`` is a missing
+        value. The types of events are texts, and a column in the files takes precedence.
+
+    Raises
+    ------
+    DatasetError
+        If there is no Parquet file, or files have columns of one name and different types.
+    """
+    path = user_path(path)
+    files = parquet_files(path)
+    if not files:
+        raise DatasetError(f"there is no Parquet file below {path}")
+    read = ds.ParquetReadOptions(dictionary_columns=set() if type is None else {type})
+    form = ds.ParquetFileFormat(read_options=read)
+    local = fs.LocalFileSystem()
+    if is_declared(path):
+        schema = form.inspect(str(files[0]), local)
+        known = [_times_in(file, schema) for file in files]
+    else:
+        schema = _united([form.inspect(str(file), local) for file in files], files)
+        schema, known = _with_partitions(schema, path, files, type)
+    return ds.FileSystemDataset.from_paths(
+        list(map(str, files)), schema=schema, format=form, filesystem=local, partitions=known
+    )
+
+
+def hierarchy_of_parquet(path: str | Path) -> ConceptHierarchy | None:
+    """The hierarchy that the Parquet files of a path state; None without one."""
+    return hierarchy_of_schema(open_parquet(path).schema)
+
+
+def months_below(path: Path) -> list[Path]:
+    """The folders of months of a data set of cepbench, earliest first; none of other Parquet."""
+    return sorted(path.glob(f"{MONTH}=*")) if is_declared(path) else []
+
+
+def leaf_of(metadata: pq.FileMetaData, name: str) -> int | None:
+    """The number of a column in a file's statistics; None if it is nested or in a folder's name."""
+    schema = metadata.schema
+    if name in schema.names:
+        for number in range(len(schema)):
+            # The names of nested columns are those of their innermost fields.
+            if schema.column(number).name == schema.column(number).path == name:
+                return number
+    return None
+
+
+def _times_in(file: Path, schema: pa.Schema) -> ds.Expression:
+    """That the times of a file are of its folder's month."""
+    month = file.parent.name.removeprefix(f"{MONTH}=")
+    if month == file.parent.name:
+        return ds.scalar(True)
+    kind = schema.field("ts").type
+    first = np.datetime64(month, "M")
+    start, end = (pa.scalar(its.astype("datetime64[ns]")).cast(kind) for its in (first, first + 1))
+    return (ds.field("ts") >= start) & (ds.field("ts") < end)
+
+
+def _united(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
+    """The columns of all files."""
+    found = {id(schemas[0]): (schemas[0], files[0])}
+    first = schemas[0]
+    for schema, file in zip(schemas, files, strict=True):
+        if not schema.equals(first):
+            found[id(schema)] = schema, file
+    try:
+        return pa.unify_schemas(
+            [schema for schema, _ in found.values()], promote_options="permissive"
+        )
+    except pa.ArrowException:
+        kinds: dict[str, tuple[pa.Field, Path]] = {}
+        for schema, file in found.values():
+            for field in schema:
+                before, where = kinds.setdefault(field.name, (field, file))
+                try:
+                    merged = pa.unify_schemas(
+                        [pa.schema([before]), pa.schema([field])], promote_options="permissive"
+                    )
+                except pa.ArrowException as error:
+                    raise DatasetError(
+                        f"column {field.name!r} has type {before.type} in {where} and {field.type} in "
+                        f"{file}; write it with one type in all files"
+                    ) from error
+                kinds[field.name] = merged.field(0), where
+        raise
+
+
+def _with_partitions(
+    schema: pa.Schema, path: Path, files: Sequence[Path], type: str | None
+) -> tuple[pa.Schema, list[ds.Expression]]:
+    """The columns with those of partitions, and what the folders say of each file."""
+    values = [_partition_of(file.relative_to(path)) if file != path else {} for file in files]
+    keys = [
+        key
+        for key in dict.fromkeys(key for its in values for key in its)
+        if key not in schema.names
+    ]
+    known = [ds.scalar(True)] * len(files)
+    for key in keys:
+        texts = [its.get(key) for its in values]
+        kind, read = (pa.string(), texts) if key == type else _typed(texts)
+        field = pa.field(key, pa.dictionary(pa.int32(), kind) if key == type else kind)
+        schema = schema.append(field)
+        known = [
+            so_far
+            & (ds.field(key).is_null() if its is None else ds.field(key) == pa.scalar(its, kind))
+            for so_far, its in zip(known, read, strict=True)
+        ]
+    return schema, known
+
+
+def _partition_of(file: Path) -> dict[str, str | None]:
+    """The values in the names of a file's folders."""
+    found: dict[str, str | None] = {}
+    for name in file.parts[:-1]:
+        key, equals, value = name.partition("=")
+        if key and equals:
+            found[unquote(key)] = None if value == _MISSING else unquote(value)
+    return found
+
+
+def _typed(texts: Sequence[str | None]) -> tuple[pa.DataType, Sequence[str | int | None]]:
+    """Integers, if all values are and none is written in two ways; else the texts."""
+    some = {text for text in texts if text is not None}
+    if (
+        some
+        and all(_INTEGER.fullmatch(text) for text in some)
+        and len(set(map(int, some))) == len(some)
+    ):
+        return pa.int64(), [None if text is None else int(text) for text in texts]
+    return pa.string(), texts
