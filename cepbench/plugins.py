@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cepbench.arguments import elements, shown
 from cepbench.errors import PlanGeneratorError
 from cepbench.files import user_path
 
@@ -28,10 +29,17 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
     Raises
     ------
     PlanGeneratorError
-        If a file is missing or fails, registers nothing, or registers a name of another file.
+        If one is no path, a file is missing or fails, registers nothing, or registers a name of another
+        file.
     """
-    listed = [files] if isinstance(files, str | Path) else files or ()
-    for path in (user_path(file) for file in listed if file):
+    one = files is None or isinstance(files, str | Path)
+    listed = [files] if one else elements(files, "plugins", '["a.py"]', PlanGeneratorError)
+    for file in listed:
+        if file is None or file == "":
+            continue
+        if not isinstance(file, str | Path):
+            raise PlanGeneratorError(f"a plugin is the path of a Python file, not {shown(file)}")
+        path = user_path(file)
         before = _registered()
         module = _run(path)
         after = _registered()
@@ -45,9 +53,10 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
             known = before.get(key, entry)
             home = "" if known is entry else known.function.__module__.partition(".")[0]
             if home.startswith(_MODULE) and home != module:
+                other = Path(str(sys.modules[home].__file__))
+                shown_as = other if other.name == path.name else other.name
                 raise PlanGeneratorError(
-                    f"{path} registers {key[1]}, and so does {home.removeprefix(_MODULE)}.py; "
-                    "rename one of them"
+                    f"{path} registers {key[1]}, and so does {shown_as}; rename one of them"
                 )
 
 
@@ -77,6 +86,8 @@ def _registered() -> dict[tuple[int, str], Any]:
 def _run(file: Path) -> str:
     """Import a file; returns the name of its module."""
     name = f"{_MODULE}{file.stem}"
+    while _file_of(name) not in (None, file.resolve()):
+        name += "_"  # of another file of this name
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise PlanGeneratorError(f"there is no Python file {file}; give one that ends in .py")
@@ -89,6 +100,11 @@ def _run(file: Path) -> str:
             f"{file}{_line(error, file)}: {type(error).__name__}: {error}"
         ) from error
     return name
+
+
+def _file_of(module: str) -> Path | None:
+    loaded = sys.modules.get(module)
+    return loaded and Path(str(loaded.__file__)).resolve()
 
 
 def _line(error: BaseException, file: Path) -> str:

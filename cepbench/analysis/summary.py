@@ -15,7 +15,7 @@ import pandas as pd
 
 from cepbench.analysis.averages import MEAN, MEDIAN, RESAMPLES, Statistic, averages
 from cepbench.errors import ExperimentError
-from cepbench.sweeps.cells import LIMIT, METRICS, OK
+from cepbench.sweeps.cells import LIMIT, METRICS, OK, as_measured
 
 #: Metrics that are quotients of two columns: how much work a plan has does not depend on a clock.
 _QUOTIENTS = {"partial_matches_per_event": ("partial_matches_created", "events")}
@@ -91,6 +91,7 @@ def summarize(
     ExperimentError
         If a metric is unknown.
     """
+    results = as_measured(results)
     run = runs_of(results)
     # Regimes have different patterns, so that runs of one are not compared with runs of another.
     outer = ["pattern_set", *(["regime"] if "regime" in run else [])]
@@ -193,6 +194,7 @@ def log_ratios(
         ``by``): ``pattern_set``, ``size``, ``pattern_id``, those columns, ``log_ratio``, missing
         where there is none, and ``bound``, whether it is a bound of the ratio.
     """
+    results = as_measured(results)
     unknown = [column for column in by if column not in _GROUPED_BY]
     if unknown:
         raise ExperimentError(f"cannot group by {unknown[0]!r}; group by {', '.join(_GROUPED_BY)}")

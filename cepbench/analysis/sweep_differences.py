@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.sweeps.cells import OK, PROVENANCE
+from cepbench.sweeps.cells import OK, PROVENANCE, as_measured
 from cepbench.sweeps.store import read_results
 
 
 def read_sweep_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     """The rows of a sweep; an error if there are none."""
-    results = source if isinstance(source, pd.DataFrame) else read_results(source)
+    results = as_measured(source) if isinstance(source, pd.DataFrame) else read_results(source)
     if results.empty:
         raise ExperimentError(f"{name_of(source, 'a sweep')} has no finished rows yet")
     return results

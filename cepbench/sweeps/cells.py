@@ -225,6 +225,41 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=nullable.get)
 
 
+#: Columns that name a pattern or a run, and what an empty cell of them is.
+_NAMING = {
+    **dict.fromkeys(("pattern_set", "pattern_id", "pattern", "generator", "plan_kind", "evaluator",
+                     "method", "sharing", "stream", "window", "regime", "strategy", "output"), ""),
+    "options": NO_OPTIONS,
+}  # fmt: skip
+
+
+def as_measured(results: pd.DataFrame) -> pd.DataFrame:
+    """A results table with names as they were before it was a CSV file.
+
+    There empty texts are missing, names of digits are numbers, and whole numbers beside missing ones
+    have a fraction.
+    """
+    found = {}
+    for name, empty in _NAMING.items():
+        if name not in results:
+            continue
+        column = results[name]
+        is_text = not pd.api.types.is_numeric_dtype(column)
+        if column.isna().any() or not is_text:
+            texts = column.astype(object) if is_text else column.map(_digits, na_action="ignore")
+            found[name] = texts.astype(object).where(column.notna(), empty)
+    for name, kind in {**METRICS, **PROVENANCE}.items():
+        column = results.get(name)
+        if pa.types.is_integer(kind) and pd.api.types.is_float_dtype(column):
+            if (column.dropna() % 1 == 0).all():
+                found[name] = column.astype("Int64")
+    return results.assign(**found) if found else results
+
+
+def _digits(value: Any) -> str:
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def check_agreement(results: pd.DataFrame) -> None:
     """Check that all finished runs of a pattern, on one stream under one window and strategy, agree.
 

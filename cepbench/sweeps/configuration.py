@@ -47,6 +47,7 @@ from cepbench.plans.model import Plan
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.sweeps.cells import NO_SHARING
 from cepbench.sweeps.grid import Grid
+from cepbench.sweeps.reached_code import reached_code
 from cepbench.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 from cepbench.workloads.model import Workload
 
@@ -765,18 +766,28 @@ def _origin(path: str) -> dict[str, Any]:
 
 
 def hash_of_code(part: PlanGenerator | Evaluator | UserCost) -> str:
-    """A hash that changes when a user-defined function, or anything else in its file, is edited.
+    """A hash that changes when a user-defined function, or what it reaches in its file, is edited.
 
-    Of a function from a notebook only its own text counts, not the functions that it calls.
+    See :func:`cepbench.sweeps.reached_code.reached_code`. Of a function from a notebook only its own text
+    counts, not the functions that it calls.
     """
     function = part.function
+    # What a partial, a bound method, an object or a closure holds may be set anywhere in the file.
+    held = isinstance(function, partial) or inspect.ismethod(function)
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    held |= not hasattr(function, "__qualname__")
     named = function if hasattr(function, "__qualname__") else type(function)
     try:
         file = Path(inspect.getsourcefile(named) or "")
-        code = inspect.getsource(named)
+        lines, first = inspect.getsourcelines(named)
+        code = "".join(lines)
     except (OSError, TypeError):  # a function without a file, or no plain function
-        file, code = Path(), f"{named.__module__}.{named.__qualname__}"
+        file, first, code = Path(), 0, f"{named.__module__}.{named.__qualname__}"
     around = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if not (held or "<locals>" in named.__qualname__):
+        around = reached_code(around, first)
     match part:
         case PlanGenerator():
             declared = f"{part.kind} {part.max_size}"
