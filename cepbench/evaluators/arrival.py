@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from cepbench.automata.compilation import automaton
 from cepbench.automata.model import Automaton
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.matches import Found
+from cepbench.evaluators.plan_runs.node_table import PlanNodeTable
 from cepbench.evaluators.protocol import Evaluator, Given, Run, Task
+from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import arrays_under
+from cepbench.kernels.counts import CREATED
 from cepbench.plans.model import AnyPlan, UnionPlan
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
@@ -71,6 +75,27 @@ class ArrivalRun:
         times = self._clock.times
         graphs = [(number, replace(its, times=times(its.times))) for number, its in given.graphs]
         return replace(given, graphs=tuple(graphs))
+
+    def metrics(self) -> Metrics:
+        """See :meth:`cepbench.evaluators.protocol.Run.metrics`."""
+        found: Metrics = self.run.metrics()
+        if isinstance(found, Metrics) and self._is_beyond(found.partial_matches_created):
+            found = replace(found, mean_partial_matches=nan)
+        return found
+
+    def node_table(self) -> NodeTable:
+        """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
+        found: NodeTable = self.run.node_table()
+        if isinstance(found, PlanNodeTable) and any(
+            self._is_beyond(its.counts[:, CREATED].sum()) for its in found.branches
+        ):
+            found = replace(found, span=0)
+        return found
+
+    def _is_beyond(self, rows: float) -> bool:
+        """Whether the times for which rows are stored may be too much for their sums in stamps."""
+        longest = max(self.opened_by.pattern(its).window.length for its in self.task.patterns)
+        return float(rows) * longest >= 2**63
 
     def adopt(self, old: ArrivalRun) -> bool:
         """See :meth:`cepbench.evaluators.protocol.Adopting.adopt`."""

@@ -24,6 +24,10 @@ from cepbench.streams.event_stream import EventStream
 #: Stamps are smaller, so that arithmetic with two windows fits 64 bits.
 _MOST = 2**61
 
+#: In longer windows of stamps the unit is as large as it can be, as sums of the times for which partial
+#: matches are stored are to fit.
+_LONG = 2**45
+
 #: The least slots on a stream that arrives in batches, and those for each event of the most frequent
 #: timestamp of its first batch.
 _SLOTS, _SLOTS_OF_TIE = 2**12, 8
@@ -62,11 +66,11 @@ class ArrivalClock:
         times = stream.timestamps
         if not len(times):
             return cls()
-        origin, slots = int(times[0]), 2 * _most_ties(times)
+        origin, slots = int(times[0]), 2 * (1 + int(_ranks(times).max()))
         span, unit = int(times[-1]) - origin, 1
-        if (span + 1) * slots >= _MOST:
-            windows = [pattern.window.length for pattern in patterns]
-            unit = gcd(int(np.gcd.reduce((times - origin).view(np.uint64))), *windows)
+        windows = [pattern.window.length for pattern in patterns]
+        if max(windows) * slots >= _LONG or (span + 1) * slots >= _MOST:
+            unit = gcd(int(np.gcd.reduce((times - origin).view(np.uint64))), *windows) or 1
         if span >= _MOST or (span // unit + 1) * slots >= _MOST:
             raise StreamError(
                 f"ORDER BY arrival: {span:,} ticks from the first event to the last, of which "
@@ -85,7 +89,7 @@ class ArrivalClock:
         return cls(
             int(times[0]),
             _MICROSECOND if in_microseconds else 1,
-            max(_SLOTS, _SLOTS_OF_TIE * _most_ties(times)),
+            max(_SLOTS, _SLOTS_OF_TIE * (1 + int(_ranks(times).max()))),
         )
 
     def stamped(self, batch: EventStream) -> tuple[EventStream, Self]:
@@ -99,38 +103,39 @@ class ArrivalClock:
         times = batch.timestamps
         if not len(times):
             return replace(batch, is_datetime=False), self
-        rows = np.arange(len(times))
-        begins = np.append(times[0] != self.last, times[1:] != times[:-1])
-        # Those of the last timestamp before count on from its rank.
-        ranks = rows - np.maximum.accumulate(np.where(begins, rows, -self.rank - 1))
-        self._check(batch, ranks)
-        stamps = (times - self.origin) // self.unit * self.slots + ranks
+        ranks = _ranks(times)
+        if times[0] == self.last:
+            # Events of the last timestamp before count on from its rank.
+            ranks[: np.searchsorted(times, times[0], "right")] += self.rank + 1
+        self._check(times, ranks)
+        stamps = times - self.origin
+        if self.unit > 1:
+            stamps //= self.unit
+        stamps *= self.slots
+        stamps += ranks
         after = replace(self, last=int(times[-1]), rank=int(ranks[-1]))
         return replace(batch, timestamps=stamps, is_datetime=False), after
 
-    def _check(self, batch: EventStream, ranks: np.ndarray) -> None:
-        times = batch.timestamps
+    def _check(self, times: np.ndarray, ranks: np.ndarray) -> None:
         span = int(times[-1]) - self.origin
         if span >= _MOST or (span // self.unit + 1) * self.slots >= _MOST:
             most = _MOST // self.slots * self.unit
             raise StreamError(
                 f"ORDER BY arrival: the time {times[-1]} is more than {most:,} ticks after the first "
-                "event, the most for integers of 64 bits; begin a new detector, one window before the "
-                "end of this one"
+                "event, the most for integers of 64 bits; begin anew, one window before this batch"
             )
-        if self.unit > 1 and ((times - self.origin) % self.unit).any():
-            row = int(np.flatnonzero((times - self.origin) % self.unit)[0])
+        if self.unit > 1 and (uneven := (times - self.origin) % self.unit).any():
             raise StreamError(
-                f"ORDER BY arrival: the time {times[row]} is not in whole units of {self.unit} "
-                "nanoseconds, as all times of the first batch are; round it, or begin with a batch that "
-                "has such times"
+                f"ORDER BY arrival: the time {times[np.flatnonzero(uneven)[0]]} is not in whole units of "
+                f"{self.unit} nanoseconds, as all times of the first batch are; round it, or begin with a "
+                "batch that has such times"
             )
         if ranks.max() >= self.slots // 2:
-            row = int(np.flatnonzero(ranks >= self.slots // 2)[0])
+            time = times[np.argmax(ranks >= self.slots // 2)]
             raise StreamError(
-                f"ORDER BY arrival: the time {times[row]} has more than {self.slots // 2:,} events, the "
-                "most after this first batch; begin with a batch that has so many, or take the whole "
-                "stream at once"
+                f"ORDER BY arrival: the time {time} has more than {self.slots // 2:,} events, the most "
+                "after this first batch; begin with a batch that has so many, or take the whole stream "
+                "at once"
             )
 
     def pattern(self, pattern: Pattern) -> Pattern:
@@ -196,7 +201,18 @@ def in_time(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream
     return clock.pattern(pattern), clock.stamped(stream)[0]
 
 
-def _most_ties(times: np.ndarray) -> int:
-    """The most events of one timestamp."""
-    ends = np.flatnonzero(np.append(times[1:] != times[:-1], True))
-    return int(np.diff(ends, prepend=-1).max())
+def _ranks(times: np.ndarray) -> np.ndarray:
+    """The rank of each event among those of its timestamp."""
+    ranks = np.zeros(len(times), np.int64)
+    if len(times) == 1:
+        return ranks
+    tied = times[1:] == times[:-1]
+    rows = np.flatnonzero(tied) + 1
+    if len(rows) > len(times) // 2:
+        firsts = np.append(0, np.flatnonzero(~tied) + 1)
+        return np.arange(len(times)) - np.repeat(firsts, np.diff(firsts, append=len(times)))
+    # If there are few, only these are numbered.
+    firsts = np.flatnonzero(np.diff(rows, prepend=-1) > 1)
+    sizes = np.diff(firsts, append=len(rows))
+    ranks[rows] = 1 + np.arange(len(rows)) - np.repeat(firsts, sizes)
+    return ranks

@@ -150,7 +150,7 @@ def _common(
 ) -> Iterator[Generalization]:
     """Greatest common generalizations of two queries; none if one is above the other."""
     p, q = one.pattern, other.pattern
-    if p.window.is_datetime != q.window.is_datetime or p.operator is not q.operator:
+    if (p.window.is_datetime, p.operator, p.order) != (q.window.is_datetime, q.operator, q.order):
         return
     if embeddings(p, q, hierarchy) or embeddings(q, p, hierarchy):
         return

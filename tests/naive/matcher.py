@@ -208,9 +208,7 @@ def _fits(
     )
 
 
-def _in_order(
-    part: Variable | Structure, binding: Binding, rows: list[Event], order: str
-) -> bool:
+def _in_order(part: Variable | Structure, binding: Binding, rows: list[Event], order: str) -> bool:
     """Whether each item of a SEQ is after all items before it that are bound."""
     if isinstance(part, Variable):
         return True
