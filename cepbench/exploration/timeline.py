@@ -15,7 +15,7 @@ from cepbench.evaluators.result import Result
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import declared_kind
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
@@ -130,14 +130,17 @@ def _values(
     """The attribute of the curves and its values; None and zeros if there is no number."""
     if wanted is not None:
         column = stream.column(wanted)
-        if isinstance(column, CodedStrings):
-            raise StreamError(f"attribute {wanted!r} is a text; a curve needs a number")
-        return wanted, column
+        if (kind := declared_kind(column)) != "number":
+            raise StreamError(f"attribute {wanted!r} is a {kind}; a curve needs a number")
+        return wanted, np.asarray(column)
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
         column = stream.attributes.get(name)
-        if isinstance(column, np.ndarray) and not (len(column) and pd.isna(column).all()):
-            return name, column
+        if column is None or declared_kind(column) != "number":
+            continue
+        values = np.asarray(column)
+        if not (len(values) and pd.isna(values).all()):
+            return name, values
     return None, np.zeros(len(stream), np.int64)
 
 
