@@ -14,7 +14,7 @@ import cepbench as cep
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.snapshot import write_snapshot
 from tests.evaluators.live_shells import SHELLS, events, plain
-from tests.evaluators.snapshots import Snapshot, header_of, with_digest, with_header
+from tests.evaluators.snapshots import header_of, with_digest, with_header
 
 FIRST, SECOND = events(12, 1), events(9, 2, start=12)
 

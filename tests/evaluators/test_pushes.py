@@ -62,13 +62,11 @@ def test_an_interrupted_push_is_whole_or_fails_by_name(shell: Any) -> None:
         try:
             # Of a detector the position says whether the batch was taken.
             again = live.push(SECOND)
-        except FailedStateError as error:
-            assert "failed in a push" in str(error)
-            assert "restore the last snapshot" in str(error)
+        except FailedStateError:
             outcomes.add("failed")
-            for call in (live.flush, live.snapshot, lambda live=live: _metrics(live)):
-                with pytest.raises(FailedStateError):
-                    call()
+            for call in (_push_again, type(live).flush, type(live).snapshot, _metrics):
+                with pytest.raises(FailedStateError, match=r"in a push .* the last snapshot"):
+                    call(live)
         except StreamError:
             outcomes.add("taken")
             assert plain(live.push(THIRD)) == due[1]
@@ -78,6 +76,10 @@ def test_an_interrupted_push_is_whole_or_fails_by_name(shell: Any) -> None:
     assert "failed" in outcomes
     again = kind.restore(snapshot)
     assert [plain(again.push(SECOND)), plain(again.push(THIRD))] == due
+
+
+def _push_again(live: Any) -> Any:
+    return live.push(SECOND)
 
 
 def _metrics(live: Any) -> Any:
