@@ -50,6 +50,7 @@ def numbered(
             values, own = np.unique(known, return_inverse=True)
             more = len(values)
             present &= known == known
+        more = max(1, more)  # without any value
         numbers, size = _compact(numbers * more + np.maximum(own, 0), size * more)
     numbers, size = _compact(numbers[present], size)
     examples = np.empty(size, np.int64)

@@ -56,7 +56,7 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
             continue
         kind = _checked(f"AGG {aggregate}", aggregate.attribute, stream)
         column = stream.column(aggregate.attribute)
-        if isinstance(column, Decimals) and aggregate.function == "SUM":
+        if kind and isinstance(column, Decimals) and aggregate.function == "SUM":
             raise StreamError(
                 f"AGG {aggregate}: {aggregate.attribute} is a decimal, whose sum would be rounded; make "
                 f"it an integer of its smallest unit, {10**column.scale} times as large, or a float"

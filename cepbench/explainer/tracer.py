@@ -20,7 +20,7 @@ from cepbench.automata.vector import Column
 from cepbench.errors import EvaluationError
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.model import Aggregate, Attribute
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import declared_kind
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -76,7 +76,7 @@ class Tracer:
         self.reader = NumericReader()
         names = compiled.pattern.attributes
         self.values = {name: self.reader.read(stream, name, slice(None)) for name in names}
-        self.texts = {name for name in names if isinstance(stream.column(name), CodedStrings)}
+        self.kinds = {name: declared_kind(stream.column(name)) for name in names}
         self.types = np.array(stream.type_names)[stream.type_codes]
         self.starts = 0
         self.pointers: list[Pointer] = []
@@ -359,12 +359,14 @@ class Tracer:
                 "trace a shorter stream, or count them by cep.evaluate"
             )
 
-    def _shown(self, run: _Run) -> Iterator[float | str]:
-        """V, with texts for their codes."""
+    def _shown(self, run: _Run) -> Iterator[float | str | bool]:
+        """V, with texts and booleans for their codes."""
         texts = self.reader.texts
         for column, value in zip(self.automaton.vector, run.vector, strict=True):
-            is_text = column.attribute in self.texts and not math.isnan(value)
-            yield texts[int(value)] if is_text else value
+            kind = "number" if math.isnan(value) else self.kinds[column.attribute]
+            yield (
+                texts[int(value)] if kind == "text" else value == 1 if kind == "boolean" else value
+            )
 
     def _match(self, accepted: _Run) -> dict[str, object]:
         """The events of an accepting run, along the pointers that are compatible with its version."""

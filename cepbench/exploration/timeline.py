@@ -15,7 +15,7 @@ from cepbench.evaluators.result import Result
 from cepbench.exploration.open_time import OpenTime, without_pauses
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.streams.columns import CodedStrings
+from cepbench.streams.columns import declared_kind
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
@@ -123,14 +123,14 @@ def timeline(
 def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[str, np.ndarray]:
     if wanted is not None:
         column = stream.column(wanted)
-        if isinstance(column, CodedStrings):
-            raise StreamError(f"attribute {wanted!r} is a text; a curve needs a number")
-        return wanted, column
+        if (kind := declared_kind(column)) != "number":
+            raise StreamError(f"attribute {wanted!r} is a {kind}; a curve needs a number")
+        return wanted, np.asarray(column)
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
-        column = stream.attributes.get(name, CodedStrings(np.zeros(0, np.int32), ()))
-        if not isinstance(column, CodedStrings):
-            return name, column
+        column = stream.attributes.get(name)
+        if column is not None and declared_kind(column) == "number":
+            return name, np.asarray(column)
     raise StreamError("the stream has no attribute that is a number, so there are no curves")
 
 

@@ -163,12 +163,21 @@ def _expected(accepted: set[str], stack: list[str]) -> str:
             parts.append("AS and the name of the column")
         else:
             parts.append("a name")
-    if accepted & {"WITHIN", "AND"}:
-        words.pop("COMPARE", None)
+    if "COMPARE" in accepted and accepted & {"WITHIN", "AND"}:
+        # A boolean may stand by itself, but a comparison is what most often is missing.
+        compare = words.pop("COMPARE")
+        words = words if _is_compared(stack) else {"COMPARE": compare}
     parts.extend(words.values())
     if not parts:
         return "something else"
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+
+
+def _is_compared(stack: list[str]) -> bool:
+    """Whether the last value is a side of a comparison already."""
+    begins = ("WHERE", "AND", "OR", "NOT", "_LPAR", "_LBRACE", "_SEMICOLON")
+    last = next((its for its in reversed(stack) if its in (*begins, "COMPARE")), "")
+    return last == "COMPARE"
 
 
 def _hint(text: str, span: Span, kind: str, accepted: set[str], stack: list[str]) -> str:
