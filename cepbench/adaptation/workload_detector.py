@@ -306,7 +306,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        if header["workload"] != "adaptive":
+        if header.get("workload") != "adaptive":
             raise SnapshotError(
                 "the snapshot is that of a detector with one plan; restore it by "
                 "cep.Detector.restore or load"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -15,6 +15,7 @@ import pandas as pd
 from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.opening import opened, task_of
 from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
+from cepbench.aggregators.registry import AGGREGATORS
 from cepbench.aggregators.rows import Rows
 from cepbench.aggregators.slack import LateEvents
 from cepbench.aggregators.tables import check_values, floats_of, frame_of
@@ -128,13 +129,19 @@ class Aggregator:
         self._late = LateEvents(slack_of(slack, self.window), attributes)
         self._state = LiveState("aggregator")
         self._kinds = KnownKinds(tuple(attributes))
-        self._integers = ComparedIntegers(patterns)
+        # User-defined methods may compare integers exactly.
+        methods = [AGGREGATORS[name] for name in self._methods() if name in AGGREGATORS]
+        is_builtin = all(method.is_builtin for method in methods)
+        self._integers = ComparedIntegers(patterns if is_builtin else [])
         self._seconds = 0.0
         self._events = 0
         #: The time of the last event that was processed.
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
         self._floats = [False for pattern in patterns for _ in pattern.aggregates]
+
+    def _methods(self) -> Iterable[str]:
+        return [self.method]
 
     def push(self, batch: EventStream) -> pd.DataFrame:
         """Process the next events and return the rows to report.
@@ -396,6 +403,10 @@ class WorkloadAggregator(Aggregator):
         self._run: Any = run_of(pattern, tasks, method, sharing)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
         self._begin([*pattern.patterns.values()], slack)
+
+    def _methods(self) -> Iterable[str]:
+        methods: Iterable[str] = self._run.methods.values()
+        return methods
 
     @property
     def floats_by_query(self) -> list[list[bool]]:

@@ -9,8 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.aggregators import event_graphs
 from cepbench.aggregators.agreement import difference
 from cepbench.aggregators.protocol import EMITS, SCOPES
+from cepbench.errors import EvaluationError, PartialMatchLimitError
 from tests.aggregators.cases import methods_for, neighbour_cases
 from tests.budgets import examples
 from tests.evaluators.strategies import batches_of, stream_of
@@ -107,3 +109,20 @@ def test_the_state_does_not_grow_with_the_stream() -> None:
         live.push(batch)
         sizes.append(sum(array.nbytes for array in live.snapshot().values()))
     assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
+
+
+def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before the memory is taken; those that leave the window make room."""
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x <= b.x AGG COUNT WITHIN 300 units"
+    monkeypatch.setattr(event_graphs, "COUNTER_LIMIT", 600 * 600)
+    rng = np.random.default_rng(3)
+    table = {"type": rng.choice(list("AB"), 3000), "time": np.arange(3000), "x": rng.random(3000)}
+    stream = cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
+    found = cep.aggregate(pattern, stream, "greta").values
+    pd.testing.assert_frame_equal(found, cep.aggregate(pattern, stream, "two-step").values)
+    same = cep.EventStream.from_pandas(pd.DataFrame(table | {"time": 1}), type="type", time="time")
+    live = cep.Aggregator(pattern, "greta")
+    with pytest.raises(PartialMatchLimitError, match="choose method='two-step'"):
+        live.push(same)
+    with pytest.raises(EvaluationError, match="make a new one"):
+        live.push(same)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from copy import deepcopy
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -11,10 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedTaskError
+from cepbench.evaluators import task_runs
 from cepbench.evaluators.detector import Detector
+from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.result import Metrics
+from cepbench.evaluators.rounds import Rounds
 from cepbench.patterns.parse import parse
+from cepbench.plans.model import TreePlan
+from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
 from tests.evaluators.checks import check, check_in_batches
 from tests.evaluators.constructs import (
@@ -45,6 +53,39 @@ def test_every_evaluator_and_any_batches(family: str, data: st.DataObject) -> No
         plan = data.draw(branch_plans(evaluator, case.pattern))
         check(case, expected, plan, evaluator)
         check_in_batches(case, expected, plan, evaluator, batches, restored)
+
+
+@pytest.mark.parametrize("family", ["everything", "groups and disjunction"])
+@given(data=st.data())
+@examples(5)
+def test_a_whole_stream_in_rounds(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(BOTH[family], sizes=(1, 3)))
+    case = replace(case, pattern=replace(case.pattern, output="non_overlap"))
+    expected = labelled_matches(case.pattern, case.events)
+    small = Rounds(events=data.draw(st.integers(1, 3)), matches=data.draw(st.integers(1, 9)))
+    with mock.patch.object(task_runs, "Rounds", side_effect=lambda matches: deepcopy(small)):
+        for evaluator in able(case.pattern):
+            check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
+
+
+@pytest.mark.parametrize("evaluator", ["tree", "zstream", "stack-nfa"])
+def test_few_matches_are_in_memory_at_once(evaluator: str) -> None:
+    """Of 600,000 matches some 1,200 are reported; all would take 14 MB."""
+    rng = np.random.default_rng(1)
+    table = {"type": rng.choice(list("ABC"), 12_000), "ts": np.arange(12_000)}
+    stream = EventStream.from_pandas(pd.DataFrame(table), type="type", time="ts")
+    text = "PATTERN SEQ(A a, B b, C c) {}WITHIN 60 units"
+    plan = None if evaluator == "stack-nfa" else TreePlan((("a", "b"), "c"))
+    peaks = []
+    for output in ("OUTPUT non_overlap ", ""):
+        pattern = parse(text.format(output))
+        evaluate(pattern, stream[:500], plan, evaluator=evaluator)
+        tracemalloc.start()
+        result = evaluate(pattern, stream, plan, evaluator=evaluator)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert result.metrics.matches > 500_000
+    assert peaks[0] < peaks[1] / 4
 
 
 #: A stream with two symbols, missing in two events.

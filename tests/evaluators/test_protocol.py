@@ -443,7 +443,7 @@ def test_errors_of_a_run_are_named() -> None:
         detector.push(STREAM[50:])
     with pytest.raises(
         EvaluationError,
-        match="this detector failed in a push .EvaluationError: the evaluator failing",
+        match=r"this detector failed in a push .EvaluationError: the evaluator failing",
     ):
         detector.push(STREAM[50:])
 

@@ -271,3 +271,70 @@ def test_a_damaged_snapshot_is_no_detector() -> None:
     snapshot = cep.Detector(TWO).snapshot()
     with pytest.raises(cep.CepbenchError, match="damaged"):
         cep.Detector.restore({**snapshot, "header": snapshot["header"][:-1]})
+
+
+_PLAIN = {
+    "specific": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9 units",
+    "general": "PATTERN SEQ(A a, B b) WITHIN 9 units",
+    "other": "PATTERN SEQ(A a, C c) WHERE a.y = c.y WITHIN 20 units",
+    "above other": "PATTERN SEQ(A a, C c) WITHIN 20 units",
+}
+_RETURNS = {name: f"{text} RETURN a.x AS u" for name, text in _PLAIN.items()}
+
+
+def _random(number: int, seed: int, start: int = 0) -> cep.EventStream:
+    rng = np.random.default_rng(seed)
+    table = {"type": rng.choice(list("ABC"), number), "time": np.arange(start, start + number)}
+    table |= {name: rng.integers(0, 9, number) for name in "xy"}
+    return cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
+
+
+def _listed(found):
+    return {
+        query: its if isinstance(its, int) else sorted(its.values.tolist())
+        for query, its in found.items()
+    }
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("evaluator", [None, "zstream", "sase", "hierarchical-stacks"])
+@pytest.mark.parametrize("texts", [_PLAIN, _RETURNS])
+@pytest.mark.parametrize(
+    "removed",
+    [["specific"], ["other"], ["specific", "other"], ["general", "specific"], ["above other"]],
+)
+def test_snapshots_after_queries_were_removed(texts, removed, evaluator, output) -> None:
+    """Also of sources that nothing is computed from any more."""
+    workload = cep.Workload(texts)
+    sources = {"specific": "general", "general": None, "other": "above other", "above other": None}
+    tree = {query: cep.TreePlan(("a", "b")) for query in ("general",)}
+    tree |= {query: cep.TreePlan(("a", "c")) for query in ("above other",)}
+    plan = cep.WorkloadPlan(workload, sources=sources, plans=tree if evaluator == "zstream" else {})
+    live = cep.Detector(workload, plan, output=output, evaluator=evaluator)
+    live.push(_random(30, 1))
+    for query in removed:
+        live.remove(query)
+    again = cep.Detector.restore(live.snapshot())
+    for start in (30, 60):
+        pushed = _random(30, start, start)
+        assert _listed(live.push(pushed)) == _listed(again.push(pushed))
+    assert _listed(live.flush()) == _listed(again.flush())
+
+
+def test_a_removed_query_needs_no_attributes_and_leaves_its_name() -> None:
+    workload = cep.Workload(_PLAIN)
+    sources = {"specific": "general", "general": None, "other": "above other", "above other": None}
+    live = cep.Detector(workload, cep.WorkloadPlan(workload, sources=sources))
+    live.push(_random(9, 1))
+    live.remove("other")
+    live.remove("specific")
+    live.add("other", "PATTERN SEQ(B b, C c, A d) WITHIN 5 units RETURN d, b")
+    table = _random(9, 2, 9).to_pandas()[["type", "time", "x"]]
+    batch = cep.EventStream.from_pandas(table, type="type", time="time")
+    due = cep.Detector(
+        "PATTERN SEQ(B b, C c, A d) WITHIN 5 units RETURN d, b",
+        cep.OrderPlan(["b", "c", "d"]),
+        position=9,
+    ).push(batch)
+    assert sorted(live.push(batch)["other"].values.tolist()) == sorted(due.values.tolist())
+    assert len(due)

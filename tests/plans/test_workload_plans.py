@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -242,3 +244,21 @@ def test_hostile_names_are_escaped() -> None:
     plan = cep.WorkloadPlan(its, {"<b>&": [1]}, planner="<u>", cost=2.5)
     text = "".join(ET.fromstring(plan._repr_html_()).itertext())
     assert "<b>&" in text and "<i>" in text and "by <u>, estimated cost 2.5" in text
+
+
+def test_workloads_and_their_plans_are_pickled_and_copied() -> None:
+    hierarchy = cep.ConceptHierarchy({"X": ["A", "B"]})
+    workload = cep.Workload(
+        {"q": "PATTERN SEQ(A a, X x) WITHIN 9 units", "r": "PATTERN SEQ(A a, B b) WITHIN 9 units"},
+        hierarchy=hierarchy,
+    )
+    counts = cep.Workload({"q": "PATTERN SEQ(A a, B b, C c) AGG COUNT WITHIN 9 units"})
+    plan = cep.WorkloadPlan(
+        workload, sources={"q": None, "r": "q"}, plans={"q": cep.OrderPlan(["a", "x"])}
+    )
+    for made in (workload, counts, plan, cep.WorkloadPlan(counts, {"q": (1,)})):
+        _ = getattr(made, "refinements", None)  # cached
+        for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            assert again == made
+            assert str(again) == str(made)
+            assert hash(again) == hash(made)

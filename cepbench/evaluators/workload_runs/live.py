@@ -738,7 +738,7 @@ class WorkloadDetector(Detector):
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        if header["workload"] != "plan":
+        if header.get("workload") != "plan":
             raise SnapshotError(
                 "the snapshot is that of an adaptive detector; restore it by "
                 "cep.AdaptiveDetector.restore or load"
