@@ -14,6 +14,7 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
 from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_no_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +65,7 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
 def _checked(clause: str, attribute: str, stream: EventStream) -> bool:
     """Whether an attribute is a text; an error names the clause."""
     try:
+        check_no_time(attribute, stream)
         return isinstance(stream.column(attribute), CodedStrings)
     except StreamError as error:
         raise StreamError(f"{clause}: {error}") from None

@@ -27,6 +27,7 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.times import read_columns
 from cepbench.spark.frames import (
     ORDER,
     SLICE,
@@ -254,7 +255,7 @@ def _fitting(pattern: Pattern, files: _Files) -> Pattern:
     )
     nothing = files.stream(
         types=pattern.types,
-        attributes=pattern.attributes,
+        attributes=read_columns(pattern.attributes),
         end=datetime(1900, 1, 1) if is_datetime else -MOST,
         hierarchy=pattern.hierarchy,
     )
@@ -296,7 +297,7 @@ def _values(files: _Files, task: SliceTask, part: Slice) -> SliceValues:
         return np.datetime64(ticks, "ns") if is_datetime else ticks
 
     events = files.stream(
-        attributes=task.pattern.attributes,
+        attributes=read_columns(task.pattern.attributes),
         start=bound(None if part.start is None else part.start - task.lead),
         end=bound(part.end),
         hierarchy=task.pattern.hierarchy,

@@ -15,6 +15,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import StreamError, did_you_mean
+from cepbench.patterns.times import read_columns
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
@@ -47,7 +48,11 @@ class Columns:
         ------
         StreamError
         """
-        columns = cls(text(time, "time", StreamError), text(type, "type", StreamError), attributes)
+        columns = cls(
+            text(time, "time", StreamError),
+            text(type, "type", StreamError),
+            read_columns(attributes),
+        )
         for name in [*columns.names, *filter(None, [id])]:
             if name not in df.columns:
                 raise StreamError(

@@ -12,6 +12,7 @@ from cepbench.patterns.model import (
     Clause,
     Comparison,
     Constant,
+    Duration,
     Expression,
     Negative,
     Pattern,
@@ -33,6 +34,8 @@ class ConditionWriter:
     ----------
     pattern : Pattern
     dialect : Dialect
+    time : str
+        The time column, whose values compare as they are.
 
     Raises
     ------
@@ -40,8 +43,10 @@ class ConditionWriter:
         If an attribute is used both as a text and as a number.
     """
 
-    def __init__(self, pattern: Pattern, dialect: Dialect) -> None:
+    def __init__(self, pattern: Pattern, dialect: Dialect, time: str) -> None:
         self._dialect = dialect
+        self._time = time
+        self._is_datetime = pattern.window.is_datetime
         self._is_text = _kinds(pattern)
 
     def clause(self, clause: Clause, place: Place) -> str:
@@ -53,6 +58,13 @@ class ConditionWriter:
         left, right = comparison.left, comparison.right
         sides = [left, right]
         operator = "<>" if comparison.operator == "!=" else comparison.operator
+        read = [place(a.variable, a.name) for a in comparison.attributes()]
+        if isinstance(right, Duration):
+            return self._dialect.compared(*read, operator, right)
+        if [isinstance(side, Attribute) and side.name == self._time for side in sides] == [
+            True
+        ] * 2:
+            return f"{read[0]} {operator} {read[1]}"
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None:
             # Two attributes of unknown type: texts, or numbers that may be NaN.

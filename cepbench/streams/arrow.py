@@ -158,6 +158,7 @@ def columns_of_table(
         columns,
         unusable,
         range(len(timestamps)),
+        time_name=time,
     )
 
 

@@ -152,6 +152,7 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         {},
         None,
         second.hierarchy,
+        second.time_name,
     )
 
 
