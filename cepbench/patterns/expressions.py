@@ -252,12 +252,16 @@ class Comparison:
     right: Expression
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, indexed: Container[str] = ()) -> str:
+        """In the pattern language, with ``b[i].x`` for ``indexed`` variables."""
         left = self.left
         if isinstance(self.right, Duration):
             # Engines have the times in parts.
             later, earlier, *_ = attributes_of(left)
             left = Arithmetic("-", with_whole_time(later), with_whole_time(earlier))
-        return f"{left} {self.operator} {self.right}"
+        return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of both sides, left to right."""
@@ -314,10 +318,7 @@ class Clause:
 
     def __str__(self) -> str:
         indexed = self.running_variables()
-        return " OR ".join(
-            f"{text_of(c.left, indexed)} {c.operator} {text_of(c.right, indexed)}"
-            for c in self.comparisons
-        )
+        return " OR ".join(c.text(indexed) for c in self.comparisons)
 
     def bracketed(self) -> str:
         """Its text, in brackets if it is a disjunction."""

@@ -58,13 +58,17 @@ class ConditionWriter:
         left, right = comparison.left, comparison.right
         sides = [left, right]
         operator = "<>" if comparison.operator == "!=" else comparison.operator
-        read = [place(a.variable, a.name) for a in comparison.attributes()]
-        if isinstance(right, Duration):
-            return self._dialect.compared(*read, operator, right)
-        if [isinstance(side, Attribute) and side.name == self._time for side in sides] == [
-            True
-        ] * 2:
+        times = [its for its in comparison.attributes() if its.name == self._time]
+        if isinstance(right, Duration) or times == sides:
+            read = [place(its.variable, its.name) for its in times]
+            if isinstance(right, Duration):
+                return self._dialect.compared(*read, operator, right)
             return f"{read[0]} {operator} {read[1]}"
+        if times and self._is_datetime:
+            raise UnsupportedPatternError(
+                f"{comparison}: {self._time} is the time, a datetime; compare it with that of another "
+                f"event, or with a length of time: b.{self._time} - a.{self._time} <= 10 seconds"
+            )
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None:
             # Two attributes of unknown type: texts, or numbers that may be NaN.
