@@ -269,8 +269,8 @@ def test_what_cannot_be_measured() -> None:
         measure_statistics(pattern, stream, seed=-1)
     with pytest.raises(StatisticsError, match="window of length 0"):
         measure_statistics(parse("PATTERN AND(A a, B b) WITHIN 0 units"), stream)
+    lacking = parse("PATTERN SEQ(A a, C b) WITHIN 5 units")
     with pytest.raises(StreamError, match="no event of type 'C'"):
-        lacking = parse("PATTERN SEQ(A a, C b) WITHIN 5 units")
         measure_statistics(lacking, stream, missing_types="error")
     with pytest.raises(StreamError, match="no attribute 'y'"):
         measure_statistics(parse("PATTERN SEQ(A a, B b) WHERE a.y < b.x WITHIN 5 units"), stream)
