@@ -286,7 +286,9 @@ MISTAKES = {
         ["line 2, column 7", "'z'", r"\n  WHERE z.price < 1", r"\n +\^"],
     ),
     "an unknown type": (
-        lambda stream: cep.compare(cep.parse("PATTERN SEQ(MSTF a) WITHIN 1 minutes"), stream),
+        lambda stream: cep.compare(
+            cep.parse("PATTERN SEQ(MSTF a) WITHIN 1 minutes"), stream, missing_types="error"
+        ),
         ["no event of type 'MSTF'", "did you mean 'MSFT'"],
     ),
     "an unknown attribute": (

@@ -15,6 +15,7 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
 from cepbench.streams.columns import Decimals, kind_of_column
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_no_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +72,7 @@ def check_values(pattern: Pattern, stream: EventStream) -> None:
 def _checked(clause: str, attribute: str, stream: EventStream) -> str | None:
     """The kind of an attribute's values; an error names the clause."""
     try:
+        check_no_time(attribute, stream)
         return kind_of_column(stream.column(attribute))
     except StreamError as error:
         raise StreamError(f"{clause}: {error}") from None

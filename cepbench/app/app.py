@@ -378,7 +378,9 @@ class Explorer:
             self.library.value = None  # allows choosing it again
         try:
             pattern = parse(self.text.value).with_hierarchy(self.stream.hierarchy)
-            self._statistics = measure_statistics(pattern, self.stream, seed=self._seed)
+            self._statistics = measure_statistics(
+                pattern, self.stream, seed=self._seed, missing_types="error"
+            )
             self._pattern = pattern
             self._controls = Controls(pattern, self._statistics, self._moved)
             self._sliders.children = (self._controls.box,)

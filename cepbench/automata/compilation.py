@@ -28,6 +28,7 @@ from cepbench.patterns.model import (
     quoted_unless_plain,
     terms_of,
 )
+from cepbench.patterns.times import in_parts
 from cepbench.plans.kinds import PLAN_KINDS, PlanKind
 from cepbench.plans.model import UnionPlan
 
@@ -193,7 +194,8 @@ def predicates(automaton: Automaton) -> Automaton:
 def _conjuncts(pattern: Pattern) -> Iterator[Clause]:
     """The conditions on positive variables alone."""
     positive = pattern.positive_names
-    yield from (clause for clause in pattern.conditions if {*clause.variables} <= {*positive})
+    conditions = map(in_parts, pattern.conditions)
+    yield from (clause for clause in conditions if {*clause.variables} <= {*positive})
     if pattern.strategy.attribute is not None and len(positive) == 1:
         # A missing value is in no partition: it differs from itself.
         itself = Attribute(positive[0], pattern.strategy.attribute)

@@ -17,6 +17,7 @@ from cepbench.automata.model import Automaton
 from cepbench.automata.states import Edge, Formula, State
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Clause, Variable, quoted_unless_plain
+from cepbench.patterns.times import in_parts
 
 
 def with_negation(automaton: Automaton) -> Automaton:
@@ -78,7 +79,7 @@ def _decided(automaton: Automaton, negated: Variable) -> tuple[int, Formula] | N
         return None
     loops = {state.variable for state in automaton.states if state.kind == "loop"}
     clauses: list[Clause] = []
-    for clause in pattern.conditions:
+    for clause in map(in_parts, pattern.conditions):
         if negated.name not in clause.variables:
             continue
         if not {*clause.variables} <= {negated.name, *before}:

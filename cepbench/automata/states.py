@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cepbench.patterns.expressions import text_of
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Variable, Window
 from cepbench.patterns.model import quoted_unless_plain as quoted
 
@@ -112,10 +111,7 @@ class Formula:
             for shared in map(quoted, self.equivalences):
                 yield f"{name}.{shared} = {self.first.name}.{shared}"
         for clause in self.clauses:
-            text = " OR ".join(
-                f"{text_of(c.left, indexed)} {c.operator} {text_of(c.right, indexed)}"
-                for c in clause.comparisons
-            )
+            text = " OR ".join(c.text(indexed) for c in clause.comparisons)
             yield f"({text})" if len(clause.comparisons) > 1 else text
         if self.negated is not None:
             yield f"NOT ({self.negated})"

@@ -101,7 +101,9 @@ class Cube:
 
     def _compute(self, workload: Workload, queries: list[str]) -> None:
         """Keep the matches of some queries of a workload, computed by a plan of CHASE."""
-        statistics = measure_statistics(workload, self.stream, seed=self._seed)
+        statistics = measure_statistics(
+            workload, self.stream, seed=self._seed, missing_types="error"
+        )
         plan = plan_workload(workload, statistics, "CHASE", delays=True, seed=self._seed)
         found = evaluate(workload, self.stream, plan)
         rows = found.steps.to_dict("records")

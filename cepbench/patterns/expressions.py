@@ -25,6 +25,18 @@ TOO_DEEP = f"nested, or chained by + - * / %, more than {MAXIMUM_DEPTH} deep; wr
 #: Which events of a Kleene set an attribute is read from, and the notation.
 ELEMENTS = {"each": "", "rest": "[2..]", "previous": "[i-1]", "first": "[1]", "last": "[last]"}
 
+#: Length of each time unit in nanoseconds; ``units`` counts ticks of an integer time column.
+NANOSECONDS = {
+    "nanoseconds": 1,
+    "microseconds": 10**3,
+    "milliseconds": 10**6,
+    "seconds": 10**9,
+    "minutes": 60 * 10**9,
+    "hours": 3600 * 10**9,
+    "days": 86_400 * 10**9,
+    "weeks": 7 * 86_400 * 10**9,
+}
+
 #: The functions over a Kleene variable's set.
 AGGREGATES = ("sum", "avg", "min", "max", "count")
 
@@ -91,6 +103,13 @@ class Constant(_Written):
 
 
 @dataclass(frozen=True, slots=True)
+class Duration(Constant):
+    """A length of time in a condition: ``value`` nanoseconds, or ticks of an integer time column."""
+
+    is_datetime: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Negative(_Written):
     """Unary minus."""
 
@@ -147,6 +166,12 @@ def text_of(expression: Expression, indexed: Container[str] = ()) -> str:
         case Aggregate(function, Attribute(variable, name), before):
             span = "[..i-1]" if before else "[]"
             return f"{function}({quoted_unless_plain(variable)}{span}.{quoted_unless_plain(name)})"
+        case Duration(value, is_datetime):
+            if not is_datetime:
+                return f"{value} units"
+            fitting = (unit for unit, size in NANOSECONDS.items() if value % size == 0)
+            unit = max(fitting, key=NANOSECONDS.__getitem__) if value else "seconds"
+            return f"{value // NANOSECONDS[unit]} {unit}"  # type: ignore[operator]
         case Constant(str(text)):
             return "'" + text.replace("'", "''") + "'"
         case Constant(bool(value)):
@@ -202,6 +227,23 @@ def with_terms(
     return expression
 
 
+#: What the names of the two parts of a time begin with, see :mod:`cepbench.patterns.times`.
+HIGH_PART, LOW_PART = "high part of the time ", "low part of the time "
+
+
+def whole_time(name: str) -> str | None:
+    """The name of the time column that an attribute is a part of; None for other attributes."""
+    for part in (HIGH_PART, LOW_PART):
+        if name.startswith(part):
+            return name.removeprefix(part)
+    return None
+
+
+def with_whole_time(attribute: Attribute) -> Attribute:
+    """The time of which the attribute is a part; itself for others."""
+    return replace(attribute, name=whole_time(attribute.name) or attribute.name)
+
+
 def of_any_variable(term: Attribute | Aggregate) -> Attribute:
     """An attribute without its variable, for :func:`with_terms`: equal values have one column."""
     assert isinstance(term, Attribute)  # aggregates are of sets
@@ -224,7 +266,16 @@ class Comparison:
     right: Expression
 
     def __str__(self) -> str:
-        return f"{self.left} {self.operator} {self.right}"
+        return self.text()
+
+    def text(self, indexed: Container[str] = ()) -> str:
+        """In the pattern language, with ``b[i].x`` for ``indexed`` variables."""
+        left = self.left
+        if isinstance(self.right, Duration):
+            # Engines have the times in parts.
+            later, earlier, *_ = attributes_of(left)
+            left = Arithmetic("-", with_whole_time(later), with_whole_time(earlier))
+        return f"{text_of(left, indexed)} {self.operator} {text_of(self.right, indexed)}"
 
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of both sides, left to right."""
@@ -281,10 +332,7 @@ class Clause:
 
     def __str__(self) -> str:
         indexed = self.running_variables()
-        return " OR ".join(
-            f"{text_of(c.left, indexed)} {c.operator} {text_of(c.right, indexed)}"
-            for c in self.comparisons
-        )
+        return " OR ".join(c.text(indexed) for c in self.comparisons)
 
     def bracketed(self) -> str:
         """Its text, in brackets if it is a disjunction."""

@@ -25,6 +25,7 @@ from cepbench.patterns.aggregation import (
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.equivalences import comparisons_of
 from cepbench.patterns.expressions import (
+    NANOSECONDS,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -32,6 +33,7 @@ from cepbench.patterns.expressions import (
     Comparison,
     Conjunct,
     Constant,
+    Duration,
     Expression,
     Negative,
     Returned,
@@ -41,6 +43,7 @@ from cepbench.patterns.expressions import (
     without_implied,
 )
 from cepbench.patterns.structure import Kind, Operator, Structure, Variable
+from cepbench.patterns.times import check_durations, in_parts
 from cepbench.patterns.validity import (
     check_clause,
     check_groups,
@@ -62,6 +65,7 @@ __all__ = [
     "Comparison",
     "Conjunct",
     "Constant",
+    "Duration",
     "EventType",
     "Expression",
     "Grouping",
@@ -80,18 +84,6 @@ __all__ = [
     "terms_of",
     "without_implied",
 ]
-
-#: Length of each time unit in nanoseconds; ``units`` counts ticks of an integer time column.
-NANOSECONDS = {
-    "nanoseconds": 1,
-    "microseconds": 10**3,
-    "milliseconds": 10**6,
-    "seconds": 10**9,
-    "minutes": 60 * 10**9,
-    "hours": 3600 * 10**9,
-    "days": 86_400 * 10**9,
-    "weeks": 7 * 86_400 * 10**9,
-}
 
 #: The longest window in nanoseconds or ticks, so that timestamp arithmetic fits 64 bits.
 _LONGEST = 2**61
@@ -291,6 +283,7 @@ class Pattern:
         object.__setattr__(self, "conditions", kept)
         for clause in self.conditions:
             check_clause(clause, variables, scopes)
+            check_durations(clause, is_datetime=self.window.is_datetime)
         check_returns(self.returns, variables, scopes)
         object.__setattr__(self, "group_by", tuple(dict.fromkeys(self.group_by)))
         check_aggregation(self.group_by, self.aggregates, variables, branches)
@@ -415,7 +408,7 @@ class Pattern:
     @cached_property
     def attributes(self) -> tuple[str, ...]:
         """Names of the attributes that its clauses read, without repetition."""
-        read = [a for clause in self.conditions for a in clause.attributes()]
+        read = [a for clause in self.conditions for a in in_parts(clause).attributes()]
         read += [a for column in self.returns for a in column.attributes()]
         shared = [] if self.strategy.attribute is None else [self.strategy.attribute]
         shared += [key.attribute for key in self.group_by if isinstance(key.attribute, str)]
@@ -425,11 +418,12 @@ class Pattern:
 
     @cached_property
     def expanded(self) -> Pattern:
-        """The pattern with ``[attr]`` as comparisons among its conditions."""
-        if not self.equivalences:
+        """The pattern with ``[attr]`` as comparisons among its conditions, and times in parts."""
+        conditions = tuple(map(in_parts, self.conditions))
+        if not self.equivalences and conditions == self.conditions:
             return self
         equal = comparisons_of(self.equivalences, self.structure.alternatives())
-        conditions = (*(Clause((comparison,)) for comparison in equal), *self.conditions)
+        conditions = (*(Clause((comparison,)) for comparison in equal), *conditions)
         return replace(self, conditions=conditions, equivalences=())
 
     @property

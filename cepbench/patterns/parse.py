@@ -53,11 +53,17 @@ from cepbench.patterns.pattern_text import (
     name_of,
     names_in,
     nodes_of,
+    parts_of_duration,
     span_of,
     tokens_of,
     whole_number,
 )
-from cepbench.patterns.read_conditions import ConditionReader, conjoined, without_needless_rest
+from cepbench.patterns.read_conditions import (
+    UNITS,
+    ConditionReader,
+    conjoined,
+    without_needless_rest,
+)
 from cepbench.patterns.read_structure import StructureReader
 from cepbench.patterns.validity import check_structures
 
@@ -66,18 +72,6 @@ if TYPE_CHECKING:
 
     from cepbench.patterns.pattern_text import Node
 
-_ABBREVIATIONS = {
-    "nanoseconds": ("nanosecond", "nanos", "nsecs", "nsec", "ns"),
-    "microseconds": ("microsecond", "micros", "usecs", "usec", "us", "\u00b5s", "\u03bcs"),
-    "milliseconds": ("millisecond", "millis", "msecs", "msec", "ms"),
-    "seconds": ("second", "secs", "sec", "s"),
-    "minutes": ("minute", "mins", "min", "m"),
-    "hours": ("hour", "hrs", "hr", "h"),
-    "days": ("day", "d"),
-    "weeks": ("week", "wks", "wk", "w"),
-    "units": ("unit",),
-}
-_UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
 _AMOUNT_AND_UNIT = re.compile(
     r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\W\d_]+)\s*\Z"
 )
@@ -591,6 +585,10 @@ class _Reader:
                 signs[0],
             )
         self._exclusive = bool(signs) or self._dialect == "a-seq"
+        if amount.data == "duration":
+            value, unit = parts_of_duration(tokens_of(amount)[0])
+            self._window_place = value
+            return self._window_from(Decimal(value), str(unit), value, unit)
         units = names_in(tree)
         value = self._source.amount(amount)
         if isinstance(value, str):
@@ -619,12 +617,12 @@ class _Reader:
         return self._window_from(Decimal(amount), unit, place, place)
 
     def _window_from(
-        self, value: Decimal, unit: str, place: Node, place_of_unit: Node | Token
+        self, value: Decimal, unit: str, place: Node | Token, place_of_unit: Node | Token
     ) -> Window:
-        if unit.lower() not in _UNITS:
+        if unit.lower() not in UNITS:
             self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)
         try:
-            return Window(value, _UNITS[unit.lower()], self._exclusive)
+            return Window(value, UNITS[unit.lower()], self._exclusive)
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
 
@@ -632,5 +630,5 @@ class _Reader:
 def _unknown_unit(unit: str) -> str:
     return (
         f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
-        f"{did_you_mean(unit.lower(), _UNITS)}"
+        f"{did_you_mean(unit.lower(), UNITS)}"
     )

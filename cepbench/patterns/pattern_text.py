@@ -181,6 +181,20 @@ def tokens_of(tree: Node) -> list[Token]:
     return [child for child in tree.children if isinstance(child, str)]
 
 
+def parts_of_duration(token: Token) -> tuple[Token, Token]:
+    """The number and the unit of a duration, each where it stands."""
+    from lark import Token
+
+    found = re.fullmatch(r"(.*[0-9.])\s*([^\W\d]+)", token, re.DOTALL)
+    assert found is not None and token.start_pos is not None
+    begin = token.start_pos
+    number, unit = (
+        Token(kind, found[group], begin + found.start(group), end_pos=begin + found.end(group))
+        for group, kind in ((1, "NUMBER"), (2, "NAME"))
+    )
+    return number, unit
+
+
 def whole_number(token: Token) -> int | None:
     """The number of a token without point and exponent, up to :data:`MOST`; None for others."""
     digits = token.lstrip("0") or "0"

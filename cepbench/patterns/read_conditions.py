@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,16 +24,19 @@ from cepbench.patterns.expressions import (
     Clause,
     Comparison,
     Constant,
+    Duration,
     Expression,
     Negative,
     depth_of,
 )
+from cepbench.patterns.model import Window
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
 from cepbench.patterns.pattern_text import (
     PatternText,
     name_of,
     names_in,
     nodes_of,
+    parts_of_duration,
     tokens_of,
     without_brackets,
 )
@@ -45,6 +49,22 @@ if TYPE_CHECKING:
 
 #: Limit of the comparisons that one ``[attribute]`` expands to, over all branches.
 MAXIMUM_EQUALITIES = 50_000
+
+_ABBREVIATIONS = {
+    "nanoseconds": ("nanosecond", "nanos", "nsecs", "nsec", "ns"),
+    "microseconds": ("microsecond", "micros", "usecs", "usec", "us", "\u00b5s", "\u03bcs"),
+    "milliseconds": ("millisecond", "millis", "msecs", "msec", "ms"),
+    "seconds": ("second", "secs", "sec", "s"),
+    "minutes": ("minute", "mins", "min", "m"),
+    "hours": ("hour", "hrs", "hr", "h"),
+    "days": ("day", "d"),
+    "weeks": ("week", "wks", "wk", "w"),
+    "units": ("unit",),
+}
+#: Spelling of a unit → its name.
+UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
+
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
@@ -186,6 +206,8 @@ class ConditionReader:
 
     def _comparison(self, tree: Node) -> Condition:
         sides = nodes_of(tree)
+        if next(tree.find_data("duration"), None) is not None:
+            return self._of_times(tree)
         expressions = [self._expression(side, 1) for side in sides]
         found = []
         for number, operator in enumerate(tokens_of(tree)):
@@ -218,6 +240,66 @@ class ConditionReader:
                 for right in expressions[place + 2 :]
             ]
         return found[0] if len(found) == 1 else Conjunction(tuple(found))
+
+    # -- times ----------------------------------------------------------------------------------
+
+    def _of_times(self, tree: Node) -> Condition:
+        """Comparisons with durations, as ``later - earlier <= duration``."""
+        sides = nodes_of(tree)
+        found = []
+        for number, operator in enumerate(tokens_of(tree)):
+            written = "".join(operator.split())
+            symbol = _COMPARISONS.get(written, written)
+            times: list[tuple[int, Attribute]] = []
+            lengths: list[Window] = []
+            total = self._added(sides[number], 1, times, lengths)
+            total += self._added(sides[number + 1], -1, times, lengths)
+            kinds = {length.is_datetime for length in lengths}
+            names = {attribute.name for _, attribute in times}
+            if len(kinds) != 1 or len(names) != 1 or sorted(sign for sign, _ in times) != [-1, 1]:
+                self._source.fail(
+                    PatternError,
+                    "a length of time is compared with the difference of two times, as in b.ts - a.ts "
+                    "<= 10 seconds, or a.ts + 10 seconds < b.ts",
+                    tree,
+                )
+            later, earlier = (its for _, its in sorted(times, key=lambda its: -its[0]))
+            if total > 0:  # later - earlier + total < 0: earlier - later > total
+                later, earlier, total, symbol = earlier, later, -total, _FLIPPED[symbol]
+            left = Arithmetic("-", later, earlier)
+            found.append(Comparison(symbol, left, Duration(-total, kinds.pop())))
+        return found[0] if len(found) == 1 else Conjunction(tuple(found))
+
+    def _added(
+        self, tree: Node, sign: int, times: list[tuple[int, Attribute]], lengths: list[Window]
+    ) -> int:
+        """The ticks of the durations in a sum; its times are added to ``times``, with their signs."""
+        tree = without_brackets(tree)
+        match tree.data:
+            case "duration":
+                amount, unit = parts_of_duration(tokens_of(tree)[0])
+                try:
+                    lengths.append(Window(Decimal(amount), UNITS[unit.lower()]))
+                except PatternError as error:
+                    self._source.fail(PatternError, str(error).removeprefix("WITHIN "), tree)
+                return sign * lengths[-1].length
+            case "attribute":
+                attribute = self._expression(tree, 1)
+                assert isinstance(attribute, Attribute)
+                times.append((sign, attribute))
+                return 0
+            case "negative":
+                return self._added(nodes_of(tree)[0], -sign, times, lengths)
+            case "sum":
+                signs = [sign, *(-sign if its.type == "MINUS" else sign for its in tokens_of(tree))]
+                parts = zip(nodes_of(tree), signs, strict=True)
+                return sum(self._added(part, its, times, lengths) for part, its in parts)
+        return self._source.fail(
+            PatternError,
+            "next to a length of time only times of events, other lengths, + and - may stand: b.ts - "
+            "a.ts <= 10 seconds",
+            tree,
+        )
 
     # -- expressions ----------------------------------------------------------------------------
 
@@ -260,6 +342,13 @@ class ConditionReader:
                     self._source.check_depth(1 + max(depth_of(result), depth_of(term)), tree)
                     result = Arithmetic(str(operator), result, term)
                 return result
+            case "duration":
+                self._source.fail(
+                    PatternError,
+                    "a length of time is compared with the difference of two times, as in b.ts - a.ts "
+                    "<= 10 seconds",
+                    tree,
+                )
             case "parameter" if (name := str(tokens_of(tree)[0])) in self._kinds:
                 self._source.fail(
                     PatternSyntaxError,

@@ -25,6 +25,7 @@ from cepbench.errors import EvaluationError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.times import read_columns
 from cepbench.spark.frames import (
     ORDER,
     SLICE,
@@ -244,7 +245,7 @@ def _fitting(pattern: Pattern, files: ParquetSlices) -> Pattern:
         time=columns.time,
         type=columns.type,
         types=pattern.types,
-        attributes=pattern.attributes,
+        attributes=read_columns(pattern.attributes),
         end=datetime(1900, 1, 1) if is_datetime else -MOST,
         hierarchy=pattern.hierarchy,
     )

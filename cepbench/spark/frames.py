@@ -18,6 +18,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError, did_you_mean
 from cepbench.files import user_path
+from cepbench.patterns.times import read_columns
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -54,7 +55,11 @@ class Columns:
         ------
         StreamError
         """
-        columns = cls(text(time, "time", StreamError), text(type, "type", StreamError), attributes)
+        columns = cls(
+            text(time, "time", StreamError),
+            text(type, "type", StreamError),
+            read_columns(attributes),
+        )
         there, known = (
             ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
         )

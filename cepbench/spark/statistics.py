@@ -17,6 +17,7 @@ from cepbench.errors import DatasetError, StatisticsError, did_you_mean
 from cepbench.files import user_path
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.times import read_columns
 from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
@@ -220,7 +221,7 @@ def _sample(
 ) -> list[tuple[str, StatisticsSample]]:
     """Samples of some patterns on one month, or on all data if it has none; in a Spark worker."""
     month, patterns = task
-    attributes = {name for _, pattern in patterns for name in pattern.attributes}
+    attributes = {name for _, its in patterns for name in read_columns(its.attributes)}
     types = [_types(pattern) for _, pattern in patterns]
     first = None if month is None else pd.Period(month, "M")
     stream = EventStream.from_parquet(

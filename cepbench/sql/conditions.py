@@ -12,6 +12,7 @@ from cepbench.patterns.model import (
     Clause,
     Comparison,
     Constant,
+    Duration,
     Expression,
     Negative,
     Pattern,
@@ -33,6 +34,8 @@ class ConditionWriter:
     ----------
     pattern : Pattern
     dialect : Dialect
+    time : str
+        The time column, whose values compare as they are.
 
     Raises
     ------
@@ -40,8 +43,10 @@ class ConditionWriter:
         If an attribute is used as values of two kinds.
     """
 
-    def __init__(self, pattern: Pattern, dialect: Dialect) -> None:
+    def __init__(self, pattern: Pattern, dialect: Dialect, time: str) -> None:
         self._dialect = dialect
+        self._time = time
+        self._is_datetime = pattern.window.is_datetime
         self._kinds = _kinds(pattern)
 
     def clause(self, clause: Clause, place: Place) -> str:
@@ -53,6 +58,17 @@ class ConditionWriter:
         left, right = comparison.left, comparison.right
         sides = [left, right]
         operator = "<>" if comparison.operator == "!=" else comparison.operator
+        times = [its for its in comparison.attributes() if its.name == self._time]
+        if isinstance(right, Duration) or times == sides:
+            read = [place(its.variable, its.name) for its in times]
+            if isinstance(right, Duration):
+                return self._dialect.compared(*read, operator, right)
+            return f"{read[0]} {operator} {read[1]}"
+        if times and self._is_datetime:
+            raise UnsupportedPatternError(
+                f"{comparison}: {self._time} is the time, a datetime; compare it with that of another "
+                f"event, or with a length of time: b.{self._time} - a.{self._time} <= 10 seconds"
+            )
         kinds = [self._kind(side) for side in sides]
         if kinds[0] is None:
             # Two attributes of unknown kind: all but numbers are never NaN.

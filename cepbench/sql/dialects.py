@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
-from cepbench.patterns.model import Window
+from cepbench.patterns.model import Duration, Window
 
 
 class Dialect(ABC):
@@ -45,6 +45,10 @@ class Dialect(ABC):
     @abstractmethod
     def not_after(self, later: str, earlier: str, window: Window) -> str:
         """``later <= earlier + window`` of two time columns."""
+
+    @abstractmethod
+    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
+        """``later - earlier operator duration`` of two time columns."""
 
     @abstractmethod
     def bucket(self, time: str, window: Window) -> str:
@@ -99,6 +103,11 @@ class DuckDB(Dialect):
             return f"epoch_ns({later}) <= epoch_ns({earlier}) + {window.length}"
         return f"{later} <= {earlier} + {window.length}::BIGINT"
 
+    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
+        if duration.is_datetime:
+            later, earlier = f"epoch_ns({later})", f"epoch_ns({earlier})"
+        return f"{later} - {earlier} {operator} {duration.value}::BIGINT"
+
     def bucket(self, time: str, window: Window) -> str:
         ticks = f"epoch_ns({time})" if window.is_datetime else f"CAST({time} AS BIGINT)"
         return f"{ticks} // {window.length}"
@@ -144,16 +153,26 @@ class Spark(Dialect):
             unit, amount = "SECOND", microseconds // 10**6
         return f"{later} <= timestampadd({unit}, {amount}, {earlier})"
 
+    def compared(self, later: str, earlier: str, operator: str, duration: Duration) -> str:
+        if not duration.is_datetime:
+            return f"{later} - {earlier} {operator} {duration.value}L"
+        between = f"{self._microseconds(later)} - {self._microseconds(earlier)}"
+        return f"1000L * ({between}) {operator} {duration.value}L"
+
     def bucket(self, time: str, window: Window) -> str:
         if not window.is_datetime:
             return f"{time} DIV {window.length}L"
+        return f"{self._microseconds(time)} DIV {window.length // 1000}L"
+
+    def _microseconds(self, time: str) -> str:
+        """A time in microseconds since 1970."""
         # A time without a zone converted to an instant, also by timestampdiff, would skip hours
         # when clocks change; the difference of two such times does not.
         since = f"CAST({time} AS TIMESTAMP_NTZ) - TIMESTAMP_NTZ '1970-01-01 00:00:00'"
         seconds = f"CAST(CAST({since} AS INTERVAL SECOND) AS DECIMAL(18, 6))"
         return (
             f"CASE typeof({time}) WHEN 'timestamp_ntz' THEN CAST(1000000 * {seconds} AS BIGINT) "
-            f"ELSE unix_micros(CAST({time} AS TIMESTAMP)) END DIV {window.length // 1000}L"
+            f"ELSE unix_micros(CAST({time} AS TIMESTAMP)) END"
         )
 
     def each(self, values: list[str]) -> str:

@@ -13,6 +13,7 @@ from cepbench.patterns.event_columns import OWN
 from cepbench.patterns.expressions import with_terms
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Aggregate, Attribute, Expression, Kind, Pattern, Returned
+from cepbench.patterns.times import of_column, read_columns
 from cepbench.plans.given import plan_for, plan_from
 from cepbench.plans.model import AnyPlan
 from cepbench.sql.branch import BranchWriter, Key, Names, Numbered
@@ -119,6 +120,11 @@ def to_sql(
     return query.write(joins, counted=output == "count")
 
 
+def _of_column(pattern: Pattern, time: str) -> Pattern:
+    """The pattern with conditions on time of the column of the table."""
+    return replace(pattern, conditions=tuple(of_column(its, time) for its in pattern.conditions))
+
+
 def _check_pattern(pattern: Pattern) -> None:
     for variable in pattern.variables:
         if variable.kind is Kind.KLEENE:
@@ -204,12 +210,14 @@ class _Query:
         self._names = pattern.positive_names
         self._groups = {variable.name for variable in pattern.groups}
         self._returns = pattern.returns
-        self._branches = pattern.branches()
+        self._branches = tuple(_of_column(its, columns.time) for its in pattern.branches())
         self._dialect = dialect
         self._position = columns.position
         self._free = Names([*pattern.names, table.split(".")[-1]])
         self._steps: list[tuple[str, str]] = []
-        self._conditions = conditions = ConditionWriter(pattern.expanded, dialect)
+        self._conditions = conditions = ConditionWriter(
+            _of_column(pattern.expanded, columns.time), dialect, columns.time
+        )
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
         self._writers = [
@@ -227,7 +235,9 @@ class _Query:
         if pattern.strategy.attribute is not None:
             parts = f"PARTITION BY {self._quote(pattern.strategy.attribute)} "
         read = list(
-            dict.fromkeys([columns.type, columns.time, columns.position, *pattern.attributes])
+            dict.fromkeys(
+                [columns.type, columns.time, columns.position, *read_columns(pattern.attributes)]
+            )
         )
         rank = Names(read).new("rank")
         name = self._quote(self._free.new("numbered"))

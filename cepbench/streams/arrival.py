@@ -10,7 +10,7 @@ w · slots + slots / 2 - 1, which is the window of stamps, and beyond it at leas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Self
@@ -18,7 +18,9 @@ from typing import Self
 import numpy as np
 
 from cepbench.errors import StreamError
+from cepbench.patterns.expressions import HIGH_PART, LOW_PART
 from cepbench.patterns.model import Pattern, Window
+from cepbench.streams.columns import AttributeColumn
 from cepbench.streams.event_stream import EventStream
 
 #: Stamps are smaller, so that arithmetic with two windows fits 64 bits.
@@ -114,7 +116,8 @@ class ArrivalClock:
         stamps *= self.slots
         stamps += ranks
         after = replace(self, last=int(times[-1]), rank=int(ranks[-1]))
-        return replace(batch, timestamps=stamps, is_datetime=False), after
+        attributes = _with_time(batch)
+        return replace(batch, timestamps=stamps, is_datetime=False, attributes=attributes), after
 
     def _check(self, times: np.ndarray, ranks: np.ndarray) -> None:
         span = int(times[-1]) - self.origin
@@ -199,6 +202,15 @@ def in_time(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream
         return pattern, stream
     clock = ArrivalClock.of(stream, [pattern])
     return clock.pattern(pattern), clock.stamped(stream)[0]
+
+
+def _with_time(batch: EventStream) -> Mapping[str, AttributeColumn]:
+    """The attributes, and what conditions on time read, which the stamps are not."""
+    name = batch.time_name
+    if not batch.is_time(name):
+        return batch.attributes
+    read = (name, HIGH_PART + name, LOW_PART + name)
+    return {**batch.attributes, **{its: batch.column(its) for its in read}}
 
 
 def _ranks(times: np.ndarray) -> np.ndarray:

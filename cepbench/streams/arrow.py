@@ -164,6 +164,7 @@ def columns_of_table(
         columns,
         unusable,
         range(len(timestamps)) if order is None else order,
+        time_name=time,
     )
 
 

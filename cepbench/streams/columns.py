@@ -213,3 +213,4 @@ class StreamColumns(NamedTuple):
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None
     hierarchy: ConceptHierarchy | None = None
+    time_name: str = ""

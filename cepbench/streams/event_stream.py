@@ -13,6 +13,8 @@ from cepbench.arguments import shown, text, texts, whole
 from cepbench.errors import StreamError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.event_columns import attribute_column
+from cepbench.patterns.expressions import whole_time
+from cepbench.patterns.times import in_order, part_of_times
 from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, Decimals
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class EventStream:
         stream; ``result.in_whole_stream(stream)`` gives them in these.
     hierarchy : ConceptHierarchy or None
         The concepts above the types; without it an event is of its own type only.
+    time_name : str
+        The name of the time column, by which conditions read the time; empty if unknown.
     """
 
     type_codes: np.ndarray
@@ -60,6 +64,7 @@ class EventStream:
     unusable: Mapping[str, str]
     positions: range | np.ndarray | None
     hierarchy: ConceptHierarchy | None = None
+    time_name: str = ""
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -127,6 +132,7 @@ class EventStream:
             self.unusable,
             positions,
             self.hierarchy,
+            self.time_name,
         )
 
     def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> EventStream:
@@ -211,8 +217,12 @@ class EventStream:
         codes = np.array([known[name] for name in names], np.int32)
         return CodedStrings(codes[self.type_codes], tuple(known))
 
+    def is_time(self, name: str) -> bool:
+        """Whether a name is that of the time column, and of no attribute."""
+        return name == self.time_name and name not in self.attributes
+
     def column(self, name: str) -> AttributeColumn:
-        """The attribute ``name``.
+        """The attribute ``name``; of the time column floats in its order, or ticks.
 
         Raises
         ------
@@ -222,6 +232,16 @@ class EventStream:
         text(name, "the name of an attribute", StreamError)
         if name in self.attributes:
             return self.attributes[name]
+        if self.is_time(name):
+            return in_order(self.timestamps) if self.is_datetime else self.timestamps
+        time = whole_time(name)
+        if time is not None and self.is_time(time):
+            return part_of_times(name, self.timestamps)
+        if time is not None:
+            raise StreamError(
+                f"{time!r} is not the time of the stream, which a length of time is compared with"
+                + (f"; that is {self.time_name!r}" if self.time_name else "")
+            )
         if name in self.unusable:
             raise StreamError(
                 f"attribute {name!r} has type {self.unusable[name]}, which cannot be compared; "

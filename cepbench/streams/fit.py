@@ -17,6 +17,7 @@ from cepbench.patterns.model import (
     Clause,
     Comparison,
     Constant,
+    Duration,
     Expression,
     Negative,
     Pattern,
@@ -70,6 +71,8 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     for column in pattern.returns:
         if not isinstance(column.value, str):
             _kind(column.value, stream)
+    if stream.is_datetime:
+        _check_uses_of_time(pattern, stream)
 
 
 def under_one_hierarchy(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:
@@ -206,6 +209,37 @@ def _level_of_caller() -> int:
     ):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _check_uses_of_time(pattern: Pattern, stream: EventStream) -> None:
+    """Check that a datetime is compared with another one or with a duration, and not calculated with."""
+    for clause in pattern.conditions:
+        for comparison in clause.comparisons:
+            sides = (comparison.left, comparison.right)
+            times = [its for its in comparison.attributes() if stream.is_time(its.name)]
+            if times and not isinstance(comparison.right, Duration) and list(sides) != times:
+                raise StreamError(
+                    f"condition {clause}: {times[0].name} is the time of the stream, a datetime; "
+                    f"compare it with that of another event, or with a length of time: b.{times[0].name} "
+                    f"- a.{times[0].name} <= 10 seconds"
+                )
+    read = [its.name for column in pattern.returns for its in column.attributes()]
+    for name in (*read, pattern.strategy.attribute or ""):
+        check_no_time(name, stream)
+
+
+def check_no_time(name: str, stream: EventStream) -> None:
+    """Check that an attribute is not the stream's time, of which only conditions know the values.
+
+    Raises
+    ------
+    StreamError
+    """
+    if stream.is_datetime and stream.is_time(name):
+        raise StreamError(
+            f"{name!r} is the time of the stream, a datetime, which only conditions read; keep a copy "
+            "as a number under another name"
+        )
 
 
 def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStream) -> None:

@@ -172,4 +172,5 @@ def _joined(first: EventStream, second: EventStream) -> EventStream:
         {},
         None,
         second.hierarchy,
+        second.time_name,
     )

@@ -185,7 +185,7 @@ def test_what_cannot_adapt_is_refused() -> None:
     with pytest.raises(AdaptationError, match="a window of length 0 has no arrival rates"):
         cep.adapt("PATTERN AND(A a, B b) WITHIN 0 units", DRIFT)
     with pytest.raises(StreamError, match="no event of type 'D'"):
-        cep.adapt("PATTERN SEQ(A a, D d) WITHIN 1 units", DRIFT)
+        cep.adapt("PATTERN SEQ(A a, D d) WITHIN 1 units", DRIFT, missing_types="error")
 
 
 def test_returned_columns() -> None:

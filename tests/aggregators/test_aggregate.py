@@ -168,7 +168,7 @@ def test_snapshots() -> None:
         ("SEQ(A a) AGG SUM(a.venue) WITHIN 6 units", {}, StreamError, "AGG SUM(a.venue): venue is a text"),
         ("SEQ(A a) AGG MIN(a.nothing) WITHIN 6 units", {}, StreamError, "AGG MIN(a.nothing): the stream has no attribute 'nothing'"),
         ("SEQ(A a) GROUP BY vnue AGG COUNT WITHIN 6 units", {}, StreamError, "did you mean 'venue'"),
-        ("SEQ(A a, C c) AGG COUNT WITHIN 6 units", {}, StreamError, "no event of type 'C'"),
+        ("SEQ(A a, C c) AGG COUNT WITHIN 6 units", {"missing_types": "error"}, StreamError, "no event of type 'C'"),
         ("SEQ(A a) AGG COUNT WITHIN 6 s", {}, StreamError, "needs a datetime column"),
         ("SEQ(A a) GROUP BY time AGG COUNT WITHIN 6 units", {}, EvaluationError, "two columns named 'time'"),
         ("SEQ(A a) AGG COUNT WITHIN 6 units", {"method": "two-stop"}, EvaluationError, "did you mean 'two-step'"),

@@ -238,7 +238,7 @@ def test_errors_about_several_queries(shell, capsys) -> None:
         ("--explore", CELL, "--explore is for several queries"),
         ("--method a-seq", QUERIES, "--method is for one pattern with AGG"),
         ("--hierarchy concept", QUERIES, "no such variable with a cep.ConceptHierarchy; did you mean 'concepts'"),
-        ("", QUERIES, "query 'q1': no event of type 'T'"),
+        ("", QUERIES, "no event of type 'T'"),
         ("", QUERIES.replace("q2", "q1"), "two queries are named 'q1'"),
         ("--hierarchy concepts", QUERIES.replace("B b", "Z b"), "query 'q1': no event of type 'Z'"),
         ("--dialect sase", CELL, "dialect is one of"),

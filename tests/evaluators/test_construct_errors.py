@@ -95,7 +95,7 @@ def test_a_stream_that_lacks_what_is_asked_for(misfit: str) -> None:
     plans = [OrderPlan(branch.positive_names) for branch in pattern.branches()]
     plan = plans[0] if len(plans) == 1 else UnionPlan(plans)
     with pytest.raises(StreamError, match=message):
-        evaluate(pattern, stream_of(events), plan)
+        evaluate(pattern, stream_of(events), plan, missing_types="error")
 
 
 #: Forty events within a window have a million million sets; of a hundred, few count them.

@@ -82,7 +82,11 @@ def test_queries_on_shared_stacks() -> None:
         (TEXTS, {"plan": {"q": cep.OrderPlan(["a"])}}, "has a query 'q' that the workload has not"),
         (TEXTS, {"plan": {"q1": cep.OrderPlan(["a"])}}, "query 'q1': the plan lacks variable 'b'"),
         (TEXTS, {"latency": True}, "one by one"),
-        ({"q": "PATTERN SEQ(Z z) WITHIN 1 units"}, {}, "query 'q': no event of type 'Z'"),
+        (
+            {"q": "PATTERN SEQ(Z z) WITHIN 1 units"},
+            {"missing_types": "error"},
+            "query 'q': no event of type 'Z'",
+        ),
         ({"q": "PATTERN SEQ(A a) AGG COUNT WITHIN 1 units"}, {}, "query 'q': .*cep.aggregate"),
     ],
 )

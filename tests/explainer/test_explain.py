@@ -439,8 +439,9 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(StatisticsError, match="last"):
         explain(loose, OrderPlan(["a", "b"]), STATISTICS, alpha=1.0)
     other = parse("PATTERN SEQ(A a, Z z) WITHIN 5 units")
+    counts = Statistics(cardinalities={"a": 1, "z": 1})
     with pytest.raises(StreamError, match=r"no event of type 'Z'"):
-        explain(other, OrderPlan(["a", "z"]), Statistics(cardinalities={"a": 1, "z": 1}), stream)
+        explain(other, OrderPlan(["a", "z"]), counts, stream, missing_types="error")
     with pytest.raises(EvaluationError, match="no evaluator 'lazy'"):
         explain(pattern, chosen, STATISTICS, evaluator="lazy")
     bushy = parse("PATTERN AND(A a, B b, C c, D d) WITHIN 5 units")

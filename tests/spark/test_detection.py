@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 import cepbench as cep
 from cepbench.errors import (
-    CepbenchError,
     DatasetError,
     EvaluationError,
+    MissingTypeWarning,
     PartialMatchLimitError,
     PatternError,
     StreamError,
@@ -386,7 +386,7 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "kind", "words"),
     [
-        ("SEQ(A a, X b)", {}, StreamError, "no event of type 'X'"),
+        ("SEQ(A a, X b)", {}, MissingTypeWarning, "no event of type 'X'"),
         ("SEQ(A a, B b) WHERE a.lott > 1", {}, StreamError, "did you mean 'lot'"),
         ("SEQ(A a, B b)", {"time": "when"}, StreamError, "no column 'when'"),
         ("SEQ(A a, B b)", {"key": "lot"}, UnsupportedPatternError, r"WHERE \[lot\]"),
@@ -403,7 +403,7 @@ def test_datetimes_and_nothing(spark: SparkSession) -> None:
     ],
 )  # fmt: skip
 def test_mistakes_are_found_before_the_job(
-    df: DataFrame, text: str, options: dict[str, Any], kind: type[CepbenchError], words: str
+    df: DataFrame, text: str, options: dict[str, Any], kind: type[Exception], words: str
 ) -> None:
     @cep.plan_evaluator(name="mine")
     def nothing(pattern: cep.Pattern, stream: cep.EventStream, plan: Any) -> Any:

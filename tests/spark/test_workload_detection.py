@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepbench as cep
-from cepbench.errors import CepbenchError, EvaluationError, PlanError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    MissingTypeWarning,
+    PlanError,
+    StreamError,
+)
 from cepbench.spark.balance import Slices
 
 if TYPE_CHECKING:
@@ -100,7 +106,7 @@ def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("queries", "options", "kind", "words"),
     [
-        ({"q": "SEQ(A a, X b)"}, {}, StreamError, "no event of type 'X'"),
+        ({"q": "SEQ(A a, X b)"}, {}, MissingTypeWarning, "no event of type 'X'"),
         ({"q": "SEQ(A a, B b) WHERE a.lott > 1"}, {}, StreamError, "did you mean 'lot'"),
         ({"q": "SEQ(A a, B b) WHERE [lot]"}, {"key": "no"}, CepbenchError, "divided by lot"),
         ({"q": "SEQ(A a, B b) STRATEGY consuming"}, {}, CepbenchError, "in one pass"),

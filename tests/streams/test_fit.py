@@ -6,7 +6,7 @@ import pytest
 from cepbench.errors import StreamError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, check_types
+from cepbench.streams.fit import check_fit, check_types, reporting_missing_types
 
 
 def stream_of(time: pa.DataType, rows: int = 2) -> EventStream:
@@ -98,13 +98,19 @@ def test_the_attribute_that_partitions_share() -> None:
 
 @pytest.mark.parametrize("item", ["NOT(GOGO n)", "KL(GOGO n)", "OR(GOGO n, MSFT b)"])
 def test_unknown_types_of_all_kinds_of_items(item: str) -> None:
-    with pytest.raises(StreamError, match=r"'GOGO' \(variable 'n'\).*did you mean 'GOOG'"):
+    with (
+        reporting_missing_types("error"),
+        pytest.raises(StreamError, match=r"'GOGO' \(variable 'n'\).*did you mean 'GOOG'"),
+    ):
         check_types(parse(f"PATTERN SEQ(MSFT a, {item}) WITHIN 1 s"), DATETIMES)
 
 
 def test_unknown_types_with_the_nearest_one() -> None:
     check_types(parse("PATTERN AND(MSFT a, GOOG b) WITHIN 1 s"), DATETIMES)
-    with pytest.raises(StreamError, match=r"'MSTF' \(variable 'a'\).*did you mean 'MSFT'"):
+    with (
+        reporting_missing_types("error"),
+        pytest.raises(StreamError, match=r"'MSTF' \(variable 'a'\).*did you mean 'MSFT'"),
+    ):
         check_types(parse("PATTERN AND(MSTF a, GOOG b) WITHIN 1 s"), DATETIMES)
 
 

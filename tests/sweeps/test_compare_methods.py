@@ -89,4 +89,4 @@ def test_a_stream_that_does_not_fit_is_no_row_of_each_method() -> None:
     }.items():
         text = f"PATTERN {query}" if "WITHIN" in query else f"PATTERN {query} WITHIN 6 units"
         with pytest.raises(StreamError, match=words):
-            cep.compare(text, STREAM, repetitions=1, seconds=0)
+            cep.compare(text, STREAM, repetitions=1, seconds=0, missing_types="error")

@@ -39,7 +39,7 @@ def test_something_else_at_the_beginning() -> None:
 
 
 def test_names_of_any_script() -> None:
-    text = "查询 = PATTERN SEQ(提交 甲, 构建 乙) WHERE 甲.作者 = 乙.作者 GROUP BY 作者 AGG COUNT WITHIN 窗"
+    text = "查询 = PATTERN SEQ(提交 甲, 构建 乙) WHERE 甲.作者 = 乙.作者 GROUP BY 作者 AGG COUNT WITHIN :窗"
     found = cep.Workload.parse(text, {"窗": "9 units"})
     pattern = found.patterns["查询"]
     assert (pattern.names, pattern.types) == (("甲", "乙"), ("提交", "构建"))

@@ -28,6 +28,7 @@ from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
+from cepbench.patterns.times import read_columns
 from cepbench.planners.registry import (
     PlanGenerator,
     default_generators,
@@ -476,7 +477,9 @@ def own_stream(data: str, spec: PatternSpec, config: SweepConfig) -> EventStream
     stream = EventStream.from_parquet(
         data,
         types=None if None in types else list(known),
-        attributes=sorted({name for pattern in spec.patterns for name in pattern.attributes}),
+        attributes=sorted(
+            {name for pattern in spec.patterns for name in read_columns(pattern.attributes)}
+        ),
     )
     duration = config.in_regime(spec.regime).duration
     if not duration or not len(stream):
