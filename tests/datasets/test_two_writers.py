@@ -35,7 +35,9 @@ def test_the_second_is_refused_until_the_first_was_killed(tmp_path: Path) -> Non
     command = [sys.executable, "-c", BEGUN, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None and first.stdout.readline() == "begun\n"
-        told = rf"process {first.pid} \(-c .*, since \d{{4}}-.*\) already writes a data set in .*data;"
+        told = (
+            rf"process {first.pid} \(-c .*, since \d{{4}}-.*\) already writes a data set in .*data;"
+        )
         for write in (make_stream, make_in_one_step):
             with pytest.raises(DatasetError, match=told):
                 write(folder, TenSymbols(10))
@@ -72,9 +74,12 @@ def test_a_data_set_that_was_finished_while_this_one_waited_is_kept(tmp_path: Pa
     ],
 )
 def test_two_reports_in_one_folder(tmp_path: Path, write: Callable[[Path], object]) -> None:
-    with held(tmp_path, "report", "writes a report", CepbenchError):
-        with pytest.raises(ReportError, match=r"process \d+ .* already writes a report"):
-            write(tmp_path)
+    told = r"process \d+ .* already writes a report"
+    with (
+        held(tmp_path, "report", "writes a report", CepbenchError),
+        pytest.raises(ReportError, match=told),
+    ):
+        write(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
