@@ -158,7 +158,7 @@ AWKWARD = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.X = b.X WITHIN 1 minute"
 
 def awkward(folder: Path) -> pd.DataFrame:
     """Events as pandas writes them, in two files: nanoseconds, names that differ by case, and so on."""
-    size = 40
+    size = 120
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(
         {
@@ -170,13 +170,13 @@ def awkward(folder: Path) -> pd.DataFrame:
             "x": rng.normal(size=size),
             "X": rng.integers(0, 2, size).astype(np.uint8),
             "unused": [[1]] * size,
-            "no": pd.Categorical([f"{number:02}" for number in rng.permutation(size)]),
+            "no": pd.Categorical([f"{number:03}" for number in rng.permutation(size)]),
             "number": np.arange(size, dtype=np.uint32),
         }
     )
     folder.mkdir()
-    frame[:17].to_parquet(folder / "first.parquet")
-    frame[17:].to_parquet(folder / "second.parquet")
+    frame[:50].to_parquet(folder / "first.parquet")
+    frame[50:].to_parquet(folder / "second.parquet")
     return frame
 
 

@@ -217,7 +217,7 @@ def test_the_state_of_another_detection_is_refused(name: str, change: dict[str, 
 
 @pytest.mark.parametrize("unit", [None, "us", "ns"])
 def test_broken_events_are_told_from_sound_ones(unit: str | None) -> None:
-    far = 2**62 // 1000 if unit == "us" else 2**62 if unit else 2**63 // 1000
+    far = {None: (2**63 - 1) // 1000 + 1, "us": (2**62 - 1) // 1000 + 1, "ns": 2**62}[unit]
     kind = pa.int64() if unit is None else pa.timestamp(unit, "UTC")
     table = pa.table(
         {
