@@ -72,7 +72,9 @@ def test_papermills_texts_of_lists_and_tables_are_read() -> None:
 
 def test_a_readers_own_parameters_are_of_their_defaults_types() -> None:
     defaults = {"events": "mine.parquet", "threshold": 0.5, "names": ["a"], "strict": False}
-    found = checked_parameters({"events": "other.parquet", "threshold": -1, "names": '["b"]'}, defaults)
+    found = checked_parameters(
+        {"events": "other.parquet", "threshold": -1, "names": '["b"]'}, defaults
+    )
     assert found == {"events": "other.parquet", "threshold": -1.0, "names": ["b"]}
     for name, wrong in (("events", 3), ("threshold", "x"), ("names", "b"), ("strict", 0)):
         with pytest.raises(ReportError, match=f"mine.ipynb: parameter {name} "):
@@ -96,7 +98,10 @@ OPENED = "from cepbench.reporting.opening import open_notebook\nfolder = open_no
 
 def test_the_kernel_has_what_was_checked(tmp_path: Path) -> None:
     path = write_notebook(
-        tmp_path, 'output = "out"\nchanges = None\nprofile = "quick"', OPENED, "changes['patterns'] + 1"
+        tmp_path,
+        'output = "out"\nchanges = None\nprofile = "quick"',
+        OPENED,
+        "changes['patterns'] + 1",
     )
 
     def run(**parameters: Any) -> Any:
@@ -125,7 +130,7 @@ def test_the_report_checks_before_anything_runs(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match="parameter output: .* is no folder to write into"):
+    with pytest.raises(ReportError, match=r"parameter output: .* is no folder to write into"):
         open_notebook(tmp_path / "file" / "below")
     with pytest.raises(ReportError, match="parameter output must be a path"):
         open_notebook("")
