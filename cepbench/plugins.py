@@ -112,7 +112,7 @@ def _run(file: Path) -> str:
 
 def _file_of(module: str) -> Path | None:
     loaded = sys.modules.get(module)
-    return loaded and Path(str(loaded.__file__)).resolve()
+    return None if loaded is None else Path(str(loaded.__file__)).resolve()
 
 
 def _line(error: BaseException, file: Path) -> str:

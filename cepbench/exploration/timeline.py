@@ -135,9 +135,9 @@ def _values(
         return wanted, column
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
-        column = stream.attributes.get(name)
-        if isinstance(column, np.ndarray) and not (len(column) and pd.isna(column).all()):
-            return name, column
+        found = stream.attributes.get(name)
+        if isinstance(found, np.ndarray) and not (len(found) and pd.isna(found).all()):
+            return name, found
     return None, np.zeros(len(stream), np.int64)
 
 

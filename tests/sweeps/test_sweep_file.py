@@ -560,6 +560,7 @@ def test_names_in_data_that_is_there_already(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=r"line 3: pattern 'p': .*no attribute 'prise'"):
         read_sweep(write(tmp_path, top.format("B", "WHERE a.prise < 3"))).check(tmp_path)
     text = top.replace("events.parquet", "nasdaq-style/sample").format("MSFTX", "")
+    text = text.replace("A a", "MSFT a")
     with pytest.raises(ExperimentError, match="no event of type 'MSFTX'"):
         read_sweep(write(tmp_path, text)).check(tmp_path)
     (tmp_path / "events.parquet").write_text("no Parquet")
