@@ -7,7 +7,9 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from cepbench.arguments import elements, shown
@@ -16,6 +18,13 @@ from cepbench.files import user_path
 
 #: Prefix of the names of their modules.
 _MODULE = "cepbench_plugin_"
+
+
+class _Loader(SourceFileLoader):
+    """Compiles a file anew: a cached one is known by its size and second, and files are edited."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
@@ -88,8 +97,8 @@ def _run(file: Path) -> str:
     name = f"{_MODULE}{file.stem}"
     while _file_of(name) not in (None, file.resolve()):
         name += "_"  # of another file of this name
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None or not file.is_file():
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
+    if spec is None or spec.loader is None or file.suffix != ".py" or not file.is_file():
         raise PlanGeneratorError(f"there is no Python file {file}; give one that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -104,7 +113,7 @@ def _run(file: Path) -> str:
 
 def _file_of(module: str) -> Path | None:
     loaded = sys.modules.get(module)
-    return loaded and Path(str(loaded.__file__)).resolve()
+    return None if loaded is None else Path(str(loaded.__file__)).resolve()
 
 
 def _line(error: BaseException, file: Path) -> str:

@@ -74,6 +74,31 @@ def test_an_edit_of_what_a_generator_calls_is_noticed(tmp_path: Path) -> None:
     assert len(folders) == len(codes) == 2
 
 
+def test_files_of_one_name_in_two_folders_are_two(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    one, two = write(tmp_path / "a", "same", "ONE"), write(tmp_path / "b", "same", "TWO")
+    load_plugins([one, two])
+    load_plugins([one, two])
+    assert user_defined_generators() == ["ONE", "TWO"]
+    write(tmp_path / "b", "same", "ONE")
+    with pytest.raises(
+        PlanGeneratorError, match=r"b/same\.py registers ONE, and so does .*a/same\.py"
+    ):
+        load_plugins(two)
+
+
+def test_what_is_no_file_that_can_be_loaded(tmp_path: Path) -> None:
+    leaving = tmp_path / "leaving.py"
+    leaving.write_text("import sys\nsys.exit(3)\n")
+    for files, message in (
+        (leaving, r"leaving\.py, line 2: SystemExit: 3"), (5, "plugins must be a list such as"),
+        ([5], "a plugin is the path of a Python file, not 5"), ("~/nowhere.py", "no Python file /"),
+    ):  # fmt: skip
+        with pytest.raises(PlanGeneratorError, match=message):
+            load_plugins(files)  # type: ignore[arg-type]
+
+
 def test_no_name_leaves_the_folder_of_the_sweep(tmp_path: Path) -> None:
     load_plugins(write(tmp_path, "one", "../../MINE"))
     assert user_folder(tmp_path, "../../MINE").parent == tmp_path / "user"

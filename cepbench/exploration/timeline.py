@@ -135,10 +135,10 @@ def _values(
         return wanted, np.asarray(column)
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
-        column = stream.attributes.get(name)
-        if column is None or declared_kind(column) != "number":
+        found = stream.attributes.get(name)
+        if found is None or declared_kind(found) != "number":
             continue
-        values = np.asarray(column)
+        values = np.asarray(found)
         if not (len(values) and pd.isna(values).all()):
             return name, values
     return None, np.zeros(len(stream), np.int64)

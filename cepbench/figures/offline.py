@@ -69,7 +69,8 @@ class _Offline:
             case "default":
                 return _shown(spec)
             case name if name in _OF_HTML:
-                return alt.renderers.get()(spec, **_escaped(alt.renderers.options))
+                show: Any = alt.renderers.get()
+                return show(spec, **_escaped(alt.renderers.options))
         # The user asked for another.
         return super()._repr_mimebundle_(*include, **exclude)  # type: ignore[misc]
 

@@ -167,8 +167,10 @@ def _is_list(value: Any) -> bool:
 def _table(value: Any, name: str) -> dict[str, Any] | None:
     """A table, which may be given as its text, or None."""
     found = _written(value)
-    if found is None or isinstance(found, Mapping):
-        return found and dict(found)
+    if found is None:
+        return None
+    if isinstance(found, Mapping):
+        return dict(found)
     raise ReportError(f'{name} must be a table such as {{"patterns": 4}}, not {kind_of(value)}')
 
 

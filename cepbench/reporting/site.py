@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from nbformat import NotebookNode
 
-from cepbench.errors import ReportError
+from cepbench.errors import ReportError, did_you_mean
 from cepbench.files import held
 from cepbench.plugins import load_plugins
 from cepbench.reporting.claims import Claim
@@ -118,7 +118,10 @@ def build_report(
         study = study_of(request.stem)
         profiles = study.profiles if study else PROFILES
         if profile not in profiles:
-            raise ReportError(f"unknown profile {profile!r}; there are {' and '.join(profiles)}")
+            raise ReportError(
+                f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
+                f"{did_you_mean(profile, profiles)}"
+            )
     known = {request.stem: parameters_of(request.path) for request in wanted}
     more = dict(parameters or {})
     for name in more:

@@ -250,9 +250,9 @@ def as_measured(results: pd.DataFrame) -> pd.DataFrame:
             found[name] = texts.astype(object).where(column.notna(), empty)
     for name, kind in {**METRICS, **PROVENANCE}.items():
         column = results.get(name)
-        if pa.types.is_integer(kind) and pd.api.types.is_float_dtype(column):
-            if (column.dropna() % 1 == 0).all():
-                found[name] = column.astype("Int64")
+        is_float = pa.types.is_integer(kind) and pd.api.types.is_float_dtype(column)
+        if is_float and (column.dropna() % 1 == 0).all():
+            found[name] = column.astype("Int64")
     return results.assign(**found) if found else results
 
 

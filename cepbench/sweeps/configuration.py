@@ -552,7 +552,7 @@ class SweepConfig:
             dict(self.least_rate) if isinstance(self.least_rate, tuple) else {"": self.least_rate}
         )
         for rate in least.values():
-            if None not in (rate, self.most_rate) and rate > self.most_rate:
+            if rate is not None and self.most_rate is not None and rate > self.most_rate:
                 raise ExperimentError(
                     f"least_rate is {rate:g} and most_rate {self.most_rate:g}: no identifier has both",
                     ("least_rate",),

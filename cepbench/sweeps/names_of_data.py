@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from cepbench.errors import DatasetError, ExperimentError, at_key, did_you_mean
@@ -21,6 +22,9 @@ from cepbench.sweeps.workload import USER, WORKLOAD, user_specs
 #: values for which there are few.
 _FEW = {"events": 1_000, "days": 1}
 
+#: Events whose types are not read for this.
+_MANY = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -29,7 +33,7 @@ class Names:
     Attributes
     ----------
     types : frozenset of str or None
-        Types and the concepts above them; None if only reading all events tells.
+        Types and the concepts above them; None if too many events would have to be read.
     columns : tuple of str
         Attributes, and the columns of time and type.
     """
@@ -54,11 +58,17 @@ def names_of(path: Path, stream: GeneratedStream | None) -> Names:
         return _names(column.dictionary.to_pylist(), table.schema)
     declaration = read_declaration(path)
     try:
-        schema = ds.dataset(path, format="parquet", partitioning="hive").schema
+        events = ds.dataset(path, format="parquet", partitioning="hive")
+        if declaration is not None:
+            types = [name for name, count in declaration.counts.items() if count]
+            return _names(types, events.schema)
+        column = type_column("")
+        if column not in events.schema.names or events.count_rows() > _MANY:
+            return _names(None, events.schema)
+        found = pc.unique(events.to_table(columns=[column])[column])
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
-    counts = None if declaration is None else declaration.counts
-    return _names(counts and [name for name, count in counts.items() if count], schema)
+    return _names([str(name) for name in found.to_pylist()], events.schema)
 
 
 def _names(types: Iterable[str] | None, schema: pa.Schema) -> Names:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cepbench.analysis.summary import summarize
 from cepbench.analysis.sweep_comparison import (
     BETTER,
     SAME,
@@ -307,6 +308,45 @@ def test_sweeps_are_read_from_files(tmp_path: Path) -> None:
         found.ratios, compare_sweeps(made_up_sweep(1), made_up_sweep(2), resamples=50).ratios
     )
     assert compare_sweeps(files[0], files[0], resamples=50).names[0] == "one.parquet (first)"
+
+
+def test_tables_may_come_from_csv(tmp_path: Path) -> None:
+    """Where empty texts are missing, names of digits are numbers, and counts have fractions."""
+
+    def written(table: pd.DataFrame) -> pd.DataFrame:
+        table.to_csv(tmp_path / "sweep.csv", index=False)
+        return pd.read_csv(tmp_path / "sweep.csv")
+
+    named: dict[str, Any] = {"options": "{}", "method": "", "sharing": "", "output": "count"}
+    tables = []
+    for seed in (1, 2):
+        parts = [
+            made_up_sweep(seed, patterns=6, sets=(name,), window=window, regime=regime, stream=stream, **named)
+            for name, window, regime, stream in (
+                ("sequence", "", "dense", "1"), ("user", "5 minutes", "", "02"), ("kleene", "", "", "1"),
+            )
+        ]  # fmt: skip
+        table = pd.concat(parts, ignore_index=True)
+        failed = (table["generator"] == "DP-B") & (table["size"] == 3)
+        table.loc[failed, ["matches", "events_per_second"]] = (
+            None  # so that counts are floats there
+        )
+        table.loc[failed, "status"] = ERROR
+        table["stream"] = table["stream"].str.removeprefix("0")
+        tables.append(table)
+    first, second = tables
+    due = compare_sweeps(first, second, resamples=50)
+    assert {*due.ratios["window"]} == {"", "5 minutes"} and {*due.ratios["regime"]} == {"", "dense"}
+    for pair in (
+        (written(first), second),
+        (first, written(second)),
+        (written(first), written(second)),
+    ):
+        found = compare_sweeps(*pair, resamples=50)
+        pd.testing.assert_frame_equal(found.ratios, due.ratios)
+        assert found.differences.empty and found.counts_differ == 0
+        assert found.only_first.empty and found.only_second.empty
+    pd.testing.assert_frame_equal(summarize(written(first)), summarize(first))
 
 
 def test_mistakes_are_told() -> None:

@@ -83,6 +83,33 @@ def test_every_event_of_every_match_is_there(name: str) -> None:
     assert found.span == (min(times), max(times))
 
 
+def test_a_stream_of_texts_has_matches_without_curves() -> None:
+    frame = pd.DataFrame({"type": list("ABCAB"), "time": [1, 2, 3, 4, 5], "k": list("vwxyz")})
+    frame["missing"] = None
+    for columns in (["k"], [], ["k", "missing"]):
+        stream = cep.EventStream.from_pandas(
+            frame[["type", "time", *columns]], type="type", time="time"
+        )
+        text = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 2 units"
+        matches = cep.evaluate(text, stream, cep.OrderPlan(["a", "b"])).matches
+        found = timeline(stream, matches, text)
+        assert found.attribute is None and "no attribute is a number" in found.remarks[-1]
+        assert found.events["position"].tolist() == [3, 4]
+        drawn = cep.match_timeline(stream, matches, text).to_dict()
+        (panel, *_) = [each for each in drawn["vconcat"] if "layer" in each]
+        marks = [layer["mark"]["type"] for layer in panel["layer"]]
+        assert "line" not in marks and {"tick", "point", "text"} <= set(marks)
+        with pytest.raises(StreamError):
+            timeline(stream, matches, text, attribute="k")
+
+
+def test_a_pattern_may_be_its_text() -> None:
+    stream = stream_of(60)
+    pattern, matches = found_in(stream, PATTERNS["sequence"])
+    chart = cep.match_timeline(stream, matches, PATTERNS["sequence"])
+    assert chart.to_dict() == cep.match_timeline(stream, matches, pattern).to_dict()
+
+
 def test_windows_around_the_highlighted_match() -> None:
     stream = stream_of(300)
     pattern, matches = found_in(stream, PATTERNS["sequence"])

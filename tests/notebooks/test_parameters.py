@@ -130,7 +130,7 @@ def test_the_report_checks_before_anything_runs(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match="parameter output: .* is no folder to write into"):
+    with pytest.raises(ReportError, match=r"parameter output: .* is no folder to write into"):
         open_notebook(tmp_path / "file" / "below")
     with pytest.raises(ReportError, match="parameter output must be a path"):
         open_notebook("")

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from cepbench.arguments import whole
+from cepbench.costs.models import cost_model
 from cepbench.errors import CepbenchError, EvaluationError, ExperimentError, PlanGeneratorError
 from cepbench.evaluators.protocol import Option
 from cepbench.evaluators.registry import plan_evaluator
@@ -240,6 +241,45 @@ def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: 
     expected = limited["events"] / limited["seconds"]
     assert limited["events_per_second"].to_numpy() == pytest.approx(expected.to_numpy(float))
     assert limited["reason"].str.startswith("PartialMatchLimitError: ").all()
+
+
+class _OwnExit(BaseException):
+    """Neither an Exception nor the exit of the interpreter."""
+
+
+@pytest.mark.parametrize("failure", [SystemExit(3), _OwnExit("gone"), ValueError("x")])
+def test_what_user_defined_code_raises_is_a_row(
+    stream: EventStream, statistics: Statistics, failure: BaseException
+) -> None:
+    """But for the user's own interruption."""
+
+    @plan_generator("LEAVES", kind="order")
+    def leaves(problem: Any, rng: Any) -> Any:
+        raise failure
+
+    @plan_evaluator("leaving")
+    def leaving(pattern: Any, stream: Any, plan: Any) -> Any:
+        raise failure
+
+    @cost_model("LEFT")
+    def left(problem: Any, tree: Any) -> float:
+        raise failure
+
+    grid = Grid(generators=["LEAVES", "TRIVIAL"], evaluators=["tree", "leaving"], repetitions=1)
+    rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    status = dict(
+        zip(zip(rows["generator"], rows["evaluator"], strict=True), rows["status"], strict=True)
+    )
+    assert [name for name, found in status.items() if found == OK] == [("TRIVIAL", "tree")]
+    assert rows["reason"][rows["status"] == ERROR].str.contains(type(failure).__name__).all()
+    by_cost = measure_pattern(
+        SPEC, stream, statistics, Grid(generators=["SA"], repetitions=1, cost="LEFT")
+    )
+    assert [row["status"] for row in by_cost] == [ERROR]
+
+    failure = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        list(measure_pattern(SPEC, stream, statistics, grid))
 
 
 def test_matches_of_batches_are_dropped(

@@ -6,6 +6,7 @@ import itertools
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import cepbench as cep
@@ -498,6 +499,88 @@ def test_generators_and_evaluators_are_looked_up_when_they_are_needed(tmp_path: 
     path = write(tmp_path, FULL.replace('"lazy-nfa", "tree"', '"lazy-nfa"'))
     with pytest.raises(ExperimentError, match=r"mine\.toml: .*none of the evaluators"):
         read_sweep(path).cells()
+
+
+TOP = """\
+data = { identifiers = 120, days = 1 }
+pattern_sets = ["sequence"]
+sizes = [3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("added", "line", "message"),
+    [
+        ('cost = "thruput"', 4, "cost: no cost model 'thruput'; .*did you mean 'throughput'"),
+        ('alphas = [0.5]\ncost = "zstream"', 4, "alphas: .*the cost zstream takes no such weight"),
+        ('generators = ["GREDY"]', 4, "generators: no plan generator 'GREDY'; .*mean 'GREEDY'"),
+        ('generators = ["greedy", "GREEDY"]', 4, "GREEDY is named twice, in other letters"),
+        ("generators = []", 4, "nothing is named that the sweep could run"),
+        ('evaluators = ["tre"]', 4, "evaluators: no evaluator 'tre'; .*did you mean 'tree'"),
+        ("options = {tre = {}}", 4, "options: no evaluator 'tre'; .*did you mean 'tree'"),
+        ("options = {tree = {x = 1}}", 4, "options: the evaluator tree has no option 'x'"),
+        ('attribute = "diference"', 4, "no attribute 'diference'; .*did you mean 'difference'"),
+        (
+            '[user_patterns]\np = "PATTERN SEQ(MSFT a, GOOGL b) WITHIN 1 hours"',
+            5, "pattern 'p': the data has no event of type 'GOOGL'",
+        ),
+        (
+            '[user_patterns]\np = "PATTERN SEQ(MSFT a, GOOG b) WHERE a.prise > 3 WITHIN 1 hours"',
+            5, "pattern 'p': the data has no attribute 'prise'; .*did you mean 'price'",
+        ),
+        ('[profile.quick]\ncost = "thruput"', 5, "cost: no cost model 'thruput'"),
+        ("[profile.quick]\nsizes = [3, 300]", 5, "pattern size 300: the data has only 120 types"),
+        ('[profile.quick]\ndata = "nasdaq-style/smple"', 5, "data: .*'smple'.*mean 'sample'"),
+        ('[profile.quick]\ndata = "nowhere.parquet"', 5, "data: no data set or path"),
+    ],
+)  # fmt: skip
+def test_everything_is_checked_before_anything_is_generated(
+    tmp_path: Path, added: str, line: int, message: str
+) -> None:
+    sweep = read_sweep(write(tmp_path, f"{TOP}{added}\n"))
+    with pytest.raises(ExperimentError, match=rf"mine\.toml, line {line}: .*{message}"):
+        sweep.check(tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    read_sweep(write(tmp_path, TOP)).check(tmp_path / "data")
+
+
+def test_what_a_caller_changes_is_checked_and_is_not_the_files(tmp_path: Path) -> None:
+    sweep = read_sweep(write(tmp_path, TOP), changes={"cost": "thruput"})
+    with pytest.raises(ExperimentError, match=r"^cost: no cost model 'thruput'"):
+        sweep.check(tmp_path)
+
+
+def test_names_in_data_that_is_there_already(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"symbol": ["A", "B"], "ts": [1, 2], "price": [1.0, 2.0]})
+    frame.to_parquet(tmp_path / "events.parquet")
+    top = 'data = "events.parquet"\n[user_patterns]\np = "PATTERN SEQ(A a, {} b) {} WITHIN 9 units"'
+    read_sweep(write(tmp_path, top.format("B", ""))).check(tmp_path)
+    with pytest.raises(ExperimentError, match=r"line 3: pattern 'p': .*no event of type 'C'"):
+        read_sweep(write(tmp_path, top.format("C", ""))).check(tmp_path)
+    with pytest.raises(ExperimentError, match=r"line 3: pattern 'p': .*no attribute 'prise'"):
+        read_sweep(write(tmp_path, top.format("B", "WHERE a.prise < 3"))).check(tmp_path)
+    text = top.replace("events.parquet", "nasdaq-style/sample").format("MSFTX", "")
+    text = text.replace("A a", "MSFT a")
+    with pytest.raises(ExperimentError, match="no event of type 'MSFTX'"):
+        read_sweep(write(tmp_path, text)).check(tmp_path)
+    (tmp_path / "events.parquet").write_text("no Parquet")
+    with pytest.raises(ExperimentError, match=r"line 1: data: .*cannot be read as Parquet"):
+        read_sweep(write(tmp_path, top.format("B", ""))).check(tmp_path)
+
+
+def test_streams_and_rates_that_contradict(tmp_path: Path) -> None:
+    text = '[streams.a]\nidentifiers = 12\ndays = 1\nwindow = "5 minuts"'
+    with pytest.raises(
+        ExperimentError, match=r"mine\.toml, line 4: the window of a must be a time"
+    ):
+        read_sweep(write(tmp_path, text))
+    for added, message in (
+        ("least_rate = 8\nmost_rate = 1", "line 4: least_rate is 8 and most_rate 1"),
+        ("max_partial_matches = -3", "line 4: max_partial_matches must be at least 0, not -3"),
+        ("[regimes.a]\nleast_rate = {sequence = 9}\nmost_rate = 1", "line 5: least_rate is 9"),
+    ):
+        with pytest.raises(ExperimentError, match=rf"mine\.toml, {message}"):
+            read_sweep(write(tmp_path, TOP + added))
 
 
 def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
