@@ -115,7 +115,7 @@ def test_the_first_batch_says_how_fine_times_are_and_how_many_events_share_one()
 
 def test_values_of_windows_that_do_not_fit_are_refused() -> None:
     live = cep.Aggregator("PATTERN SEQ(A a, A b) ORDER BY arrival AGG COUNT WITHIN 9 days")
-    with pytest.raises(StreamError, match="WITHIN 9 days is longer than the .* ticks"):
+    with pytest.raises(StreamError, match=r"WITHIN 9 days is longer than the .* ticks"):
         live.push(stream_of([1], is_datetime=True))
 
 
