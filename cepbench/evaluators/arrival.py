@@ -21,7 +21,7 @@ from cepbench.evaluators.protocol import Evaluator, Given, Run, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import arrays_under
 from cepbench.kernels.counts import CREATED
-from cepbench.plans.model import AnyPlan, UnionPlan
+from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -196,10 +196,9 @@ def timed(task: Task, clock: ArrivalClock) -> Task:
 
 def timed_plan(plan: AnyPlan | None, clock: ArrivalClock) -> AnyPlan | None:
     """The plan of a task that :func:`timed` makes: automata are compiled with their pattern."""
-    if plan is None or not any(isinstance(part, Automaton) for part in plan.parts):
+    if isinstance(plan, UnionPlan):
+        parts = [timed_plan(part, clock) for part in plan.parts]
+        return UnionPlan(part for part in parts if isinstance(part, Plan))
+    if not isinstance(plan, Automaton):
         return plan
-    compiled = [
-        automaton(clock.pattern(part.pattern), push_window=part.push_window, peek=part.peek)
-        for part in plan.parts
-    ]
-    return compiled[0] if len(compiled) == 1 else UnionPlan(compiled)
+    return automaton(clock.pattern(plan.pattern), push_window=plan.push_window, peek=plan.peek)

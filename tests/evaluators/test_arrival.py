@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.errors import PatternError, UnsatisfiablePatternError
+from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.registry import EVALUATORS
+from cepbench.evaluators.workload_runs.evaluate import written_plan
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from cepbench.workloads.model import Workload
+from cepbench.workloads.refinement import embeddings
 from tests.budgets import examples
-from tests.evaluators.checks import check, check_in_batches
+from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.constructs import (
     AUTOMATA,
     FAMILIES,
@@ -20,9 +30,9 @@ from tests.evaluators.constructs import (
     branch_plans,
     construct_cases,
 )
-from tests.evaluators.strategies import Case, batches_of
+from tests.evaluators.strategies import Case, batches_of, events_of, stream_of
 from tests.naive.automaton import automaton_matches
-from tests.naive.matcher import labelled_matches
+from tests.naive.matcher import labelled_matches, naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -65,3 +75,89 @@ def test_any_batches_any_restorations(family: str, data: st.DataObject) -> None:
     for evaluator in able(case.pattern):
         plan = data.draw(branch_plans(evaluator, case.pattern))
         check_in_batches(case, expected, plan, evaluator, batches, restored)
+
+
+BY_HAND = {
+    "SEQ(C c, B b)": {(3, 4), (3, 6), (5, 6)},
+    "SEQ(A a, NOT(B n), C c)": {(2, 3)},
+    # B at position 6 comes after C at position 5, at the end of the window.
+    "SEQ(A a, C c, NOT(B n))": set(),
+    "SEQ(A a, B b, C c)": {(0, 1, 3), (0, 1, 5), (0, 4, 5), (2, 4, 5)},
+    "SEQ(A a, GROUP(B b, *), C c)": {(0, (1,), 3), (2, (), 3), (0, (1, 4), 5), (2, (4,), 5)},
+}
+
+
+@pytest.mark.parametrize("text", BY_HAND)
+def test_by_hand(text: str) -> None:
+    events = events_of("A@1 B@2 A@3 C@3 B@4 C@5 B@5 C@9")
+    pattern = parse(f"PATTERN {text} ORDER BY arrival WITHIN 4 units")
+    assert naive_matches(pattern, events) == BY_HAND[text]
+    for evaluator in able(pattern):
+        plan = written_plan(pattern, EVALUATORS[evaluator])
+        found = evaluate(pattern, stream_of(events), plan, evaluator=evaluator).matches
+        assert {match for _, match in found_in(pattern, found)} == BY_HAND[text]
+
+
+def test_each_run_takes_the_next_event_at_the_same_time_too() -> None:
+    stream = stream_of(events_of("A@1 A@1 B@1 B@2"))
+    found = evaluate("PATTERN SEQ(A a, B b) ORDER BY arrival STRATEGY next WITHIN 4 units", stream)
+    assert found.matches.to_numpy().tolist() == [[0, 2], [1, 2]]
+
+
+def test_an_event_is_in_no_match_with_one_of_its_timestamp_by_default() -> None:
+    stream = stream_of(events_of("A@1 B@1 C@1"))
+    text = "PATTERN SEQ(A a, B b, C c) {} WITHIN 4 units"
+    for order, number in (("", 0), ("ORDER BY time", 0), ("ORDER BY arrival", 1)):
+        found = evaluate(text.format(order), stream, evaluator="sase", output="count")
+        assert found.metrics.matches == number
+
+
+def test_a_pattern_that_has_no_time_to_match_can_match_by_arrival() -> None:
+    with pytest.raises(UnsatisfiablePatternError, match="or ORDER BY arrival"):
+        parse("PATTERN SEQ(A a, B b) WITHIN 0 units")
+    stream = stream_of(events_of("A@1 B@1"))
+    found = evaluate(
+        "PATTERN SEQ(A a, B b) ORDER BY arrival WITHIN 0 units", stream, evaluator="sase"
+    )
+    assert found.metrics.matches == 1
+
+
+def test_the_default_is_not_written() -> None:
+    pattern = parse("PATTERN SEQ(A a, B b) ORDER BY TIME WITHIN 4 units")
+    assert pattern == parse("PATTERN SEQ(A a, B b) WITHIN 4 units")
+    assert "ORDER" not in str(pattern)
+    by_arrival = replace(pattern, order="arrival")
+    assert parse(str(by_arrival)) == by_arrival != pattern
+    with pytest.raises(PatternError, match="the order"):
+        replace(pattern, order="position")
+
+
+def test_queries_of_another_order_are_neither_together_nor_above_each_other() -> None:
+    texts = [f"PATTERN SEQ(A a, B b) {order} WITHIN 4 units" for order in ("", "ORDER BY arrival")]
+    with pytest.raises(
+        PatternError, match="query 'q1' has ORDER BY arrival and query 'q0' has not"
+    ):
+        Workload({f"q{k}": text for k, text in enumerate(texts)})
+    assert embeddings(parse(texts[0]), parse(texts[1])) == ()
+    assert embeddings(parse(texts[1]), parse(texts[1]))
+
+
+def test_neighbours_of_minute_bars_are_those_of_rows(real_data: Path) -> None:
+    """What SQL says by lead(): three rising bars, one after the other in the file."""
+    names = ["symbol", "at", "open", "high", "low", "close", "volume"]
+    bars = pd.read_csv(real_data / "nasdaq_minute_bars.txt", header=None, names=names)
+    bars["at"] = pd.to_datetime(bars["at"].astype(str), format="%Y%m%d%H%M")
+    bars = bars.sort_values("at", kind="stable", ignore_index=True)
+    stream = EventStream.from_pandas(bars, type="symbol", time="at", attributes=["close"])
+    text = (
+        "PATTERN SEQ(ANY a, ANY b, ANY c) WHERE a.close < b.close AND b.close < c.close {} "
+        "STRATEGY strict_contiguity WITHIN 5 minutes"
+    )
+    close, at = bars["close"], bars["at"]
+    rising = (close < close.shift(-1)) & (close.shift(-1) < close.shift(-2))
+    near = at.shift(-2) - at <= pd.Timedelta(minutes=5)
+    found = evaluate(text.format("ORDER BY arrival"), stream, evaluator="sase")
+    assert found.matches["a"].tolist() == (rising & near).to_numpy().nonzero()[0].tolist()
+    apart = (at < at.shift(-1)) & (at.shift(-1) < at.shift(-2))
+    found = evaluate(text.format(""), stream, evaluator="sase")
+    assert found.matches["a"].tolist() == (rising & near & apart).to_numpy().nonzero()[0].tolist()

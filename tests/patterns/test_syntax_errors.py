@@ -57,7 +57,7 @@ def test_nothing_at_all(text: str) -> None:
         (
             "PATTERN SEQ(A a)) WITHIN 5 s",
             17,
-            "expected WITHIN, WHERE, STRATEGY, OUTPUT, GROUP BY or AGG",
+            "expected WITHIN, WHERE, ORDER BY, STRATEGY, OUTPUT, GROUP BY or AGG",
         ),
         ("PATTERN SEQ(A within) WITHIN 5 s", 15, 'as a name it needs double quotes: "within"'),
         ("PATTERN SEQ(A a) WHERE a.and < 1 WITHIN 5 s", 26, 'needs double quotes: "and"'),
@@ -80,18 +80,18 @@ def test_nothing_at_all(text: str) -> None:
         (
             "PATTERN SEQ(A a) WHERE (a.x < 3) = 1 WITHIN 5 s",
             34,
-            "expected WITHIN, STRATEGY, OUTPUT, GROUP BY, AGG, AND or",
+            "expected WITHIN, ORDER BY, STRATEGY, OUTPUT, GROUP BY, AGG, AND or",
         ),
         ("PATTERN SEQ(A a) WHERE a.x < 3 WITHN 5 s", 32, "did you mean 'WITHIN'?"),
         (
             "PATTERN SEQ(A a) WHERE a.x < 3",
             31,
-            "expected WITHIN, STRATEGY, OUTPUT, GROUP BY, AGG, AND or",
+            "expected WITHIN, ORDER BY, STRATEGY, OUTPUT, GROUP BY, AGG, AND or",
         ),
         (
             "PATTERN SEQ(A a)",
             17,
-            "the text ends here; expected WITHIN, WHERE, STRATEGY, OUTPUT, GROUP BY or AGG",
+            "the text ends here; expected WITHIN, WHERE, ORDER BY, STRATEGY, OUTPUT, GROUP BY or AGG",
         ),
         ("PATTERN SEQ(A a) WHERE a[ < 3 WITHIN 5 s", 27, "expected an index: [i], [2..], [i-1]"),
         (
@@ -113,6 +113,9 @@ def test_nothing_at_all(text: str) -> None:
         ("PATTERN SEQ(A a) WITHIN 5 s STRATEGY any", 29, "STRATEGY comes before WITHIN: PATTERN"),
         ("PATTERN A a WITHIN 5 s WHERE a.x > 1", 24, "WHERE comes before WITHIN: PATTERN"),
         ("PATTERN A a STRATEGY any WHERE a.x > 1 WITHIN 5 s", 26, "WHERE comes before STRATEGY"),
+        ("PATTERN A a WITHIN 5 s ORDER BY arrival", 24, "ORDER BY comes before WITHIN"),
+        ("PATTERN A a ORDER BY ts WITHIN 5 s", 22, "unknown order 'ts'; use one of time, arrival"),
+        ("PATTERN A a ORDER arrival WITHIN 5 s", 13, "write ORDER BY arrival after WHERE"),
     ],
 )
 def test_words(text: str, column: int, words: str) -> None:
@@ -162,7 +165,7 @@ def test_a_query_of_sql_is_told_what_a_pattern_looks_like() -> None:
     ("text", "column", "words"),
     [
         ("PATTERN A; B WITHIN 5 s HAVING A", 25, "the clause HAVING"),
-        ("PATTERN SEQ(A, B) WITHIN 5 s ORDER BY a.x", 30, "the clause ORDER"),
+        ("PATTERN SEQ(A, B) WITHIN 5 s LIMIT 5", 30, "the clause LIMIT"),
         ("PATTERN SEQ(A a) WHERE a.x < log(a.y) WITHIN 5 s", 30, "the function log(…)"),
     ],
 )

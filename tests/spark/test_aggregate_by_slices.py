@@ -86,6 +86,7 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
         # Of 900 ticks, two slices: further tasks divide the venues.
         ("PATTERN SEQ(A a, KL(B b), C c) GROUP BY venue AGG COUNT, MIN(b.lot) WITHIN 450 units", 5),
         ("PATTERN SEQ(NOT(C n), A a, B b) GROUP BY lot AGG AVG(a.lot) WITHIN 300 units", 4),
+        ("PATTERN SEQ(A a, NOT(C n), B b) ORDER BY arrival AGG COUNT WITHIN 20 units", 4),
     ],
 )
 def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, slices: int) -> None:

@@ -82,6 +82,7 @@ CASES = [
     ("OR(SEQ(A a, C c), AND(A a, B b, NOT(D n))) WITHIN 3 units", None, "no"),
     ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
     ("SEQ(A a, B b, C c) WHERE [lot] STRATEGY consuming WITHIN 9 units", "lot", "no"),
+    ("SEQ(A a, NOT(D n), B b, C c) ORDER BY arrival WITHIN 2 units", None, "no"),
 ]
 
 
@@ -132,6 +133,7 @@ FILE_CASES = [
     ('SEQ(A a, B b, C c) WHERE ["ven.ue"] STRATEGY consuming WITHIN 9 units', "ven.ue", "no"),
     ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units RETURN a.lot, b.lot", None, None),
     ("AND(A a, ANY b) STRATEGY strict_contiguity WITHIN 4 units", None, None),
+    ("SEQ(A a, ANY b) ORDER BY arrival STRATEGY strict_contiguity WITHIN 4 units", None, None),
 ]
 
 
