@@ -148,7 +148,11 @@ def build_report(
     target.mkdir(parents=True, exist_ok=True)
     with held(target, *_WRITER):
         _measure(
-            [(name, settings[stem]) for stem in by_stem for name in metadata[stem].get("sweeps", ())],
+            [
+                (name, settings[stem])
+                for stem in by_stem
+                for name in metadata[stem].get("sweeps", ())
+            ],
             streams,
             on_progress,
         )

@@ -54,7 +54,9 @@ class Columns:
         StreamError
         """
         columns = cls(text(time, "time", StreamError), text(type, "type", StreamError), attributes)
-        there, known = ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
+        there, known = (
+            ("the DataFrame", df.columns) if isinstance(df, DataFrame) else ("the files", df)
+        )
         for name in columns.with_id(id):
             if name not in known:
                 raise StreamError(
@@ -238,7 +240,9 @@ def plain(schema: pa.Schema) -> pa.Schema:
         try:
             from_arrow_schema(pa.schema([field]))
         except PySparkTypeError as error:
-            raise StreamError(f"Spark has no type for column {field.name!r}, {field.type}") from error
+            raise StreamError(
+                f"Spark has no type for column {field.name!r}, {field.type}"
+            ) from error
     return found
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError
@@ -26,7 +25,7 @@ from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet import rows_of, with_row_groups_of
 from cepbench.streams.parquet_files import hierarchy_of_schema
-from cepbench.streams.parquet_layout import open_parquet
+from cepbench.streams.parquet_layout import leaf_of, open_parquet
 from cepbench.streams.whole_positions import arrival_order
 
 #: Rows read at a time, at most about, and those put in order at a time.
@@ -402,11 +401,12 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
     begin = 0
     for place, fragment in enumerate(dataset.get_fragments()):
         metadata = fragment.metadata
-        column = _leaf(metadata, time)
+        column = leaf_of(metadata, time)
         for group in fragment.row_groups:
             if not group.num_rows:
                 continue
-            its = metadata.row_group(group.id).column(column).statistics
+            row_group = metadata.row_group(group.id)
+            its = None if column is None else row_group.column(column).statistics
             if its is None or not its.has_min_max or its.null_count:
                 raise StreamError(
                     f"the Parquet file {fragment.path} does not state the times of all its events, "
@@ -417,12 +417,6 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
             found.append((place, group.id, first, last, begin, group.num_rows))
             begin += group.num_rows
     return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 6).T)
-
-
-def _leaf(metadata: pq.FileMetaData, name: str) -> int:
-    """Which of the columns of a file, parts of nested ones included, has a name."""
-    paths = (metadata.schema.column(place).path for place in range(metadata.num_columns))
-    return next(place for place, path in enumerate(paths) if path == name)
 
 
 def _ticks(time: Any) -> int:

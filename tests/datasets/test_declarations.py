@@ -16,9 +16,9 @@ import cepbench as cep
 from cepbench.datasets.checksums import stream_checksum
 from cepbench.datasets.declaration import read_entry
 from cepbench.datasets.library import read_library
-from cepbench.streams.sources import FORMATS
 from cepbench.errors import DatasetError
 from cepbench.papers import REFERENCES
+from cepbench.streams.sources import FORMATS
 from tests.conftest import CATALOGUE
 
 NAMES = sorted(file.parent.name for file in CATALOGUE.glob("*/dataset.toml"))
