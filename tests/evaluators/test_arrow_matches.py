@@ -266,3 +266,13 @@ def test_rows_of_a_table_that_had_to_be_sorted(text: str, output: str) -> None:
                     for place in places
                     if not pd.isna(place)
                 ]
+
+
+def test_a_variable_called_branch() -> None:
+    stream = cep.EventStream.from_pandas(EVENTS, type="type", time="time")
+    pattern = cep.parse("PATTERN SEQ(A a, B branch) WITHIN 9 units")
+    found = cep.evaluate(pattern, stream, cep.OrderPlan(["a", "branch"]), output="arrow").arrow
+    joined = cep.with_events(found[1:], stream, ["x"])
+    assert joined.column_names == ["a", "a.x", "branch", "branch.x"]
+    due = [EVENTS["x"][place] for place in joined.column("branch").to_pylist()]
+    assert joined.column("branch.x").to_pylist() == due and len(due) == 2
