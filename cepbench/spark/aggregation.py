@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,10 +36,11 @@ from cepbench.spark.frames import (
     together,
 )
 from cepbench.spark.jobs import check_is_builtin, run_job, watched
-from cepbench.spark.parquet_slices import row_groups
+from cepbench.spark.parquet_slices import ParquetSlices, RowGroups
+from cepbench.spark.session import spark_session
+from cepbench.streams.dataset_folder import read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
-from cepbench.streams.parquet_layout import open_parquet
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def aggregate(
         Columns with the timestamp (or an integer) and the type of each event, the latter by default
         as in :meth:`cepbench.EventStream.from_parquet`.
     id : str, optional
-        Of a DataFrame: a column that orders events of one timestamp, by default the order of its
-        partitions and rows.
+        A column that orders events of one timestamp; by default they are in the order of the
+        DataFrame's partitions and rows, or as in :meth:`cepbench.EventStream.from_parquet`.
     scope : {"window", "trigger"}
         Not ``stream``, which needs one pass; its COUNT is the sum of those of ``trigger``.
     slices : int, optional
@@ -118,16 +118,19 @@ def aggregate(
     task = SliceTask(pattern_from(pattern, aggregates=True), method, emit, scope, evaluator)
     check_is_builtin(method, AGGREGATORS, "cep.aggregate")
     check_is_builtin(evaluator, EVALUATORS, "cep.aggregate")
-    df, path = opened(df)
-    spark = df.sparkSession
+    given = opened(df)
+    spark = given.sparkSession if isinstance(given, DataFrame) else spark_session()
     if slices is not None:
         slices = whole(slices, "slices", EvaluationError, least=1)
     tasks = slices or 4 * spark.sparkContext.defaultParallelism
-    if path is None:
-        return _result(task, *_of_frame(df, task, time, type or "symbol", id, tasks))
-    files = _Files(path, time, type)
+    if isinstance(given, DataFrame):
+        return _result(task, *_of_frame(given, task, time, type or "symbol", id, tasks))
+    if type is None:
+        declaration = read_declaration(given)
+        type = type_column(declaration.kind if declaration else "")
+    files = ParquetSlices.of(given, time, type, task.pattern.attributes, id)
     task = replace(task, pattern=_fitting(task.pattern, files))
-    parts = slices_of(path, task, tasks, time)
+    parts = slices_of(files.groups, task, tasks)
     run = partial(_values, files, task)
     return _result(
         task,
@@ -232,27 +235,14 @@ def _begin(part: Slice) -> int:
 # -- files --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Files:
-    """Parquet files of events, and the columns of time and type."""
-
-    path: Path
-    time: str
-    type: str | None
-
-    def stream(self, **options: Any) -> EventStream:
-        return EventStream.from_parquet(
-            self.path, time=self.time, type=self.type, sort=True, **options
-        )
-
-
-def _fitting(pattern: Pattern, files: _Files) -> Pattern:
+def _fitting(pattern: Pattern, files: ParquetSlices) -> Pattern:
     """The pattern under the hierarchy of the data, which it fits; no event is read."""
-    schema = open_parquet(files.path).schema
-    is_datetime = files.time in schema.names and pa.types.is_timestamp(
-        schema.field(files.time).type
-    )
-    nothing = files.stream(
+    columns = files.columns
+    is_datetime = pa.types.is_timestamp(files.dataset().schema.field(columns.time).type)
+    nothing = EventStream.from_parquet(
+        files.path,
+        time=columns.time,
+        type=columns.type,
         types=pattern.types,
         attributes=pattern.attributes,
         end=datetime(1900, 1, 1) if is_datetime else -MOST,
@@ -262,19 +252,17 @@ def _fitting(pattern: Pattern, files: _Files) -> Pattern:
     return under_one_hierarchy(pattern, nothing)[0]
 
 
-def slices_of(path: Path, task: SliceTask, tasks: int, time: str = "ts") -> list[Slice]:
+def slices_of(groups: RowGroups, task: SliceTask, tasks: int) -> list[Slice]:
     """Slices with about as many events each, by the statistics of row groups.
 
     Parameters
     ----------
-    path : path
+    groups : RowGroups
     task : SliceTask
     tasks : int
         How many there should be.
-    time : str
-        The column of times.
     """
-    times, before, _ = row_groups(open_parquet(path), time).profile
+    times, before, _ = groups.profile
     starts: list[int] = []
     if len(times):
         count = min(tasks, max(1, int(times[-1] - times[0]) // max(1, task.lead)))
@@ -288,17 +276,8 @@ def slices_of(path: Path, task: SliceTask, tasks: int, time: str = "ts") -> list
     ]
 
 
-def _values(files: _Files, task: SliceTask, part: Slice) -> SliceValues:
+def _values(files: ParquetSlices, task: SliceTask, part: Slice) -> SliceValues:
     """The values of a slice; in a Spark worker."""
-
-    def bound(ticks: int | None) -> Any:
-        is_datetime = task.pattern.window.is_datetime and ticks is not None
-        return np.datetime64(ticks, "ns") if is_datetime else ticks
-
-    events = files.stream(
-        attributes=task.pattern.attributes,
-        start=bound(None if part.start is None else part.start - task.lead),
-        end=bound(part.end),
-        hierarchy=task.pattern.hierarchy,
-    )
+    events = files.events(None if part.start is None else part.start - task.lead, part.end)
+    events = events.with_hierarchy(task.pattern.hierarchy)
     return task.values(events, _begin(part), part.keys)

@@ -2,8 +2,9 @@
 
 A watermark says that no event before it is expected any more. Events from it on are held back, those
 before it go through a detector in the order of time and identifier, and an event that arrives after
-the watermark has passed it is late: it goes to no detector and is handed back. So the matches are
-those of the stream without its late events in one pass, however the events are divided and disordered.
+the watermark has passed it is late: it goes to no detector and is handed back, as is one that has no
+time. So the matches are those of the stream without these events in one pass, however the events are
+divided and disordered.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cepbench.errors import SnapshotError, StreamError
+from cepbench.errors import SnapshotError
 from cepbench.evaluators.detector import WINDOWS_KEPT, Detector
 from cepbench.evaluators.matches import Found
 from cepbench.evaluators.slices import moved, named_table
@@ -26,6 +28,13 @@ from cepbench.patterns.model import Pattern
 from cepbench.plans.kinds import plan_to_json
 from cepbench.plans.model import AnyPlan
 from cepbench.spark.frames import Columns
+
+#: The greatest times, in ticks: of datetimes as in any stream, and of numbers what Spark's watermark
+#: bears, for which they are milliseconds, in microseconds.
+FARTHEST_DATETIME, FARTHEST_NUMBER = 2**62 - 1, (2**63 - 1) // 1000
+
+#: Ticks of a unit of a time in Arrow.
+_TICKS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True)
@@ -95,19 +104,29 @@ class LiveDetection:
         plain = replace(self.pattern, returns=())
         return Detector(plain, self.plan, evaluator=self.evaluator, position=position)
 
-    def sorted(self, events: pa.Table) -> pa.Table:
-        """Events by time, those of one timestamp by identifier.
+    def sound(self, events: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
+        """The events that have a time, a type and an identifier, and the others by what they lack."""
+        kind, farthest = self.schema.field(self.columns.time).type, FARTHEST_NUMBER
+        if pa.types.is_timestamp(kind):
+            farthest = FARTHEST_DATETIME // _TICKS[kind.unit]
+        time = events.column(self.columns.time).cast(pa.int64())
+        inside = pc.and_(pc.less_equal(time, farthest), pc.greater_equal(time, -farthest))
+        inside = pc.fill_null(inside, fill_value=True)
+        reasons = pa.array([None] * len(events), pa.string())
+        reasons = pc.if_else(
+            inside, reasons, f"a time out of range in column {self.columns.time!r}"
+        )
+        for name in (self.columns.time, self.columns.type, self.id):
+            lacks = events.column(name).is_null()
+            reasons = pc.if_else(lacks, f"no value in column {name!r}", reasons)
+        broken = {
+            reason: events.filter(pc.equal(reasons, reason))
+            for reason in reasons.drop_null().unique().to_pylist()
+        }
+        return events.filter(reasons.is_null()), broken
 
-        Raises
-        ------
-        StreamError
-            If an event has no time, or no identifier.
-        """
-        for name in (self.columns.time, self.id):
-            if events.column(name).null_count:
-                raise StreamError(
-                    f"column {name!r}: an event has no value; drop such events, or give them one"
-                )
+    def sorted(self, events: pa.Table) -> pa.Table:
+        """Events by time, those of one timestamp by identifier."""
         return events.sort_by([(self.columns.time, "ascending"), (self.id, "ascending")])
 
     def before(self, events: pa.Table, tick: int) -> int:
@@ -146,7 +165,7 @@ class LiveState:
         return cls(detection, detection.schema.empty_table())
 
     def push(self, came: pa.Table, watermark: int | None) -> tuple[list[pa.Table], pa.Table]:
-        """Take the next events, in any order.
+        """Take the next events, which are sound, in any order.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import DatasetError, StreamError, did_you_mean
+from cepbench.files import user_path
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
 
@@ -131,7 +132,7 @@ def _local(path: str) -> Path:
             f"{path} is not a path of a file system that all workers share; read it by "
             "spark.read.parquet, and give the DataFrame"
         )
-    return Path(path).expanduser().resolve()
+    return user_path(path).resolve()
 
 
 def column(name: str) -> Column:

@@ -25,7 +25,14 @@ from cepbench.patterns.durations import slack_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
 from cepbench.plans.model import AnyPlan
-from cepbench.spark.event_time import LiveDetection, LiveState, bytes_of, table_of
+from cepbench.spark.event_time import (
+    FARTHEST_DATETIME,
+    FARTHEST_NUMBER,
+    LiveDetection,
+    LiveState,
+    bytes_of,
+    table_of,
+)
 from cepbench.spark.frames import (
     Columns,
     arrow_schema,
@@ -38,11 +45,11 @@ from cepbench.spark.jobs import check_is_builtin
 from cepbench.spark.session import STATE_STORE
 from cepbench.streams.fit import check_fit
 
-#: The state of a detector: that of :class:`cepbench.spark.event_time.LiveState`, and its timer.
+#: The state of a detector: that of :class:`cepbench.spark.event_time.LiveState`, and its timer, or 0.
 _STATE = "header STRING, snapshot BINARY, events BINARY, position LONG, pushed LONG, last LONG, timer LONG"
 
-#: The column of late events.
-_LATE = "late"
+#: The columns of late and broken events, and of why they are there.
+_LATE, _REASON = "late", "reason"
 
 #: Columns of our own; an attribute does not begin with a space.
 _AT = " at"
@@ -52,6 +59,9 @@ _WATERMARK = "spark.watermarkDelayMs"
 
 #: Ticks of the watermark's unit, a millisecond, for datetimes.
 _MILLISECOND = 1_000_000
+
+#: The time by which an event without one advances no watermark: year 1, before all others.
+_NEVER = -62_135_596_800_000
 
 
 def detect_stream(
@@ -73,7 +83,7 @@ def detect_stream(
     slack, is after it, and then goes through a detector in the order of time and identifier. Its
     snapshot and the events held back are the state that Spark saves with each micro-batch
     (``transformWithState``). The matches are those of :func:`detect` on all events that are not
-    late.
+    late or broken.
 
     Parameters
     ----------
@@ -103,7 +113,8 @@ def detect_stream(
     DataFrame
         A stream, in append mode. For each variable the ``id`` of its event (a list for a Kleene
         variable or a group), or the columns of RETURN; with OR also ``branch``. Last ``late``: a
-        struct of the columns of an event that came too late, and null for matches. So both are
+        struct of the columns of an event that is in no match, since it came too late or has no
+        time, type or identifier, and ``reason``, which of these; both null for matches. So all are
         written to one sink, where each is once, after failures too, if the sink is a file.
 
     Raises
@@ -121,7 +132,8 @@ def detect_stream(
     -----
     The watermark advances between micro-batches. The last events are held back until later ones
     arrive, of whatever type. Once the watermark is more than a window after the last event of a
-    detector, its waiting matches are reported and its state is removed.
+    detector, its waiting matches are reported and its state is removed; that of the first one then
+    still says what is detected, so that a checkpoint is never continued by another detection.
     """
     if not isinstance(df, DataFrame):
         raise StreamError(f"df must be a Spark DataFrame, not {kind_of(df)}")
@@ -155,16 +167,20 @@ def detect_stream(
     found = plain(
         matches_schema(pattern, columns.stream(schema.empty_table()), schema.field(id).type)
     )
-    if _LATE in found.names:
-        raise EvaluationError(f"{_LATE!r} is the column of late events; rename that of the pattern")
+    for name in (_LATE, _REASON):
+        if name in found.names:
+            raise EvaluationError(
+                f"{name!r} is a column of late and broken events; rename that of the pattern"
+            )
     unit = _MILLISECOND if pattern.window.is_datetime else 1
     kept = columns.of_type(types_of_matches(pattern))
-    marked = df.withColumn(_AT, _timestamp(df, time)).withWatermark(
+    never = F.timestamp_millis(F.lit(_NEVER))
+    marked = df.withColumn(_AT, F.coalesce(_timestamp(df, time), never)).withWatermark(
         f"`{_AT}`", f"{-(-slack_of(slack, pattern.window) // unit)} milliseconds"
     )
     if kept is not None:
         # Of the time too, lest Spark filter before it takes the watermark.
-        marked = marked.where(kept | column(_AT).isNull())
+        marked = marked.where(kept | column(type).isNull() | (column(_AT) == never))
     part = F.lit(0) if key is None else F.pmod(F.hash(compared(df, key)), F.lit(number))
     rows = _Rows(found, schema)
     written = (
@@ -175,7 +191,7 @@ def detect_stream(
         .mapInArrow(_packed, "part INT, events BINARY")
         .groupBy("part")
         .transformWithStateInPandas(
-            _Processor(detection, unit), "late BOOLEAN, written BINARY", "Append", "EventTime"
+            _Processor(detection, unit), "reason STRING, written BINARY", "Append", "EventTime"
         )
         .mapInArrow(rows.read, from_arrow_schema(rows.schema))
     )
@@ -183,22 +199,30 @@ def detect_stream(
     return written.select(
         *(F.col(f"m{n}").alias(name) for n, name in enumerate(found.names)),
         F.col(_LATE).cast(event).alias(_LATE),
+        _REASON,
     )
 
 
 def _timestamp(df: DataFrame, time: str) -> Column:
-    """Times as those of a watermark; a unit of numbers is a millisecond."""
+    """Times as those of a watermark, null if out of range; a unit of numbers is a millisecond."""
     micros = microseconds(df, time)
     if micros is None:
-        return F.timestamp_millis(column(time).cast("bigint"))
-    return F.timestamp_micros(micros)
+        millis = column(time).cast("bigint")
+        its = millis.between(-FARTHEST_NUMBER, FARTHEST_NUMBER)
+        return F.when(its, F.timestamp_millis(millis))
+    farthest = FARTHEST_DATETIME // 1000
+    return F.when(micros.between(-farthest, farthest), F.timestamp_micros(micros))
 
 
 def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The events of a detector as bytes in one row, since rows are dear in the operator.
 
-    The number of the detector is in the last column.
+    The number of the detector is in the last column. The first detector also gets a row without
+    events, so that in every micro-batch it sees whether the checkpoint is its own.
     """
+    yield pa.record_batch(
+        {"part": pa.array([0], pa.int32()), "events": pa.array([None], pa.binary())}
+    )
     for batch in batches:
         *columns, part = batch.columns
         events = pa.record_batch(columns, batch.schema.names[:-1])
@@ -209,7 +233,7 @@ def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of matches and of late events, from the bytes that the operator returns.
+    """Rows of matches and of late and broken events, from the bytes that the operator returns.
 
     Attributes
     ----------
@@ -222,23 +246,28 @@ class _Rows:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns of matches, and a struct of those of an event; named by their place."""
+        """Columns of matches, a struct of those of an event, and a reason; named by their place."""
         late = pa.struct([(f"c{n}", kind) for n, kind in enumerate(self.events.types)])
         return pa.schema(
-            [*((f"m{n}", its) for n, its in enumerate(self.found.types)), (_LATE, late)]
+            [
+                *((f"m{n}", its) for n, its in enumerate(self.found.types)),
+                (_LATE, late),
+                (_REASON, pa.string()),
+            ]
         )
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        *kinds, late = self.schema.types
+        *kinds, late, _ = self.schema.types
         for batch in batches:
-            for is_late, written in zip(*(its.to_pylist() for its in batch.columns), strict=True):
-                table = table_of(written).cast(self.events if is_late else self.found)
+            for reason, written in zip(*(its.to_pylist() for its in batch.columns), strict=True):
+                table = table_of(written).cast(self.found if reason is None else self.events)
                 for part in table.combine_chunks().to_batches():
-                    if is_late:
+                    if reason is None:
+                        columns = [*part.columns, pa.nulls(len(part), late)]
+                    else:
                         events = pa.StructArray.from_arrays(part.columns, fields=list(late))
                         columns = [*(pa.nulls(len(part), kind) for kind in kinds), events]
-                    else:
-                        columns = [*part.columns, pa.nulls(len(part), late)]
+                    columns.append(pa.repeat(pa.scalar(reason, pa.string()), len(part)))
                     yield pa.record_batch(columns, schema=self.schema)
 
 
@@ -256,11 +285,13 @@ class _Processor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         schema = self._detection.schema
-        came = pa.concat_tables(
+        came = [
             table_of(written).rename_columns(schema.names).cast(schema)
             for frame in rows
             for written in frame["events"]
-        )
+            if written is not None
+        ]
+        came = pa.concat_tables([schema.empty_table(), *came])
         return self._pushed(key, came, timerValues)
 
     def handleExpiredTimer(
@@ -279,19 +310,23 @@ class _Processor(StatefulProcessor):
             if self._state.exists():
                 *packed, timer = self._state.get()
                 state = LiveState.of(self._detection, *packed)
-                if not expired:  # Spark itself removes a timer that expires
+                if timer and not expired:  # Spark itself removes a timer that expires
                     self._handle.deleteTimer(timer)
+            came, broken = self._detection.sound(came)
             matches, late = state.push(came, watermark)
-            if state.due is None:
-                self._state.clear()
-            else:
+            timer = 0
+            if state.due is not None:
                 # There is no watermark before the first millisecond.
                 timer = max(1, state.due // self._unit + 1)
                 self._handle.registerTimer(timer)
+            # The first one keeps what is detected.
+            if timer or key[0] == 0:
                 self._state.update((*state.packed(), timer))
-        tables = [*((False, table) for table in matches), *([(True, late)] if len(late) else [])]
-        for is_late, table in tables:
-            yield pd.DataFrame({_LATE: [is_late], "written": [bytes_of(table)]})
+            else:
+                self._state.clear()
+        aside = broken | ({"late": late} if len(late) else {})
+        for reason, table in [*((None, its) for its in matches), *aside.items()]:
+            yield pd.DataFrame({_REASON: [reason], "written": [bytes_of(table)]})
 
     @contextmanager
     def _named(self, key: Any) -> Iterator[None]:

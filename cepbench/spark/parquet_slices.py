@@ -276,6 +276,7 @@ def _as_parquet(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [kind_of(error)])[0]
+        reason = reason.rsplit("Could not open Parquet input source ", 1)[-1].rstrip(".")
         raise DatasetError(
             f"{path} cannot be read as Parquet: {reason}; read other files by Spark, such as "
             "spark.read.csv(path, header=True, inferSchema=True), and give the DataFrame"
@@ -302,6 +303,9 @@ def _of_part(values: pa.ChunkedArray, parts: int) -> np.ndarray:
 def _in_order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
     """The rows of a table by time and what orders events of one time."""
     *_, last = (table.column(key) for key in keys)
+    if pa.types.is_dictionary(last.type):  # by their values, which Arrow does not do in a table
+        last = last.cast(last.type.value_type)
+        table = table.set_column(table.schema.get_field_index(keys[-1]), keys[-1], last)
     if len(keys) == 1 or (pa.types.is_signed_integer(last.type) and not last.null_count):
         return pa.array(arrival_order(table, keys))
     return pc.sort_indices(table, [(key, "ascending") for key in keys])
@@ -395,7 +399,7 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
     Raises
     ------
     StreamError
-        If these do not state the times.
+        If an event has no time.
     """
     found = []
     begin = 0
@@ -405,15 +409,20 @@ def row_groups(dataset: ds.Dataset, time: str) -> RowGroups:
         for group in fragment.row_groups:
             if not group.num_rows:
                 continue
-            row_group = metadata.row_group(group.id)
-            its = None if column is None else row_group.column(column).statistics
-            if its is None or not its.has_min_max or its.null_count:
+            its = column is not None and metadata.row_group(group.id).column(column).statistics
+            if its and its.has_min_max and its.has_null_count:
+                missing, first, last = its.null_count, its.min, its.max
+            else:  # the footer does not state them
+                part = fragment.subset(row_group_ids=[group.id])
+                times = part.to_table(dataset.schema, [time]).column(0)
+                missing = times.null_count
+                first, last = (bound.as_py() for bound in pc.min_max(times).values())
+            if missing:
                 raise StreamError(
-                    f"the Parquet file {fragment.path} does not state the times of all its events, "
-                    f"column {time!r}, in its statistics; read it by spark.read.parquet, and give "
-                    "the DataFrame"
+                    f"an event of the Parquet file {fragment.path} has no timestamp in column "
+                    f"{time!r}; every event needs one"
                 )
-            first, last = _ticks(its.min), _ticks(its.max)
+            first, last = _ticks(first), _ticks(last)
             found.append((place, group.id, first, last, begin, group.num_rows))
             begin += group.num_rows
     return RowGroups(dataset, *np.array(found, np.int64).reshape(-1, 6).T)

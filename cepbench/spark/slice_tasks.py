@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
+from cepbench.errors import StreamError
 from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection
 from cepbench.spark.balance import Slices
 
@@ -108,6 +109,23 @@ class TimeLimit:
         return found
 
 
+def _for_spark(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table in the types of Spark.
+
+    Raises
+    ------
+    StreamError
+        If a timestamp is not a whole microsecond.
+    """
+    try:
+        return table.cast(schema)
+    except pa.ArrowInvalid as error:
+        raise StreamError(
+            f"a column of the matches does not fit Spark's types, whose times have microseconds: "
+            f"{error}; give nanoseconds as integers"
+        ) from error
+
+
 def run_part(
     detection: SliceDetection,
     parts: Sequence[Part],
@@ -130,6 +148,6 @@ def run_part(
         else detection.matches(its, batches, budget)
     )
     for table in found:
-        yield from table.cast(schema).to_batches(max_chunksize=_ROWS)
+        yield from _for_spark(table, schema).to_batches(max_chunksize=_ROWS)
     if limit is not None and budget is not None and budget.cut is not None:
         limit.cuts.add([(place, budget.cut)])

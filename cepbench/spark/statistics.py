@@ -8,13 +8,16 @@ from itertools import chain, islice
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession, functions
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.errors import DatasetError, StatisticsError, did_you_mean
 from cepbench.files import user_path
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
+from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
 from cepbench.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
 from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
@@ -26,7 +29,7 @@ from cepbench.streams.dataset_folder import (
     type_column,
 )
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.parquet_layout import months_below, parquet_files
+from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
 from cepbench.workloads.model import Workload
 
 #: Patterns measured in one scan of the data.
@@ -174,12 +177,14 @@ def attribute_quantiles(
     path = user_path(data_path).resolve()
     declaration = read_declaration(path)
     type = type_column(declaration.kind if declaration else "")
-    data = spark.read.parquet(str(path))
-    columns = dict(data.dtypes)
-    if attribute not in columns or columns[attribute] in ("string", "boolean", "timestamp"):
+    schema = open_parquet(path, type).schema
+    if attribute not in schema.names or not _is_numeric(schema.field(attribute).type):
         raise DatasetError(
-            f"{path} has no numeric column {attribute!r}{did_you_mean(attribute, columns)}"
+            f"{path} has no numeric column {attribute!r}{did_you_mean(attribute, schema.names)}"
         )
+    # Of other columns Spark may not have the types: it has no nanoseconds.
+    read = plain(pa.schema([schema.field(type), schema.field(attribute)]))
+    data = spark.read.schema(from_arrow_schema(read)).parquet(str(path))
     value = functions.col(attribute).cast("double")
     shares = [(k + 0.5) / quantiles for k in range(quantiles)]
     rows = (
@@ -189,6 +194,12 @@ def attribute_quantiles(
         .collect()
     )
     return {str(row[type]): list(row["found"]) for row in rows}
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
 
 
 def _months(path: Path) -> list[str | None]:

@@ -105,7 +105,7 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
     assert lobster.parent.parent == sample.parent.parent
     made = tmp_path / "share" / "cepbench" / "datasets" / "ten-symbols" / "data"
     assert quick == made / "quick"
-    assert sorted(path.name for path in made.iterdir()) == [".quick.lock", "quick"]
+    assert sorted(path.name for path in made.iterdir()) == ["quick"]
     assert not list(installed.rglob("data"))
 
 

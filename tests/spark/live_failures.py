@@ -272,7 +272,11 @@ def compare(folder: Path) -> tuple[int, int]:
     rows = [row for path in committed(folder / "found") for row in pq.read_table(path).to_pylist()]
     late = Counter(row["late"]["no"] for row in rows if row["late"] is not None)
     matches = Counter(
-        tuple(tuple(v) if isinstance(v, list) else v for k, v in row.items() if k != "late")
+        tuple(
+            tuple(v) if isinstance(v, list) else v
+            for k, v in row.items()
+            if k not in ("late", "reason")
+        )
         for row in rows
         if row["late"] is None
     )

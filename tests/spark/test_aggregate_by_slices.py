@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 import pytest
 
 import cepbench as cep
@@ -15,6 +16,7 @@ from cepbench.aggregators.slices import SliceTask
 from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
 from cepbench.spark.aggregation import aggregate, slices_of
 from cepbench.spark.generate import generate_stream
+from cepbench.spark.parquet_slices import row_groups
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit:
 
 def test_slices_have_about_as_many_events_each(data: Path) -> None:
     task = SliceTask(cep.parse(COUNTED), None, "trigger", "window", None)
-    slices = slices_of(data, task, 5)
+    groups = row_groups(ds.dataset(data), "ts")
+    slices = slices_of(groups, task, 5)
     times = cep.EventStream.from_parquet(data).timestamps
     cuts = np.searchsorted(times, [its.start for its in slices[1:]])
     counts = np.diff([0, *cuts, len(times)])
@@ -73,7 +76,7 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
     assert [its.end for its in slices] == [*(its.start for its in slices[1:]), None]
     # No slice is shorter than its lead.
     weeks = cep.parse(COUNTED.replace("5 minutes", "240 hours"))
-    assert len(slices_of(data, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
+    assert len(slices_of(groups, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
 
 
 @pytest.mark.parametrize(
@@ -89,6 +92,29 @@ def test_ties_and_groups(spark: SparkSession, ticks: Path, text: str, slices: in
     found = aggregate(ticks, text, slices=slices)
     assert found.rows == in_one_pass(ticks, text).rows
     assert len(found.rows) > 600
+
+
+def test_an_identifier_orders_ties_of_files(spark: SparkSession, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "symbol": rng.choice(list("AB"), 300),
+            "ts": rng.integers(0, 60, 300),
+            "lot": rng.integers(1, 4, 300),
+            "no": [f"{number:03}" for number in rng.permutation(300)],
+        }
+    )
+    frame.to_parquet(tmp_path / "events.parquet")
+    text = "PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.lot) WITHIN 3 units"
+    found = cep.spark.aggregate(tmp_path, text, id="no", slices=4, emit="change")
+    expected = {}
+    for keys in (["ts", "no"], ["ts"]):
+        ordered = frame.sort_values(keys, kind="stable")
+        stream = cep.EventStream.from_pandas(ordered, type="symbol", time="ts")
+        expected[len(keys)] = cep.aggregate(text, stream, emit="change").rows
+    assert found.rows == expected[2] != expected[1]
+    with pytest.raises(StreamError, match="did you mean 'no'"):
+        cep.spark.aggregate(tmp_path, text, id="noo")
 
 
 def test_a_data_frame_in_slices_is_one_pass(spark: SparkSession, ticks: Path) -> None:

@@ -16,6 +16,7 @@ from cepbench.errors import (
     CepbenchError,
     EvaluationError,
     PlanError,
+    SnapshotError,
     SparkSetupError,
     StreamError,
     UnsupportedPatternError,
@@ -30,12 +31,14 @@ OPTIONS = {"time": "ts", "type": "ven.type", "id": "no"}
 SECOND = 1_000_000
 
 
-def events(*rows: tuple[int, str, int, float | None], zone: str | None = "UTC") -> pa.Table:
+def events(
+    *rows: tuple[int | None, str, int | None, float | None], zone: str | None = "UTC"
+) -> pa.Table:
     """Events by time in seconds, type, number and lot."""
     seconds, types, numbers, lots = zip(*rows, strict=True)
     return pa.table(
         {
-            "ts": pa.array([SECOND * its for its in seconds], pa.timestamp("us", zone)),
+            "ts": pa.array([its and SECOND * its for its in seconds], pa.timestamp("us", zone)),
             "ven.type": list(types),
             "no": list(numbers),
             "lot": pa.array(lots, pa.float64()),
@@ -43,10 +46,12 @@ def events(*rows: tuple[int, str, int, float | None], zone: str | None = "UTC") 
     )
 
 
-#: Micro-batches: event 4 comes in time, 5 too late; −0 is 0, and a missing lot is no lot.
+#: Micro-batches: event 4 comes in time, 5 too late; −0 is 0, and a missing lot is no lot. Three events
+#: are broken: no time, no identifier, and a time which would make all others late.
 BATCHES = [
     events((10, "A", 0, 0.0), (12, "B", 1, -0.0), (12, "A", 2, None)),
-    events((20, "A", 3, 7.0), (11, "B", 4, 0.0)),
+    events((20, "A", 3, 7.0), (11, "B", 4, 0.0), (None, "A", 9, 0.0), (20, "B", None, 7.0)),
+    events((200_000_000_000, "B", 10, 7.0)),
     events((14, "B", 5, 0.0), (24, "B", 6, 7.0), (24, "B", 7, None)),
     events((500, "other", 8, None)),
 ]
@@ -82,27 +87,30 @@ def run(found: DataFrame, folder: Path) -> list[Any]:
 
 
 @pytest.mark.usefixtures("one_task")
-def test_matches_and_late_events(df: DataFrame, tmp_path: Path) -> None:
+def test_matches_and_late_and_broken_events(spark: SparkSession, tmp_path: Path) -> None:
+    df = stream_of(spark, tmp_path / "events", BATCHES)
     text = "PATTERN SEQ(A a, KL(B b), NOT(D n)) WHERE [lot] WITHIN 5 seconds RETURN a, b, a.lot"
     found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key="lot", detectors=2, slack=5)
-    assert found.columns == ["a", "b", "a.lot", "late"]
+    assert found.columns == ["a", "b", "a.lot", "late", "reason"]
     progress = run(found.observe("found", F.count("late").alias("late")), tmp_path)
     rows = df.sparkSession.read.parquet(str(tmp_path / "found")).toArrow().to_pylist()
     matches = sorted((row["a"], *row["b"], row["a.lot"]) for row in rows if row["late"] is None)
     assert matches == [(0, 1, 0.0), (0, 4, 0.0), (0, 4, 1, 0.0), (3, 6, 7.0)]
-    (late,) = (row["late"] for row in rows if row["late"] is not None)
-    assert late == BATCHES[2].slice(0, 1).to_pylist()[0]
-    assert sum(its["observedMetrics"]["found"]["late"] for its in progress) == 1
-    assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
-
-
-@pytest.mark.usefixtures("one_task")
-def test_the_error_of_a_task_says_in_which_detector(spark: SparkSession, tmp_path: Path) -> None:
-    missing = BATCHES[0].set_column(2, "no", pa.array([0, None, 2]))
-    df = stream_of(spark, tmp_path / "events", [missing])
-    text = "PATTERN SEQ(A a, B b) WHERE [lot] WITHIN 5 seconds"
-    found = cep.spark.detect_stream(df, text, PLAN, **OPTIONS, key="lot")
-    with pytest.raises(StreamError, match=r"^detector \d+ of 16: column 'no': an event has no"):
+    aside = {row["reason"]: row["late"] for row in rows if row["late"] is not None}
+    assert aside == {
+        "late": BATCHES[3].to_pylist()[0],
+        "no value in column 'ts'": BATCHES[1].to_pylist()[2],
+        "no value in column 'no'": BATCHES[1].to_pylist()[3],
+        "a time out of range in column 'ts'": BATCHES[2].to_pylist()[0],
+    }
+    assert {row["reason"] is None for row in rows if row["late"] is None} == {True}
+    assert sum(its["observedMetrics"]["found"]["late"] for its in progress) == 4
+    # No event is held, only what is detected: another pattern is refused.
+    assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 1
+    pq.write_table(events((900, "other", 11, None)), tmp_path / "events" / "more.parquet")
+    other = text.replace("5 seconds", "6 seconds")
+    found = cep.spark.detect_stream(df, other, PLAN, **OPTIONS, key="lot", detectors=2, slack=5)
+    with pytest.raises(SnapshotError, match=r"^detector 0 of 2: .* with another pattern"):
         run(found, tmp_path)
 
 

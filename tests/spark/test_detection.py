@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 import cepbench as cep
 from cepbench.errors import (
     CepbenchError,
+    DatasetError,
     EvaluationError,
     PartialMatchLimitError,
     PatternError,
@@ -93,15 +94,19 @@ def check_divisions(
     events: DataFrame | Path,
     stream: cep.EventStream,
     cases: Iterable[tuple[str, str | None, str | None]],
+    positions: Sequence[int] | None = None,
 ) -> None:
-    """All cases in one Spark job, their rows as JSON."""
+    """All cases in one Spark job, their rows as JSON; positions are those of the stream or as given."""
     found, expected = [], Counter()
     for text, key, id in cases:
         pattern = cep.parse(f"PATTERN {text}")
         plan = plan_of(pattern)
         whole = cep.evaluate(pattern, stream, plan, output="arrow")
         assert whole.metrics.matches > 20
-        expected.update({(text, *row): n for row, n in rows(whole.arrow).items()})
+        listed = rows(whole.arrow)
+        if positions is not None and id is None and not pattern.returns:
+            listed = Counter({tuple(positions[p] for p in row): n for row, n in listed.items()})
+        expected.update({(text, *row): n for row, n in listed.items()})
         is_consuming = pattern.strategy.name == "consuming"
         made = Slices(STARTS, 1 if key is None else 2, key, not is_consuming, (plan,))
         given = events
@@ -117,8 +122,8 @@ def check_divisions(
 
 
 def test_any_division_is_one_pass(df: DataFrame, frame: pd.DataFrame) -> None:
-    stream = cep.EventStream.from_pandas(frame, type="symbol", time="at", sort=True)
-    check_divisions(df, stream, CASES)
+    in_order = frame.sort_values("at", kind="stable")
+    check_divisions(df, cep.EventStream.from_pandas(in_order, type="symbol", time="at"), CASES)
 
 
 #: Of files: identifiers, values alone, positions in the whole stream.
@@ -140,16 +145,99 @@ def folder(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
-@pytest.fixture(scope="module")
-def stream(folder: Path) -> cep.EventStream:
-    """Events of one time are in the order of the files."""
-    return cep.EventStream.from_parquet(folder, type="symbol", time="at", sort=True)
+def test_tasks_read_their_slices_of_files(spark: SparkSession, folder: Path) -> None:
+    """Events of one time are in the order of the files, whose rows are their positions."""
+    frame = pd.concat(map(pd.read_parquet, sorted(folder.iterdir())), ignore_index=True)
+    in_order = frame.sort_values("at", kind="stable")
+    stream = cep.EventStream.from_pandas(in_order, type="symbol", time="at")
+    check_divisions(folder, stream, FILE_CASES, in_order.index.to_list())
 
 
-def test_tasks_read_their_slices_of_files(
-    spark: SparkSession, folder: Path, stream: cep.EventStream
-) -> None:
-    check_divisions(folder, stream, FILE_CASES)
+AWKWARD = "PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.X = b.X WITHIN 1 minute"
+
+
+def awkward(folder: Path) -> pd.DataFrame:
+    """Events as pandas writes them, in two files: nanoseconds, names that differ by case, and so on."""
+    size = 120
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {
+            "symbol": pd.Categorical(rng.choice(["A", "B"], size)),
+            # Two events are a minute apart, or a nanosecond more.
+            "ts": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(60 * rng.integers(0, 12, size), unit="s")
+            + pd.to_timedelta(rng.integers(0, 2, size), unit="ns"),
+            "x": rng.normal(size=size),
+            "X": rng.integers(0, 2, size).astype(np.uint8),
+            "unused": [[1]] * size,
+            "no": pd.Categorical([f"{number:03}" for number in rng.permutation(size)]),
+            "number": np.arange(size, dtype=np.uint32),
+        }
+    )
+    folder.mkdir()
+    frame[:50].to_parquet(folder / "first.parquet")
+    frame[50:].to_parquet(folder / "second.parquet")
+    return frame
+
+
+def test_what_pandas_writes(spark: SparkSession, tmp_path: Path) -> None:
+    frame = awkward(tmp_path / "événements 1")
+    path = (tmp_path / "événements 1").as_uri()
+    options: dict[str, Any] = {"time": "ts", "type": "symbol"}
+    in_order = frame.sort_values("ts", kind="stable")
+    rows_of = in_order.index.to_list()
+    stream = cep.EventStream.from_pandas(in_order.drop(columns="no"), type="symbol", time="ts")
+    plan = cep.OrderPlan(["a", "b"])
+    whole = cep.evaluate(AWKWARD, stream, plan)
+    expected = {tuple(rows_of[p] for p in row) for row in whole.matches.to_numpy()}
+    assert len(expected) > 20
+
+    made = cep.spark.slices(path, AWKWARD, plan, **options, tasks=2)
+    found = cep.spark.detect(path, AWKWARD, **options, slices=made, output="arrow")
+    assert set(rows(found)) == expected
+    found = cep.spark.detect(path, AWKWARD, **options, id="no", slices=made, output="arrow")
+    assert set(rows(found)) == {tuple(frame["no"][p] for p in row) for row in expected}
+    measured = cep.spark.measure_statistics(path, AWKWARD, **options)
+    assert set(measured.rates or {}) == {"a", "b"}
+    counted = cep.spark.aggregate(path, AWKWARD.replace("WITHIN", "AGG COUNT WITHIN"), slices=2)
+    assert counted.rows == cep.aggregate(counted.pattern, stream).rows
+
+
+NO_PARQUET = {
+    "events.csv": "symbol,ts\nA,1\n",
+    "folder/events.csv": "symbol,ts\nA,1\n",
+    "text.parquet": "no Parquet at all",
+    "empty/README": "",
+}
+
+
+def test_what_is_no_parquet_is_refused_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    for name, content in NO_PARQUET.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    (tmp_path / "empty" / "README").unlink()
+    text = "PATTERN SEQ(A a, B b) WITHIN 1 units"
+    for name in ("events.csv", "folder", "text.parquet", "empty", "missing", "*.parquet"):
+        options: dict[str, Any] = {"time": "ts", "type": "symbol"}
+        given = str(tmp_path / name)
+        for call in (
+            lambda: cep.spark.detect(given, text, **options),  # noqa: B023
+            lambda: cep.spark.measure_statistics(given, text, **options),  # noqa: B023
+            lambda: cep.spark.aggregate(given, text.replace("WITHIN", "AGG COUNT WITHIN")),  # noqa: B023
+        ):
+            with pytest.raises(DatasetError) as raised:
+                call()
+            assert str(tmp_path) in str(raised.value) and len(str(raised.value)) < 500
+    with pytest.raises(DatasetError, match=r"spark\.read\.parquet"):
+        cep.spark.detect("s3://bucket/events", text, time="ts", type="symbol")
+
+
+def test_columns_that_differ_by_case_in_a_data_frame(spark: SparkSession, tmp_path: Path) -> None:
+    df = spark.createDataFrame([(1, "A", 1.0, 2.0)], ["ts", "symbol", "x", "X"])
+    options: dict[str, Any] = {"time": "ts", "type": "symbol"}
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 1 units"
+    with pytest.raises(StreamError, match=r"'x' and 'X' apart; set spark\.sql\.caseSensitive"):
+        cep.spark.detect(df, text, **options)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.errors import SnapshotError, StreamError
+from cepbench.errors import SnapshotError
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.reach import shared_keys
 from cepbench.spark.event_time import LiveDetection, LiveState
@@ -215,12 +215,24 @@ def test_the_state_of_another_detection_is_refused(name: str, change: dict[str, 
         LiveState.of(replace(detection, **change), *state.packed())
 
 
-@pytest.mark.parametrize("column", ["time", "no"])
-def test_an_event_without_time_or_identifier_is_refused(column: str) -> None:
-    events = events_of("A@1 B@2").assign(no=[0, 1])
-    events[column] = pd.array([1, None], "Int64")
-    table = pa.Table.from_pandas(events, preserve_index=False)
+@pytest.mark.parametrize("unit", [None, "us", "ns"])
+def test_broken_events_are_told_from_sound_ones(unit: str | None) -> None:
+    far = {None: (2**63 - 1) // 1000 + 1, "us": (2**62 - 1) // 1000 + 1, "ns": 2**62}[unit]
+    kind = pa.int64() if unit is None else pa.timestamp(unit, "UTC")
+    table = pa.table(
+        {
+            "time": pa.array([1, None, 2, 3, far, 1 - far, None], pa.int64()).cast(kind),
+            "type": ["A", "B", None, "B", "A", "B", None],
+            "no": [0, 1, 2, None, 4, 5, 6],
+        }
+    )
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 4 units")
-    state = LiveState.new(detection_of(pattern, cep.OrderPlan(["a", "b"]), None, table))
-    with pytest.raises(StreamError, match=f"'{column}': an event has no value"):
-        state.push(table, None)
+    detection = detection_of(pattern, cep.OrderPlan(["a", "b"]), None, table)
+    sound, broken = detection.sound(table)
+    assert sound["no"].to_pylist() == [0, 5]
+    assert {reason: its["no"].to_pylist() for reason, its in broken.items()} == {
+        "no value in column 'time'": [1],
+        "no value in column 'type'": [2, 6],
+        "no value in column 'no'": [None],
+        "a time out of range in column 'time'": [4],
+    }

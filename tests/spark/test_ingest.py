@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,11 @@ from typer.testing import CliRunner
 from cepbench import EventStream
 from cepbench.commands.app import app
 from cepbench.errors import DatasetError
+from cepbench.spark.generate import generate_stream
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 from cepbench.spark.statistics import arrival_rates
+from cepbench.streams.dataset_folder import unfinished_dataset
+from cepbench.streams.ten_symbols import TenSymbols
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,6 +43,20 @@ def files(tmp_path: Path) -> list[Path]:
     later.write_bytes(LATER.encode())
     bars.write_text(BARS)
     return [later, bars]
+
+
+def test_only_one_process_ingests_into_a_folder(
+    spark: SparkSession, files: list[Path], tmp_path: Path
+) -> None:
+    target = tmp_path / "data"
+    with unfinished_dataset(target, kind="minute-bars", parameters={}):
+        for again in (
+            lambda: ingest_minute_bars(spark, files, target),
+            lambda: generate_stream(spark, target, TenSymbols(10), progress=False),
+        ):
+            with pytest.raises(DatasetError, match=rf"process {os.getpid()} \(.*already writes"):
+                again()
+    assert ingest_minute_bars(spark, files, target).events == 7  # what was begun is made anew
 
 
 def test_minute_bars(spark: SparkSession, files: list[Path], tmp_path: Path) -> None:

@@ -115,8 +115,19 @@ def test_a_sample_of_row_groups_has_all_types(
     assert stream.counts_by_type() == {"A": 200, "B": 0, "C": 1} and times_as_many == 1
 
 
-def test_files_that_do_not_state_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stated", [True, False])
+def test_times_that_a_footer_does_not_state_are_read(tmp_path: Path, stated: bool) -> None:
     path = tmp_path / "events.parquet"
-    pq.write_table(pa.table({"at": [1, None], "symbol": ["A", "B"]}), path)
-    with pytest.raises(StreamError, match="does not state the times"):
+    # A part of a nested column has the name of the time too.
+    whens = pa.array([3, 1700000000000000001, 2], pa.timestamp("ns", "Europe/Berlin"))
+    nested = pa.array([{"at": 9}] * 3)
+    table = pa.table({"nested": nested, "at": whens, "symbol": list("ABC")})
+    pq.write_table(table, path, row_group_size=2, write_statistics=stated)
+    found = row_groups(ParquetSlices(path, COLUMNS, None).dataset(), "at")
+    assert found.first.tolist() == [3, 2]
+    assert found.last.tolist() == [1700000000000000001, 2]
+    assert found.begin.tolist() == [0, 2]
+    missing = pa.table({"at": [1, None], "symbol": ["A", "B"]})
+    pq.write_table(missing, path, write_statistics=stated)
+    with pytest.raises(StreamError, match="no timestamp in column 'at'"):
         row_groups(ParquetSlices(path, COLUMNS, None).dataset(), "at")

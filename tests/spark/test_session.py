@@ -7,13 +7,13 @@ import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from cepbench.errors import SparkSetupError
 from cepbench.spark.java import class_archive, find_java
-from cepbench.spark.session import spark_session
+from cepbench.spark.session import _scratch_folder, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +55,39 @@ def test_a_running_session_is_used_again(spark: SparkSession) -> None:
 
 def test_the_environment_is_as_before(spark: SparkSession) -> None:
     assert "SPARK_LOCAL_IP" not in os.environ
+
+
+#: Makes a scratch folder, and keeps it.
+SCRATCH = """
+import time
+from cepbench.spark.session import _scratch_folder
+print(_scratch_folder(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_scratch_folders_of_killed_processes_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-c", SCRATCH]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True}
+    pipes["env"] = os.environ | {"TMPDIR": str(tmp_path)}
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    others = tmp_path / "cepbench-spark-of-others"  # without a lock: not of this version
+    others.mkdir()
+    with subprocess.Popen(command, **pipes) as killed, subprocess.Popen(command, **pipes) as alive:
+        assert killed.stdout is not None and alive.stdout is not None
+        left, kept = (Path(its.stdout.readline().strip()) for its in (killed, alive))
+        (left / "spark.log").write_text("so far")
+        (left / "blocks").mkdir()
+        assert _scratch_folder().parent == left.parent == kept.parent == tmp_path
+        assert left.exists() and kept.exists()
+        killed.kill()
+        killed.wait()
+        _scratch_folder()
+        assert not left.exists()
+        assert kept.exists() and others.exists()
+        alive.kill()
 
 
 def test_a_master_that_does_not_exist(tmp_path: Path) -> None:

@@ -229,7 +229,9 @@ def test_two_sweeps_in_one_folder_are_refused(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
     assert other.stdout is not None and other.stdout.readline() == "held\n"
-    with pytest.raises(ExperimentError, match=f"process {other.pid} already runs a sweep"):
+    with pytest.raises(
+        ExperimentError, match=rf"process {other.pid} \(.*, since \d.*\) already runs a sweep"
+    ):
         ResultsStore(tmp_path, {})
     other.kill()
     other.communicate()
