@@ -16,7 +16,6 @@ from cepbench.streams.columns import CodedStrings
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
-
 #: Metadata of a column ``branch`` that is a variable's.
 _VARIABLE = {b"cepbench": b"variable"}
 
