@@ -16,6 +16,9 @@ from cepbench.streams.columns import Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
+#: Metadata of a column ``branch`` that is a variable's.
+_VARIABLE = {b"cepbench": b"variable"}
+
 
 def match_schema(pattern: Pattern) -> pa.Schema:
     """One column per positive variable: int64 positions, or lists of them for a Kleene variable.
@@ -23,10 +26,11 @@ def match_schema(pattern: Pattern) -> pa.Schema:
     A pattern with OR has also ``branch``, the number of the branch in
     ``pattern.branches()``; variables that a match's branch does not have are null.
     """
-    fields = [
-        pa.field(v.name, pa.large_list(pa.int64()) if v.is_set else pa.int64())
-        for v in pattern.positive
-    ]
+    fields = []
+    for variable in pattern.positive:
+        kind = pa.large_list(pa.int64()) if variable.is_set else pa.int64()
+        noted = _VARIABLE if variable.name == "branch" else None
+        fields.append(pa.field(variable.name, kind, metadata=noted))
     if len(pattern.branches()) > 1:
         fields.append(pa.field("branch", pa.int64()))
     return pa.schema(fields)
@@ -110,7 +114,8 @@ def with_events(
     for field in matches.schema:
         column = matches.column(field.name).combine_chunks()
         columns[field.name] = column
-        if field.name == "branch" and field.name == matches.schema.names[-1]:
+        last = field.name == matches.schema.names[-1]
+        if field.name == "branch" and last and field.metadata != _VARIABLE:
             continue
         positions = column.values if pa.types.is_large_list(field.type) else column
         if not pa.types.is_integer(positions.type):

@@ -185,10 +185,13 @@ def _over_columns(pattern: Pattern, columns: Columns) -> Pattern:
         return pattern
     pattern = pattern.expanded
 
+    def in_table(attribute: Attribute) -> Attribute:
+        return replace(attribute, name=columns.of_attribute(attribute.name))
+
     def renamed(term: Attribute | Aggregate) -> Expression:
         if isinstance(term, Aggregate):
-            return replace(term, attribute=renamed(term.attribute))
-        return replace(term, name=columns.of_attribute(term.name))
+            return replace(term, attribute=in_table(term.attribute))
+        return in_table(term)
 
     strategy, shared = pattern.strategy, pattern.strategy.attribute
     if shared is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as python_csv
 import errno
 import json
 import math
@@ -600,3 +601,125 @@ def test_a_pattern_needs_no_bracket_and_a_file_may_have_one(run, data, tmp_path)
     read = run(f"plan '{file}' --data {data} --json")
     first, second = (json.loads(result.stdout)["pattern"] for result in (written, read))
     assert first == second == "PATTERN SEQ(A a, B b) WITHIN 5 units"
+
+
+def test_lists_in_csv_read_back_equal(run, told, tmp_path) -> None:
+    """Values of Kleene variables and groups: missing ones, texts of any kind, numbers, booleans, none."""
+    texts = ["New York", None, 'say "hi", ok', "two\nlines", "", "é 提交 \\", "[1]", "null"]
+    count = len(texts)
+    frame = pd.DataFrame(
+        {
+            "symbol": ["A", *"B" * count, "C", "A", "C"],
+            "ts": pd.date_range("2024-01-01", periods=count + 4, freq="min"),
+            "text": [None, *texts, "end", "x", "y"],
+            "number": [0.0, 1.5, np.nan, np.inf, -np.inf, 1e300, -0.1, 3.0, 1 / 3, 0.0, 0.0, 0.0],
+            "whole": np.arange(count + 4) * 2**53,
+            "time": range(count + 4),
+        }
+    )
+    frame.to_parquet(tmp_path / "events.parquet")
+    pattern = "PATTERN SEQ(A a, GROUP(B b, *), C c) WITHIN 1 hour"
+    names = ["text", "number", "whole", "time"]
+    words = ["run", pattern, "--data", str(tmp_path / "events.parquet")]
+    for name in names:
+        words += ["--attribute", name]
+    outputs = {ending: tmp_path / f"matches{ending}" for ending in (".csv", ".parquet")}
+    for file in outputs.values():
+        told([*words, "--output", str(file)])
+    due = pq.read_table(outputs[".parquet"]).to_pylist()
+    with outputs[".csv"].open(newline="", encoding="utf-8") as content:
+        rows = list(python_csv.DictReader(content))
+    assert len(rows) == len(due) == 3
+    assert sorted(len(match["b"]) for match in due) == [0, count, count]
+    for row, match in zip(rows, due, strict=True):
+        assert [int(p) for p in row["b"].strip("[]").split()] == match["b"]
+        for name in names:
+            read = json.loads(row[f"b.{name}"])
+            assert read == [None if value != value else value for value in match[f"b.{name}"]]
+        times = [pd.Timestamp(time) for time in json.loads(row["b.event time"])]
+        assert times == match["b.event time"] == [frame.ts[place] for place in match["b"]]
+        assert match["b.text"] == [frame.text[place] for place in match["b"]]
+        assert match["b.time"] == match["b"]
+    returned = (
+        f"{pattern} RETURN b, b.text AS t, count(b.whole) AS n, a.time AS time, b.number AS branch"
+    )
+    told(["run", returned, *words[2:4], "--output", str(outputs[".csv"])])
+    with outputs[".csv"].open(newline="", encoding="utf-8") as content:
+        again = list(python_csv.DictReader(content))
+    assert [row["t"] for row in again] == [row["b.text"] for row in rows]
+    assert [row["branch"] for row in again] == [row["b.number"] for row in rows]
+    shown = run(["run", returned, *words[2:4]]).stdout
+    assert '["New York", null, "say \\"hi\\", ok"' in shown
+
+
+def test_sorting_is_said(run, tmp_path, frame) -> None:
+    frame[::-1].to_parquet(tmp_path / "events.parquet", index=False)
+    words = [PATTERN, "--data", str(tmp_path / "events.parquet")]
+    for command in ("run", "plan"):
+        assert "not in order of ts: its events were sorted" in run([command, *words]).stderr
+    frame.to_parquet(tmp_path / "events.parquet", index=False)
+    assert "sorted" not in run(["run", *words]).stderr
+
+
+def test_values_of_aggregates_have_rows_of_the_data(told, tmp_path, frame) -> None:
+    shuffled = frame.sample(frac=1, random_state=4).reset_index(drop=True)
+    shuffled.to_parquet(tmp_path / "events.parquet")
+    file = tmp_path / "values.parquet"
+    pattern = "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 10 units"
+    words = ["aggregate", pattern, "--data", str(tmp_path / "events.parquet")]
+    told([*words, "-o", str(file)])
+    rows = pq.read_table(file).to_pylist()
+    assert len(rows) > 10
+    for row in rows:
+        event = shuffled.loc[row["position"]]
+        assert (event["symbol"], event["ts"]) == ("B", row["time"])
+
+
+def test_columns_of_a_data_set_are_its_own(run) -> None:
+    words = ["run", "PATTERN SEQ(MSFT a, GOOG b) WITHIN 1 minute", "--data", "nasdaq-style/sample"]
+    run([*words, "--columns", "symbol,ts", "--count"])
+    for columns in ("sector,ts", "symbol,time", "symbol"):
+        for more in ([], ["--spark"]):
+            refused = run([*words, "--columns", columns, *more], code=2)
+            assert "'--columns'" in refused.stderr
+
+
+def test_a_home_folder_and_a_folder_with_other_files(run, tmp_path, monkeypatch, frame) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    frame.to_parquet(tmp_path / "data" / "0.parquet")
+    (tmp_path / "data" / "README.md").write_text("about")
+    (tmp_path / "pattern.txt").write_text(PATTERN)
+    for data in ("~/data", "~/data/0.parquet"):
+        run(["run", "~/pattern.txt", "--data", data, "-o", "~/matches.csv"])
+    assert (tmp_path / "matches.csv").is_file()
+    run(["explain", PATTERN, "--data", "~/data", "--html", "~/plan.html"])
+    assert (tmp_path / "plan.html").is_file()
+    (tmp_path / "data" / "0.parquet").unlink()
+    assert "neither Parquet files" in run(["run", PATTERN, "--data", "~/data"], code=1).stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252:strict", "utf-8"])
+def test_pipes_of_other_encodings(encoding: str, tmp_path) -> None:
+    frame = pd.DataFrame({"symbol": ["A", "B"], "ts": [1, 2], "city": ["Łódź", "提交 é"]})
+    frame.to_parquet(tmp_path / "events.parquet")
+    words = [
+        sys.executable,
+        "-m",
+        "cepbench",
+        "run",
+        'PATTERN SEQ(A a, B b) WITHIN 9 units RETURN a.city AS "stadt é", b.city',
+    ]
+    words += ["--data", str(tmp_path / "events.parquet")]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    for more in ([], ["--json"]):
+        done = subprocess.run([*words, *more], capture_output=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        # Click writes UTF-8 where the encoding is that of a system without any settings.
+        text = done.stdout.decode(encoding.partition(":")[0].replace("ascii", "utf-8"))
+        if more:
+            (found,) = json.loads(text)["first_matches"]
+            assert list(found.values()) == list(frame.city)
+        else:
+            assert "stadt é" in text

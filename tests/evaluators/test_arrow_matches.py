@@ -205,3 +205,74 @@ def test_requests_that_make_no_sense() -> None:
     counted = cep.evaluate(pattern, stream, plan, output="count")
     with pytest.raises(EvaluationError, match="were only counted"):
         counted.arrow  # noqa: B018
+
+
+def test_attributes_called_time_and_type_beside_those_of_the_events() -> None:
+    frame = pd.DataFrame(
+        {"kind": list("ABB"), "at": [1, 2, 3], "time": [7, 8, 9], "type": list("xyz")}
+    )
+    stream = cep.EventStream.from_pandas(frame, type="kind", time="at")
+    pattern = cep.parse("PATTERN SEQ(A a, KL(B b)) WHERE b.time > a.time WITHIN 9 units")
+    found = cep.evaluate(pattern, stream, cep.OrderPlan(["a", "b"]), output="arrow")
+    joined = cep.with_events(found.arrow, stream)
+    names = ["event time", "time", "type"]
+    assert joined.column_names == ["a", *(f"a.{n}" for n in names), "b", *(f"b.{n}" for n in names)]
+    for row in joined.to_pylist():
+        assert (row["a.event time"], row["a.time"], row["a.type"]) == (1, 7, "x")
+        assert row["b.event time"] == [frame["at"][place] for place in row["b"]]
+        assert row["b.time"] == [frame["time"][place] for place in row["b"]]
+    (own,) = set(
+        cep.with_events(found.arrow, stream, ["event type"]).column("a.event type").to_pylist()
+    )
+    assert own == "A"
+
+
+@pytest.mark.parametrize("output", ["matches", "arrow", "compressed"])
+@pytest.mark.parametrize(
+    "text", ["SEQ(A a, KL(B b))", "SEQ(A a, B b)", "OR(SEQ(A a, B b), SEQ(B b, C c))"]
+)
+def test_rows_of_a_table_that_had_to_be_sorted(text: str, output: str) -> None:
+    """In the whole stream matches have rows of the table, in the order of time."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"kind": rng.choice(list("ABC"), 25), "at": rng.permutation(25), "x": range(25)}
+    )
+    stream = cep.EventStream.from_pandas(frame, type="kind", time="at", sort=True)
+    assert list(stream.positions) == list(stream.attributes["x"])  # type: ignore[arg-type]
+    pattern = cep.parse(f"PATTERN {text} WITHIN 6 units")
+    plan = cep.plan(pattern, cep.measure_statistics(pattern, stream), "DP-B")
+    if output == "compressed":
+        result = cep.evaluate(pattern, stream, evaluator="sase", output=output)
+    else:
+        result = cep.evaluate(pattern, stream, plan, output=output)
+    whole = result.in_whole_stream(stream)
+    own, moved = result.arrow if output != "compressed" else result.compressed.expand(), whole
+    table = moved.arrow if output != "compressed" else moved.compressed.expand()
+    assert own.num_rows == table.num_rows > 5
+    for before, after in zip(own.to_pylist(), table.to_pylist(), strict=True):
+        for name in set(before) - {"branch"}:
+            places = before[name] if isinstance(before[name], list) else [before[name]]
+            rows = after[name] if isinstance(after[name], list) else [after[name]]
+            assert rows == [None if p is None else int(stream.positions[p]) for p in places]  # type: ignore[index]
+    if output == "matches":
+        for before, after in zip(
+            result.matches.to_dict("records"), whole.matches.to_dict("records"), strict=True
+        ):
+            for name in set(before) - {"branch"}:
+                places = before[name] if isinstance(before[name], tuple) else (before[name],)
+                rows = after[name] if isinstance(after[name], tuple) else (after[name],)
+                assert [row for row in rows if not pd.isna(row)] == [
+                    int(stream.positions[place])  # type: ignore[index]
+                    for place in places
+                    if not pd.isna(place)
+                ]
+
+
+def test_a_variable_called_branch() -> None:
+    stream = cep.EventStream.from_pandas(EVENTS, type="type", time="time")
+    pattern = cep.parse("PATTERN SEQ(A a, B branch) WITHIN 9 units")
+    found = cep.evaluate(pattern, stream, cep.OrderPlan(["a", "branch"]), output="arrow").arrow
+    joined = cep.with_events(found[1:], stream, ["x"])
+    assert joined.column_names == ["a", "a.x", "branch", "branch.x"]
+    due = [EVENTS["x"][place] for place in joined.column("branch").to_pylist()]
+    assert joined.column("branch.x").to_pylist() == due and len(due) == 2

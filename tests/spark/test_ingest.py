@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from cepbench import EventStream
+from cepbench.commands.app import app
 from cepbench.errors import DatasetError
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
@@ -171,6 +173,48 @@ def test_files_without_a_good_row(spark: SparkSession, tmp_path: Path) -> None:
     assert len(stream) == 0
     assert "difference" in stream.attributes
     assert len(arrival_rates(spark, tmp_path / "data")) == 0
+
+
+def test_rows_of_other_years(spark: SparkSession, tmp_path: Path) -> None:
+    """They are put aside like other malformed rows, and never end the ingest."""
+    file = tmp_path / "bars.txt"
+    good = "MSFT,200802010930,31.2,31.4,31.1,31.3,100\n"
+    years = ["0001", "1066", "1677", "1823", "2116", "2263", "2300", "9999"]
+    file.write_text(good + "".join(good.replace("2008", year) for year in years) + good)
+    report = ingest_minute_bars(spark, file, tmp_path / "data", sort=True)
+    assert (report.events, report.quarantined) == (3, 7)  # 1 February 2116 is one of them
+    assert list(report.quarantine().row) == [2, 3, 4, 5, 7, 8, 9]
+    assert "7 of the 10 rows of bars.txt are no minute-bars" in report.warning
+    assert report.warning in report.describe()
+    assert len(EventStream.from_parquet(tmp_path / "data")) == 3
+
+    messages = tmp_path / "AAPL_2300-01-02_message.csv"
+    messages.write_text("34200.5,1,1,100,5853300,1\n" * 3)
+    today = tmp_path / "AAPL_2012-06-21_message.csv"
+    today.write_text("34200.5,1,1,100,5853300,1\n" * 4)
+    report = ingest_lobster(spark, [messages, today], tmp_path / "book")
+    assert [(f.rows, f.events, f.quarantined) for f in report.files] == [(3, 0, 3), (4, 4, 0)]
+    assert len(EventStream.from_parquet(tmp_path / "book")) == 4
+
+
+def test_files_of_another_kind(spark: SparkSession, tmp_path: Path) -> None:
+    messages = tmp_path / "AAPL_2012-06-21_message.csv"
+    messages.write_text("34200.5,1,1,100,5853300,1\n" * 3)
+    with pytest.raises(DatasetError, match="has lobster rows, not minute-bars"):
+        ingest_minute_bars(spark, messages, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    done = CliRunner().invoke(
+        app, ["data", "ingest", "minute-bars", str(messages), "--output", str(tmp_path / "data")]
+    )
+    assert done.exit_code == 1 and "ingest it as lobster" in " ".join(done.stderr.split())
+    garbage = tmp_path / "garbage.txt"
+    garbage.write_text("nothing\n" * 5)
+    done = CliRunner().invoke(
+        app, ["data", "ingest", "minute-bars", str(garbage), "--output", str(tmp_path / "data")]
+    )
+    said = " ".join(done.stderr.split())
+    assert done.exit_code == 1 and "there are no events: 5 of the 5 rows" in said
+    assert "open it" not in said
 
 
 def test_files_that_are_not_there(spark: SparkSession, tmp_path: Path) -> None:

@@ -273,3 +273,47 @@ def test_rowid_is_a_position(connection) -> None:
         parse("PATTERN SEQ(A a, B b) WITHIN 5 units"), table="bare", position_column="rowid"
     )
     assert queried(connection, query)[1] == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    "name", ["type", "time", "position", "Time", "branch", "attribute time", "bucket", "rank", "ts"]
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SEQ(A a, B b) WHERE a."{}" < b."{}"',
+        'SEQ(A a, NOT(C c), B b) WHERE ["{}"]',
+        'SEQ(A a, B b) RETURN a."{}", b."{}" + 1 AS more',
+        'OR(SEQ(A a, B b), SEQ(A a, C c)) RETURN a."{}", b."{}" AS its',
+        'SEQ(A a, B b) STRATEGY partition_contiguity("{}")',
+        'SEQ(A a, GROUP(B b, +), C c) WHERE b."{}" > a."{}"',
+    ],
+)
+def test_attributes_named_as_columns_of_our_own(name: str, text: str) -> None:
+    """By the recipe of the documentation: a stream's own table."""
+    frame = pd.DataFrame({"kind": list("ABBABC"), "at": range(6), name: [2, 1, 2, 3, 4, 7]})
+    stream = EventStream.from_pandas(frame.assign(other=1), type="kind", time="at")
+    structure, returned, columns = text.replace("{}", name).partition(" RETURN ")
+    pattern = parse(f"PATTERN {structure} WITHIN 9 units{returned}{columns}")
+    trees = [TreePlan(("a", "c" if "GROUP" in text else "b")), TreePlan(("a", "c"))]
+    plan = UnionPlan(trees) if "OR" in text.split("(")[0] else trees[0]
+    due = table_of(evaluate(pattern, stream, plan).matches)
+    events = stream.to_pandas().reset_index()
+    assert len(set(map(str.lower, events.columns))) == 5
+    with duckdb.connect() as connection:
+        connection.register("events", events)
+        for planned in (plan, None):
+            names, rows = queried(connection, to_sql(pattern, planned))
+            tuples = [tuple(tuple(x) if isinstance(x, list) else x for x in row) for row in rows]
+            assert (names, tuples) == due
+    assert len(due[1]) > 0
+
+
+def test_columns_that_differ_by_case_are_refused() -> None:
+    for text in ("a.x < b.X", "a.Kind = b.Kind"):
+        pattern = parse(f"PATTERN SEQ(A a, B b) WHERE {text} WITHIN 9 units")
+        with pytest.raises(UnsupportedPatternError, match="differ in case only"):
+            to_sql(pattern, type_column="kind")
+    # The table's own column, as which the stream was told it.
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.kind != b.kind WITHIN 9 units")
+    assert '"a"."kind"' in to_sql(pattern, type_column="kind")

@@ -96,13 +96,18 @@ def test_integer_time_there_and_back_again() -> None:
 
 
 def test_attributes_called_type_and_time_do_not_hide_the_events_own() -> None:
-    frame = pd.DataFrame({"s": ["A"], "t": [1], "type": [5], "time": [7]})
-    shown = EventStream.from_pandas(frame, type="s", time="t").to_pandas()
+    names = ["type", "time", "position", "Time", "attribute time"]
+    frame = pd.DataFrame({"s": ["A"], "t": [1], **dict(zip(names, range(5, 10), strict=True))})
+    shown = EventStream.from_pandas(frame, type="s", time="t").to_pandas().reset_index()
     assert shown.iloc[0].to_dict() == {
+        "position": 0,
         "type": "A",
         "time": 1,
         "attribute type": 5,
-        "attribute time": 7,
+        "attribute time": 6,
+        "attribute position": 7,
+        "attribute Time": 8,
+        "attribute attribute time": 9,
     }
 
 

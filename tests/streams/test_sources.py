@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import itertools
-from datetime import date
+import re
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,13 +18,16 @@ from hypothesis import strategies as st
 
 from cepbench.errors import DatasetError
 from cepbench.streams import sources
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.sources import (
     LOBSTER,
     MINUTE_BARS,
     SourceFormat,
+    check_format,
     decimal_differences,
     lobster_day,
     read_rows,
+    recognized,
 )
 from tests.budgets import examples
 
@@ -53,6 +58,10 @@ def read(
         ("MSFT,20080201093,31.2,31.4,31.1,31.3,100", "time is not YYYYMMDDhhmm"),
         ("MSFT,200802300930,31.2,31.4,31.1,31.3,100", "time is not a valid day and minute"),
         ("MSFT,200802012460,31.2,31.4,31.1,31.3,100", "time is not a valid day and minute"),
+        ("MSFT,230002010930,31.2,31.4,31.1,31.3,100", "time is before 1824 or after 2116"),
+        ("MSFT,999912312359,31.2,31.4,31.1,31.3,100", "time is before 1824 or after 2116"),
+        ("MSFT,106610141200,31.2,31.4,31.1,31.3,100", "time is before 1824 or after 2116"),
+        ("MSFT,211602210000,31.2,31.4,31.1,31.3,100", "time is before 1824 or after 2116"),
         ("MSFT,200802010930,x,31.4,31.1,31.3,100", "open is not a number"),
         ("MSFT,200802010930,31.2,nan,31.1,31.3,100", "high is not a number"),
         ("MSFT,200802010930,31.2,31.4,inf,31.3,100", "low is not a number"),
@@ -195,6 +204,88 @@ def test_order_is_watched_across_pieces(tmp_path: Path, monkeypatch: pytest.Monk
             named = int(reason.split()[3])
             assert minutes[named - 1] == minutes[: row - 1].max() > minutes[row - 1]
     assert len(read(file, sort=True)[1]) == 1
+
+
+#: What a stream can hold: 62 bits of nanoseconds.
+FIRST, LAST = (
+    datetime(1970, 1, 1) + sign * timedelta(microseconds=2**62 // 1000) for sign in (-1, 1)
+)
+
+
+def parsed_bar(line: str) -> tuple | None:
+    """A minute bar by the rules of the format, with Python's own numbers and dates."""
+    fields = [field.strip() for field in line.split(",")]
+    try:
+        ticker, moment, *numbers = fields
+        assert len(numbers) == 5 and ticker and re.fullmatch("[0-9]{12}", moment)
+        ts = datetime.strptime(moment, "%Y%m%d%H%M")
+        prices = [float(Decimal(number)) for number in numbers[:4]]
+        assert (
+            FIRST < ts < LAST and 0 < min(prices) <= max(prices) < np.inf and prices[1] >= prices[2]
+        )
+        assert re.fullmatch(r"[+]?[0-9]{1,18}", numbers[4])
+    except (ValueError, ArithmeticError, AssertionError):
+        return None
+    return ticker, pd.Timestamp(ts), prices[3], int(numbers[4])
+
+
+def test_random_rows_by_another_parser(tmp_path: Path, seeds: Callable[[int], range]) -> None:
+    """Every row is an event or put aside, and the events are those of a parser of the test's own."""
+    file = tmp_path / "bars.txt"
+    some = {
+        1: ["200802010930", "230001010000", "167701010000", "182311110000", "182401010000", "000001010000",
+            "211602190000", "226301010000", "999912312359", "20080230093", "200813010930", "200802010960"],
+        2: ["1", "0", "-2", "1e3", "x", ""],
+        3: ["31.4", "1e9999", "nan"],
+        6: ["100", "-1", "1.5", "9" * 19, "+7"],
+        0: ["MSFT", "", " A B "],
+    }  # fmt: skip
+    for seed in seeds(3):
+        rng = np.random.default_rng(seed)
+        lines = []
+        for _ in range(300):
+            fields = GOOD.split(",")
+            for place, values in some.items():
+                if rng.random() < 0.25:
+                    fields[place] = str(rng.choice(values))
+            lines.append(",".join(fields[: None if rng.random() < 0.9 else 5]))
+        file.write_text("\n".join(lines) + "\n")
+        events, bad = read(file, sort=True)
+        due = {row: bar for row, line in enumerate(lines, 1) if (bar := parsed_bar(line))}
+        assert list(events.row) == list(due) and len(events) + len(bad) == len(lines)
+        columns = events[["symbol", "ts", "price", "volume"]]
+        assert list(columns.itertuples(index=False, name=None)) == list(due.values())
+        assert not bad.reason.isna().any()
+        stream = EventStream.from_pandas(events, type="symbol", time="ts", sort=True)
+        assert len(stream) == len(events) > 30
+
+
+@pytest.mark.parametrize(
+    "day", [date(2300, 1, 1), date(9999, 12, 31), date(1, 1, 1), date(1700, 1, 1)]
+)
+def test_days_that_no_stream_holds(tmp_path: Path, day: date) -> None:
+    file = tmp_path / "messages.csv"
+    file.write_text("34200.5,1,1,100,5853300,1\nbroken\n")
+    (rows,) = read_rows(file, LOBSTER, day=day)
+    assert not len(rows.events)
+    far, broken = rows.bad.column("reason").to_pylist()
+    assert far.startswith("time is before 1824 or after 2116") and broken == "1 fields instead of 6"
+    (good,) = read_rows(file, LOBSTER, day=date(2116, 2, 18))
+    assert good.events.column("ts").to_pandas()[0] == pd.Timestamp("2116-02-18 09:30:00.5")
+
+
+def test_formats_are_recognized(tmp_path: Path) -> None:
+    bars, book, other = (tmp_path / name for name in ("bars", "book", "other"))
+    bars.write_text("ticker,time,open,high,low,close,volume\n" + f"{GOOD}\n" * 20)
+    book.write_text("34200.5,1,1,100,5853300,1\n" * 20 + "34201,7,1,0,-1,-1\n")
+    other.write_text("a,b\n1,2\n")
+    assert [recognized(file) for file in (bars, book, other)] == [MINUTE_BARS, LOBSTER, None]
+    for file, form in ((bars, MINUTE_BARS), (book, LOBSTER), (other, LOBSTER), (tmp_path, LOBSTER)):
+        check_format(file, form)
+    with pytest.raises(DatasetError, match="book has lobster rows, not minute-bars"):
+        check_format(book, MINUTE_BARS)
+    with pytest.raises(DatasetError, match="bars has minute-bars rows, not lobster"):
+        check_format(bars, LOBSTER)
 
 
 def test_the_day_in_a_file_name() -> None:
