@@ -34,6 +34,7 @@ _WITHIN = "WITHIN 2 minutes"
 FEATURES = {
     PLAIN: f"PATTERN SEQ({_THREE}) {_WHERE} {_WITHIN}",
     "AND": f"PATTERN AND({_THREE}) {_WHERE} {_WITHIN}",
+    "equal values": f"PATTERN SEQ({_THREE}) WHERE [venue] {_WITHIN}",
     "negation inside": f"PATTERN SEQ(s2 a, NOT(s1 n), s5 b, s8 c) {_WHERE} "
     f"AND n.difference > a.difference {_WITHIN}",
     "negation at the end": f"PATTERN SEQ({_THREE}, NOT(s1 n)) {_WHERE} "

@@ -43,9 +43,14 @@ class EqualValues:
     @classmethod
     def of(
         cls, clauses: Iterable[Clause], statistics: Statistics, names: Sequence[str]
-    ) -> EqualValues:
-        """Those of some variables of a pattern without OR."""
-        tied = [its for its in Equalities(clauses, names).tied if len(its[0]) > 2]
+    ) -> EqualValues | None:
+        """Those of some variables of a pattern without OR; None if there is no class."""
+        equalities = Equalities(clauses, names)
+        if len(equalities) < 2:
+            return None
+        tied = [its for its in equalities.tied if len(its[0]) > 2]
+        if not tied:
+            return None
         members = np.zeros((len(tied), len(names)), bool)
         logs = np.zeros(len(tied))
         implied = np.zeros((len(tied), len(names), len(names)))
@@ -59,8 +64,18 @@ class EqualValues:
                     implied[number, i, j] = logs[number]
         return cls(members, logs, implied)
 
-    def where(self, chosen: np.ndarray) -> EqualValues:
-        """Some of the classes."""
+    @property
+    def log_factor(self) -> np.ndarray:
+        """ln of the factor of sets of k variables for classes of all variables, shape (n + 1,)."""
+        logs = self.log_selectivity[self.members.all(axis=1)]
+        return np.asarray(-repeated(np.arange(self.members.shape[1] + 1)) * logs.sum())
+
+    @property
+    def of_some(self) -> EqualValues | None:
+        """The classes of some, not all, variables; None if there is none."""
+        chosen = ~self.members.all(axis=1)
+        if not chosen.any():
+            return None
         return EqualValues(
             self.members[chosen], self.log_selectivity[chosen], self.log_implied[chosen]
         )

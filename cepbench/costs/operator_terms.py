@@ -147,8 +147,8 @@ class OperatorTerms:
     log_hashed : ndarray of float64, shape (n, n)
         The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
         conditions too, each has the same share of their common selectivity.
-    equal, equal_hashed : EqualValues
-        What both count too often, as equality is transitive.
+    equal, equal_hashed : EqualValues or None
+        The equal values of which both count equalities too often.
     conjuncts : ndarray of bool, shape (m, n)
         The variables of each condition over several variables that is not evaluated by hashing.
     negations : tuple of Negation
@@ -160,8 +160,8 @@ class OperatorTerms:
     log_time: np.ndarray
     log_predicates: np.ndarray
     log_hashed: np.ndarray
-    equal: EqualValues
-    equal_hashed: EqualValues
+    equal: EqualValues | None
+    equal_hashed: EqualValues | None
     conjuncts: np.ndarray
     negations: tuple[Negation, ...]
     groups: tuple[Group, ...]
@@ -194,6 +194,10 @@ class OperatorTerms:
             log_hashed[i, j] = log_hashed[j, i] = log_predicates[i, j] * share
         equal = EqualValues.of(plain, statistics, names)
         equal_hashed = EqualValues.of(hashed, statistics, names)
+        if equal is not None:
+            log_predicates += equal.log_implied.sum(axis=0)
+        if equal_hashed is not None:
+            log_hashed += equal_hashed.log_implied.sum(axis=0)
         tested = [clause for clause in plain if clause not in hashed]
         conjuncts = np.zeros((len(tested), n), bool)
         for row, clause in enumerate(tested):
@@ -202,8 +206,8 @@ class OperatorTerms:
             _nested(pattern.structure, index),
             precedes,
             log_time,
-            log_predicates + equal.log_implied.sum(axis=0),
-            log_hashed + equal_hashed.log_implied.sum(axis=0),
+            log_predicates,
+            log_hashed,
             equal,
             equal_hashed,
             conjuncts,
@@ -273,20 +277,37 @@ class OperatorTerms:
 
     def log_conditions(self, sets: np.ndarray) -> np.ndarray:
         """ln of the selectivity of all conditions within sets, shape (m,)."""
-        return _within(self.log_predicates, sets) - self.equal.log_repeated(sets)
+        return _within(self.log_predicates, self.equal, sets)
 
     def log_looked_up(self, sets: np.ndarray) -> np.ndarray:
         """ln of the selectivity of equalities evaluated by hashing within sets, shape (m,)."""
-        return _within(self.log_hashed, sets) - self.equal_hashed.log_repeated(sets)
+        return _within(self.log_hashed, self.equal_hashed, sets)
+
+    def log_conditions_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of all conditions between disjoint sets, shape (m,)."""
+        return _between(self.log_predicates, self.equal, left, right)
+
+    def log_looked_up_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The same of equalities evaluated by hashing."""
+        return _between(self.log_hashed, self.equal_hashed, left, right)
 
     @cached_property
     def _sizes(self) -> np.ndarray:
         return np.asarray(self.conjuncts.sum(axis=1))
 
 
-def _within(log_pairs: np.ndarray, sets: np.ndarray) -> np.ndarray:
+def _within(log_pairs: np.ndarray, equal: EqualValues | None, sets: np.ndarray) -> np.ndarray:
     """The sum over all pairs of each set; of a symmetric matrix with zeros on the diagonal."""
-    return np.asarray(((sets @ log_pairs) * sets).sum(axis=1)) / 2
+    found = ((sets @ log_pairs) * sets).sum(axis=1) / 2
+    return np.asarray(found if equal is None else found - equal.log_repeated(sets))
+
+
+def _between(
+    log_pairs: np.ndarray, equal: EqualValues | None, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """The sum over all pairs of a variable on the left and one on the right."""
+    found = ((left @ log_pairs) * right).sum(axis=1)
+    return np.asarray(found if equal is None else found - equal.log_repeated_between(left, right))
 
 
 def _contain(sets: np.ndarray, part: np.ndarray) -> np.ndarray:

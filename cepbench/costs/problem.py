@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from cepbench.arguments import choice
-from cepbench.costs.equal_values import EqualValues, repeated
+from cepbench.costs.equal_values import EqualValues
 from cepbench.costs.logarithms import SMALLEST
 from cepbench.costs.operator_terms import OperatorTerms
 from cepbench.costs.temporal import TemporalOrder
@@ -47,7 +47,7 @@ class PlanningProblem:
         including contiguity and, under ``time_selectivity="adjacent"``, the order in time.
     log_order_factor : ndarray of float64, shape (n + 1,)
         Factor of any set of k variables: zeros; −ln k! for a SEQ under
-        ``time_selectivity="exact"``; and ``log_equal_factor``.
+        ``time_selectivity="exact"``; and what ``equal`` adds.
     operator : str
         The pattern's outermost operator, ``SEQ`` or ``AND``.
     time_selectivity : str
@@ -64,16 +64,11 @@ class PlanningProblem:
         sets; by default ``log_cardinality``.
     operator_terms : callable, optional
         Makes :attr:`operators`.
-    log_equal_factor : ndarray of float64, shape (n + 1,)
-        The part of ``log_order_factor`` for values that are equal in all variables, by ``[attr]`` or by a
-        chain of conditions: between k variables there are k − 1 equalities, and the product over all
-        pairs has k(k − 1)/2; by default zeros.
-    log_implied : ndarray of float64, shape (n, n)
-        The part of ``log_selectivity`` for equalities that follow from those written between other
-        pairs; by default zeros.
-    partly_equal : EqualValues, optional
-        Values that are equal in some of the variables, at least three. What the product over all pairs
-        counts too often depends on the set then, not on its size.
+    equal : EqualValues, optional
+        Values that are equal in three variables or more, by ``[attr]`` or by a chain of conditions, which
+        are part of the arrays: equalities that are only implied have a selectivity too, and what the
+        product over all pairs counts too often is in ``log_order_factor`` if it depends on the size of
+        a set alone; see :attr:`partly_equal`.
 
     Raises
     ------
@@ -92,9 +87,7 @@ class PlanningProblem:
     last: int | None = None
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
     operator_terms: Callable[[], OperatorTerms] | None = None
-    log_equal_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    log_implied: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    partly_equal: EqualValues | None = None
+    equal: EqualValues | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -105,17 +98,11 @@ class PlanningProblem:
             object.__setattr__(self, "log_order_factor", np.zeros(n + 1))
         if not len(self.log_arrivals):
             object.__setattr__(self, "log_arrivals", self.log_cardinality)
-        if not len(self.log_equal_factor):
-            object.__setattr__(self, "log_equal_factor", np.zeros(n + 1))
-        if not len(self.log_implied):
-            object.__setattr__(self, "log_implied", np.zeros((n, n)))
         shapes = {
             "log_cardinality": (n,),
             "log_selectivity": (n, n),
             "log_order_factor": (n + 1,),
             "log_arrivals": (n,),
-            "log_equal_factor": (n + 1,),
-            "log_implied": (n, n),
         }
         for key, shape in shapes.items():
             # One layout and writability for all, so that each kernel is compiled once.
@@ -216,14 +203,14 @@ class PlanningProblem:
                 'nests them; use time_selectivity="adjacent"'
             )
         equal = EqualValues.of(pattern.conditions, statistics, names)
-        of_all = equal.members.all(axis=1)
-        log_equal_factor = -repeated(np.arange(n + 1)) * equal.log_selectivity[of_all].sum()
-        log_implied = equal.log_implied.sum(axis=0)
+        if equal is not None:
+            log_selectivity += equal.log_implied.sum(axis=0)
+            log_order_factor += equal.log_factor
         return cls(
             names,
             np.array([_log_cardinality(v, statistics, window) for v in pattern.positive]),
-            log_selectivity + log_implied,
-            log_order_factor + log_equal_factor,
+            log_selectivity,
+            log_order_factor,
             str(pattern.operator),
             time_selectivity,
             window,
@@ -231,9 +218,7 @@ class PlanningProblem:
             _last(order, last),
             np.array([_log_arrivals(v, statistics, window) for v in pattern.positive]),
             partial(OperatorTerms.of, whole, statistics),
-            log_equal_factor,
-            log_implied,
-            None if of_all.all() else equal.where(~of_all),
+            equal,
             **more,
         )
 
@@ -241,6 +226,14 @@ class PlanningProblem:
     def operators(self) -> OperatorTerms | None:
         """What costs of operators read besides; None unless the problem is that of a pattern."""
         return None if self.operator_terms is None else self.operator_terms()
+
+    @cached_property
+    def partly_equal(self) -> EqualValues | None:
+        """Those of ``equal`` that are equal in some of the variables only.
+
+        What the product over all pairs counts too often depends on the set then, not on its size.
+        """
+        return None if self.equal is None else self.equal.of_some
 
     @property
     def n(self) -> int:
@@ -302,12 +295,9 @@ class PlanningProblem:
     def log_conditions(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """ln of the selectivity of all conditions between sets, as for :meth:`log_sizes`."""
         pairs = ((left @ self.log_selectivity) * right).sum(axis=1)
-        before, added = left.sum(axis=1), right.sum(axis=1)
-        equal = self.log_equal_factor
-        found = pairs + equal[before + added] - equal[before] - equal[added]
-        if self.partly_equal is not None:
-            found -= self.partly_equal.log_repeated_between(left, right)
-        return np.asarray(found)
+        if self.equal is not None:
+            pairs -= self.equal.log_repeated_between(left, right)
+        return np.asarray(pairs)
 
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.

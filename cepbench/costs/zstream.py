@@ -346,10 +346,8 @@ class ZStream(CostModel):
             - self.log_order(terms, left)
             - self.log_order(terms, right)
         )
-        hashed = ((left @ terms.log_hashed) * right).sum(axis=1)
-        hashed -= terms.equal_hashed.log_repeated_between(left, right)
-        predicates = ((left @ terms.log_predicates) * right).sum(axis=1)
-        predicates -= terms.equal.log_repeated_between(left, right)
+        hashed = terms.log_looked_up_between(left, right)
+        predicates = terms.log_conditions_between(left, right)
         # A reordered join reads no more than all pairs.
         read = left_card + right_card + np.minimum(in_order, 0.0) + hashed
         made = left_card + right_card + in_order + predicates

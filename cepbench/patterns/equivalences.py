@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from cepbench.patterns.expressions import (
     Attribute,
@@ -155,25 +156,25 @@ class Equalities:
     names : collection of str
         Plain and Kleene variables of one branch; equality through others, which need not have an
         event, is left out. That of a Kleene variable is equality of each of its events.
-
-    Attributes
-    ----------
-    classes : list of list of Derived
-        Values that are equal in every match, see :func:`equal_values`.
     """
 
     def __init__(self, clauses: Iterable[Clause], names: Collection[str]) -> None:
         self._written: dict[Clause, tuple[Derived, Derived]] = {}
         for clause in clauses:
+            if any(its.operator != "=" for its in clause.comparisons[:1]):
+                continue  # before what takes longer
             sides = separated_sides(clause)
-            if (
-                sides is not None
-                and sides[1] == "="
-                and clause.is_elementwise
-                and {*clause.variables} <= {*names}
-            ):
+            if sides is not None and clause.is_elementwise and {*clause.variables} <= {*names}:
                 self._written[clause] = sides[0], sides[2]
-        self.classes = equal_values(self._written)
+
+    @cached_property
+    def classes(self) -> list[list[Derived]]:
+        """Values that are equal in every match, see :func:`equal_values`."""
+        return equal_values(self._written)
+
+    def __len__(self) -> int:
+        """How many are written."""
+        return len(self._written)
 
     @property
     def tied(self) -> list[tuple[frozenset[str], frozenset[frozenset[str]]]]:

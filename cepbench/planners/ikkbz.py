@@ -66,7 +66,7 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
     _check_cost(problem)
     part = list(range(problem.n))
     edges = []
-    for i, j in np.argwhere(np.triu(problem.log_selectivity - problem.log_implied, 1)).tolist():
+    for i, j in np.argwhere(np.triu(_log_written(problem), 1)).tolist():
         if part[i] == part[j]:
             raise PlanningRefusedError(
                 f"IKKBZ takes conditions without cycles, and that between {problem.names[i]} and "
@@ -84,12 +84,20 @@ def _edges_of_tree(problem: CostedProblem) -> list[tuple[int, int]]:
     return edges
 
 
+def _log_written(problem: CostedProblem) -> np.ndarray:
+    """Selectivities without those of equalities that follow from others."""
+    if problem.equal is None:
+        return problem.log_selectivity
+    return np.asarray(problem.log_selectivity - problem.equal.log_implied.sum(axis=0))
+
+
 def _check_cost(problem: CostedProblem) -> None:
+    log_equal = 0.0 if problem.equal is None else problem.equal.log_factor
     if problem.consuming:
         why = f"under {problem.strategy} the rarest variable counts, not the product"
     elif problem.alpha:
         why = f"alpha = {problem.alpha:g} adds latency; choose alpha = 0"
-    elif (problem.log_order_factor - problem.log_equal_factor).any():
+    elif (problem.log_order_factor - log_equal).any():
         why = (
             'with time_selectivity="exact" every two variables of a SEQ depend on each other; '
             'choose "adjacent"'

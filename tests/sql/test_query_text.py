@@ -290,3 +290,14 @@ def test_constants_by_hand_beyond_the_language(connection) -> None:
     for value, found in ((np.inf, True), (-np.inf, False), (np.nan, False)):
         comparison = Comparison("<", Attribute("a", "y"), Constant(value))
         assert bool(queried(connection, cep.to_sql(compared(comparison)))[1]) == found
+
+
+def test_a_step_of_a_plan_has_the_equality_that_follows_from_others(connection) -> None:
+    text = pattern("SEQ(A a, B b, C c) WHERE [y]")
+    query = cep.to_sql(text, cep.OrderPlan(["c", "a", "b"]))
+    step, rest = query.split("SELECT \"step\"", 1)
+    assert '"c"."y" = "a"."y"' in step
+    assert '"a_y" = "b"."y"' in rest and '"b"."y" = "step"."c_y"' in rest
+    load(connection, arrow_table(construct_events(30)))
+    found = queried(connection, query)[1]
+    assert sorted(found) == sorted(queried(connection, cep.to_sql(text))[1])
