@@ -40,8 +40,8 @@ def make_stream(path: str | Path, stream: GeneratedStream) -> Declaration:
         If the folder has other content, or another process writes there.
     """
     target = user_path(path)
-    of_stream = {"kind": stream.kind, "parameters": stream.parameters}
-    with unfinished_dataset(target, **of_stream) as declaration:
+    kind, parameters = stream.kind, stream.parameters
+    with unfinished_dataset(target, kind=kind, parameters=parameters) as declaration:
         if declaration is None:
             files = tqdm(
                 stream.files().items(), desc="generate", unit=" files", delay=_SHORT_SECONDS

@@ -47,8 +47,8 @@ def generate_stream(
         If the folder has other content, or another process writes there.
     """
     path = user_path(path).resolve()
-    of_stream = {"kind": stream.kind, "parameters": stream.parameters}
-    with unfinished_dataset(path, **of_stream) as declaration:
+    kind, parameters = stream.kind, stream.parameters
+    with unfinished_dataset(path, kind=kind, parameters=parameters) as declaration:
         if declaration is None:
             written = run_job(
                 spark,

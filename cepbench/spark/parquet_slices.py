@@ -192,11 +192,12 @@ class ParquetSlices:
         last = end if last is None else min(end, last)
         names = [*self.columns.names, *self.order, *filter(None, [self.id, detection.key])]
         order, reported = self.order, self.id
-        groups, read = self.groups, self._read
+        groups = self.groups
         if self.numbered:
-            groups, read = self.all_groups, self._numbered
+            groups = self.all_groups
             order, reported = [self.columns.time, _POSITION], _POSITION
         for start, stop in groups.steps(first, last):
+            read = self._numbered if self.numbered else self._read
             table = read(groups, groups.between(start, stop), names, self.types, start, stop)
             if parts > 1:
                 assert detection.key is not None

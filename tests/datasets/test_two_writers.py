@@ -74,9 +74,12 @@ def test_a_data_set_that_was_finished_while_this_one_waited_is_kept(tmp_path: Pa
     ],
 )
 def test_two_reports_in_one_folder(tmp_path: Path, write: Callable[[Path], object]) -> None:
-    with held(tmp_path, "report", "writes a report", CepbenchError):
-        with pytest.raises(ReportError, match=r"process \d+ .* already writes a report"):
-            write(tmp_path)
+    told = r"process \d+ .* already writes a report"
+    with (
+        held(tmp_path, "report", "writes a report", CepbenchError),
+        pytest.raises(ReportError, match=told),
+    ):
+        write(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
