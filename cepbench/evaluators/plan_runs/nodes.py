@@ -185,8 +185,8 @@ class PlannedNodes:
         left = set(node.variables) - right
         before = self.before
         equal = self._equalities.between(left, right, self.kleene - {node.makes})
-        implied = [clause for clause in equal if clause not in self._equalities]
-        for clause in (*implied, *self.pattern.conditions):
+        unwritten = [clause for clause in equal if clause not in self._equalities]
+        for clause in (*unwritten, *self.pattern.conditions):
             mentioned = set(clause.variables)
             if not mentioned <= left | right or mentioned <= left:
                 continue
