@@ -112,7 +112,7 @@ def declared_kind(column: AttributeColumn) -> str:
 
 def kind_of_column(column: AttributeColumn) -> str | None:
     """The kind of a column's values; None if all are missing, which fits every use."""
-    if isinstance(column, CodedStrings | Booleans):
+    if isinstance(column, (CodedStrings, Booleans)):  # a union takes longer
         codes = column.codes
         has_any = len(codes) and (codes[0] >= 0 or (codes >= 0).any())
     else:

@@ -20,6 +20,9 @@ from cepbench.streams.advice import UNIT_OF_TIMES
 from cepbench.streams.columns import declared_kind, kind_of_column
 from cepbench.streams.event_stream import EventStream
 
+#: The kinds of constants that are no numbers.
+_KINDS: dict[type, str] = {str: "text", bool: "boolean"}
+
 #: The literal that a constant beside a boolean stands for.
 _TRUTHS = {"1": "true", "0": "false", "true": "true", "false": "false"}
 
@@ -124,6 +127,11 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
 
 def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStream) -> None:
     sides = comparison.left, comparison.right
+    declared = _declared_kind(sides[0], stream)
+    if declared == _declared_kind(sides[1], stream) and (
+        declared == "number" or (declared and comparison.operator in ("=", "!="))
+    ):
+        return  # whatever the values are
     kinds = [_kind(side, stream) for side in sides]
     if kinds[0] != kinds[1]:
         # Numbers may be missing throughout, as a text column is that pandas read as floats.
@@ -141,6 +149,21 @@ def _check_comparison(comparison: Comparison, clause: Clause, stream: EventStrea
         raise StreamError(f"{what} orders {kinds[0]}s; {kinds[0]}s can only be = or !=")
 
 
+def _declared_kind(expression: Expression, stream: EventStream) -> str | None:
+    """The kind of an expression by the types of its columns; None where values decide."""
+    if isinstance(expression, Attribute):
+        return declared_kind(stream.column(expression.name))
+    if isinstance(expression, Constant):
+        return _KINDS.get(type(expression.value), "number")
+    if isinstance(expression, Aggregate):
+        parts: tuple[Expression, ...] = (expression.attribute,)
+    elif isinstance(expression, Negative):
+        parts = (expression.operand,)
+    else:
+        parts = (expression.left, expression.right)
+    return "number" if all(_declared_kind(part, stream) == "number" for part in parts) else None
+
+
 def _kind(expression: Expression, stream: EventStream) -> str | None:
     """The kind of an expression's values; None of a text or boolean column without any value."""
     match expression:
@@ -155,10 +178,8 @@ def _kind(expression: Expression, stream: EventStream) -> str | None:
                     f"{expression}: arithmetic on a {kind}; {kind}s can only be counted"
                 )
             return "number"
-        case Constant(bool()):
-            return "boolean"
         case Constant(value):
-            return "text" if isinstance(value, str) else "number"
+            return _KINDS.get(type(value), "number")
         case Negative(operand):
             parts: tuple[Expression, ...] = (operand,)
         case Arithmetic(_, left, right):
