@@ -23,7 +23,7 @@ from cepbench.aggregators.workload_run import naming, run_of
 from cepbench.aggregators.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.arguments import shown
 from cepbench.errors import EvaluationError, PatternError, SnapshotError
-from cepbench.evaluators.pushes import LiveState
+from cepbench.evaluators.pushes import LiveState, Progress
 from cepbench.evaluators.snapshot import arrays_under, restoring, sealed, unsealed
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
@@ -128,13 +128,12 @@ class Aggregator:
         attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
         self._late = LateEvents(slack_of(slack, self.window), attributes)
         self._state = LiveState("aggregator")
-        self._kinds = KnownKinds(tuple(attributes))
+        self._progress = Progress(0, KnownKinds(tuple(attributes)))
         # User-defined methods may compare integers exactly.
         methods = [AGGREGATORS[name] for name in self._methods() if name in AGGREGATORS]
         is_builtin = all(method.is_builtin for method in methods)
         self._integers = ComparedIntegers(patterns if is_builtin else [])
         self._seconds = 0.0
-        self._events = 0
         #: The time of the last event that was processed.
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
@@ -177,18 +176,18 @@ class Aggregator:
         self._state.check()
         batch = under_hierarchy_of(self._patterns, stream_from(batch, "the batch"))
         began = clock.perf_counter()
-        floats = self._checked(batch)
+        progress = self._progress.after(batch, self._check_fit, ordered=False)
+        floats = self._floats_with(batch)
         if not len(batch):
             self._floats = floats
             return shown(self._no_rows())
-        kinds = self._kinds.after(batch, self._events)
         self._integers.check(batch)
-        events, held = self._late.sorted(batch, self._events)
+        events, held = self._late.sorted(batch, self._progress.position)
         with self._state.changing("a push"):
-            self._floats, self._kinds = floats, kinds
+            self._floats = floats
             rows = self._processed(events)
             self._late.hold(batch, held)
-            self._events += len(batch)
+            self._progress = progress
             self._seconds += clock.perf_counter() - began
             return shown(rows)
 
@@ -266,7 +265,7 @@ class Aggregator:
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
         with self._state.changing("reading metrics"):
-            return replace(self._run.metrics(), seconds=self._seconds, events=self._events)
+            return replace(self._run.metrics(), seconds=self._seconds, events=self._progress.events)
 
     @property
     def floats(self) -> list[bool]:
@@ -278,11 +277,10 @@ class Aggregator:
         self._state.check()
         header = {
             "aggregator": self._arguments(),
-            "events": self._events,
-            "last": self._last,
+            "processed": self._last,
             "floats": self._floats,
-            "kinds": dict(self._kinds.kinds),
             "seconds": self._seconds,
+            **self._progress.packed(),
         }
         with self._state.changing("taking a snapshot"):
             arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
@@ -307,9 +305,10 @@ class Aggregator:
             made = cls._reopened(*header["aggregator"])
             made._late.restore(arrays_under(_LATE, arrays))
             made._run.restore(arrays_under(_RUN, arrays))
-            made._events, made._last = header["events"], header["last"]
-            made._floats, made._seconds = header["floats"], header["seconds"]
-            made._kinds = replace(made._kinds, kinds=header["kinds"])
+            made._last, made._seconds = header["processed"], header["seconds"]
+            made._floats = header["floats"]
+            its = made._progress._replace(position=header["events"])
+            made._progress = its.resumed(header)
         return made
 
     def _arguments(self) -> list[str]:
@@ -348,10 +347,12 @@ class Aggregator:
             its = WorkloadPlan.from_dict(its)
         return cls(workload, method or None, sharing=its, **given)
 
-    def _checked(self, batch: EventStream) -> list[bool]:
-        """Whether the values of each aggregate are floats from a batch on, which fits the pattern."""
+    def _check_fit(self, batch: EventStream) -> None:
         check_fit(self.pattern, batch)
         check_values(self.pattern, batch)
+
+    def _floats_with(self, batch: EventStream) -> list[bool]:
+        """Whether the values of each aggregate are floats from a batch on."""
         return [a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)]
 
     def _no_rows(self) -> Rows:
@@ -429,13 +430,15 @@ class WorkloadAggregator(Aggregator):
             sharing,
         ]
 
-    def _checked(self, batch: EventStream) -> list[bool]:
-        floats = []
+    def _check_fit(self, batch: EventStream) -> None:
         for name, query in self.workload.patterns.items():
             with naming(name):
                 check_fit(query, batch)
                 check_values(query, batch)
-            floats += floats_of(query, batch)
+
+    def _floats_with(self, batch: EventStream) -> list[bool]:
+        queries = self.workload.patterns.values()
+        floats = [its for query in queries for its in floats_of(query, batch)]
         return [a or b for a, b in zip(self._floats, floats, strict=True)]
 
     def _no_rows(self) -> Any:

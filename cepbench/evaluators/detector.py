@@ -264,8 +264,7 @@ class Detector:
         self._state.check()
         batch = under_hierarchy_of([self.pattern], stream_from(batch, "the batch"))
         began = time.perf_counter()
-        check_fit(self.pattern, batch)
-        progress = self._progress.after(batch)
+        progress = self._progress.after(batch, self._check_fit)
         self._integers.check(batch)
         if not len(batch):
             return shown(Found(0, ()))
@@ -276,6 +275,9 @@ class Detector:
                 self._recent.push(batch)
             self._progress = progress
             return shown(self._counted(given, ended=False))
+
+    def _check_fit(self, batch: EventStream) -> None:
+        check_fit(self.pattern, batch)
 
     def adopt(self, old: Detector) -> bool:
         """Go on where a detector of the same task with another plan is; whether that is possible.

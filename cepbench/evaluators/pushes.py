@@ -7,7 +7,7 @@ is called on it again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -107,32 +107,56 @@ class Progress(NamedTuple):
         How many were pushed.
     last : int or None
         The timestamp of the last one.
+    fits : bool or None
+        Whether time is a datetime, if all of this was checked; else None.
     """
 
     position: int
     kinds: KnownKinds
     events: int = 0
     last: int | None = None
+    fits: bool | None = None
 
-    def after(self, batch: EventStream) -> Progress:
+    def after(
+        self, batch: EventStream, check: Callable[[EventStream], Any], *, ordered: bool = True
+    ) -> Progress:
         """The progress after another batch; this one does not change.
+
+        Parameters
+        ----------
+        batch : EventStream
+        check : callable
+            Checks that patterns fit a stream's kind of time and of values.
+        ordered : bool
+            Whether the batch has to begin after the last one.
 
         Raises
         ------
         StreamError
-            If it starts before the last event, or an attribute has values of another kind.
+            If the batch, or what is known of values with it, does not fit, an attribute has values of
+            another kind than before, or the batch starts before the last event.
         """
+        known = self.fits is batch.is_datetime and self.kinds.are_those_of(batch)
+        if not known:
+            check(batch)
         size = len(batch)
         if not size:
             return self
-        if self.last is not None and batch.timestamps[0] < self.last:
+        if ordered and self.last is not None and batch.timestamps[0] < self.last:
             raise StreamError(
                 f"row {self.position}: this batch starts at {batch.timestamps[0]}, before the last "
                 f"event pushed ({self.last}); push batches in the order of time",
                 row=self.position,
             )
-        kinds = self.kinds.after(batch, self.position)
-        return Progress(self.position + size, kinds, self.events + size, int(batch.timestamps[-1]))
+        kinds = self.kinds
+        if not known:
+            kinds = kinds.after(batch, self.position)
+            # Values of two batches may be compared, neither of which has both.
+            check(kinds.example(batch))
+        last = int(batch.timestamps[-1])
+        return Progress(
+            self.position + size, kinds, self.events + size, last, bool(batch.is_datetime)
+        )
 
     def packed(self) -> dict[str, Any]:
         """The entries of a snapshot's header, besides the position."""

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cepbench.errors import StreamError
 from cepbench.patterns.model import Pattern
-from cepbench.streams.columns import EXACT, declared_kind, kind_of_column
+from cepbench.streams.columns import (
+    EXACT,
+    AttributeColumn,
+    Booleans,
+    CodedStrings,
+    declared_kind,
+    kind_of_column,
+)
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
+
+#: A column of each kind; None: without a value.
+_EXAMPLES: dict[str | None, AttributeColumn] = {
+    "text": CodedStrings(np.zeros(1, np.int32), ("",)),
+    "boolean": Booleans(np.zeros(1, np.int8)),
+    "number": np.zeros(1),
+    None: np.full(1, np.nan),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +43,26 @@ class KnownKinds:
 
     attributes: tuple[str, ...]
     kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def are_those_of(self, batch: EventStream) -> bool:
+        """Whether all are known, and each column is of its kind or has no values."""
+        columns, kinds = batch.attributes, self.kinds
+        for name in self.attributes:
+            if name not in columns or kinds.get(name) != declared_kind(columns[name]):
+                return False
+        return True
+
+    def example(self, like: EventStream) -> EventStream:
+        """A stream of one event with values of the known kinds, with time and hierarchy of another."""
+        columns = {name: _EXAMPLES[self.kinds.get(name)] for name in self.attributes}
+        return replace(
+            like,
+            type_codes=np.zeros(1, np.int32),
+            type_names=("",),
+            timestamps=np.zeros(1, np.int64),
+            attributes=columns,
+            positions=None,
+        )
 
     def after(self, batch: EventStream, position: int) -> KnownKinds:
         """The kinds after another batch; these do not change.
@@ -76,8 +111,11 @@ class ComparedIntegers:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        #: Attributes with the type of the events that are read; None for all.
-        self._read = {pair for pattern in patterns for pair in _compared(pattern)}
+        #: Attribute → the types of the events that are read; None for all.
+        self._read: dict[str, set[str | None]] = {}
+        for pattern in patterns:
+            for name, type_name in _compared(pattern):
+                self._read.setdefault(name, set()).add(type_name)
 
     def check(self, batch: EventStream) -> None:
         """Check that no event has a larger integer.
@@ -86,15 +124,15 @@ class ComparedIntegers:
         ------
         StreamError
         """
-        for name, type_name in self._read:
+        for name, types in self._read.items():
             column = batch.column(name)
-            if not isinstance(column, np.ndarray) or column.dtype != np.int64 or not len(column):
+            if not isinstance(column, np.ndarray) or column.dtype.kind != "i":
                 continue
-            # Of one event, as on a live stream, Python is faster.
+            # Of few events, as on a live stream, Python is faster.
             values = column.tolist() if len(column) < 8 else (column.min(), column.max())
-            if min(values) < -EXACT or max(values) > EXACT:
-                rows = batch.rows_of(type_name)
-                NumericReader().read(batch, name, rows)
+            if values and (min(values) < -EXACT or max(values) > EXACT):
+                for type_name in types:
+                    NumericReader().read(batch, name, batch.rows_of(type_name))
 
 
 def _compared(pattern: Pattern) -> Iterator[tuple[str, str | None]]:

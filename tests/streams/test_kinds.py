@@ -114,3 +114,45 @@ def test_a_query_that_is_added_knows_the_kinds_so_far() -> None:
         "wide": ["[0, 3]", "[1, 3]", "[2, 3]"],
         "more": ["[2, 3]"],
     }
+
+
+_TWO_ATTRIBUTES = "SEQ(A a, B b) WHERE a.k = b.j {}WITHIN 99 units"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: cep.Detector("PATTERN " + _TWO_ATTRIBUTES.format(""), ORDER),
+        lambda: cep.Detector("PATTERN " + _TWO_ATTRIBUTES.format(""), evaluator="sase"),
+        lambda: cep.AdaptiveDetector("PATTERN " + _TWO_ATTRIBUTES.format("")),
+        lambda: cep.Detector(cep.Workload({"q": "PATTERN " + _TWO_ATTRIBUTES.format("")})),
+        lambda: cep.Aggregator("PATTERN " + _TWO_ATTRIBUTES.format("AGG COUNT ")),
+    ],
+)
+def test_values_that_are_compared_come_in_different_batches(made: Any) -> None:
+    """Neither batch has both attributes; a text is not compared with a number all the same."""
+
+    def batch(kind: str, start: int, **columns: Any) -> cep.EventStream:
+        table = pd.DataFrame({"type": [kind], "ts": [start], **columns})
+        return cep.EventStream.from_pandas(table, type="type", time="ts")
+
+    for number, text in ((0, "x"), (3.5, "x"), (True, "x"), (True, 1)):
+        live = made()
+        live.push(batch("A", 1, k=[text], j=[None]))
+        again = type(live).restore(live.snapshot())
+        for its in (live, again):
+            with pytest.raises(StreamError, match=r"a\.k = b\.j compares a"):
+                its.push(batch("B", 2, k=[None], j=[number]))
+            found = its.push(batch("B", 2, k=[None], j=[text]))
+            assert len(found["q"] if isinstance(found, dict) else found) == 1
+
+
+def test_a_query_that_is_added_is_checked_with_the_next_batch() -> None:
+    live: Any = READERS["workload"]()
+    live.push(_events("AA", 0, ["x", "y"]))
+    live.push(_events("AA", 2, ["x", "y"]))
+    live.add("more", "PATTERN SEQ(A a, B b) WHERE a.k = 3 WITHIN 9 units")
+    with pytest.raises(StreamError, match=r"query 'more': .*compares a text with a number"):
+        live.push(_events("AB", 4, ["x", "y"]))
+    live.remove("more")
+    assert len(live.push(_events("AB", 4, ["x", "y"]))["narrow"]) == 2

@@ -325,22 +325,25 @@ class WorkloadDetector(Detector):
 
     def checked(self, batch: EventStream) -> EventStream:
         """The batch under the hierarchy, checked for all queries before any gets it."""
-        workload = self.plan.computed
         if batch.hierarchy is None:
-            batch = batch.with_hierarchy(workload.hierarchy)
-        for query, pattern in workload.patterns.items():
-            with errors_naming(query):
-                check_fit(under_one_hierarchy(pattern, batch)[0], batch)
-        self._progress.after(batch)
+            batch = batch.with_hierarchy(self.plan.computed.hierarchy)
+        self._progress.after(batch, self._check_fit)
         self._integers.check(batch)
         return batch
+
+    def _check_fit(self, batch: EventStream) -> None:
+        for query, pattern in self.plan.computed.patterns.items():
+            with errors_naming(query):
+                check_fit(under_one_hierarchy(pattern, batch)[0], batch)
 
     def _found(self, batch: EventStream | None) -> dict[str, Found]:
         """The new matches of all queries that are computed; with None, at the end of the stream."""
         found: dict[str, Found] = {}
         matches: dict[str, Tables] = {}
         moment = self._moment(batch)
-        progress = self._progress if batch is None else self._progress.after(batch)
+        progress = self._progress
+        if batch is not None:
+            progress = progress.after(batch, self._check_fit)
         for way in self._ways:
             query = way.query
             if way.source is None:
@@ -547,7 +550,7 @@ class WorkloadDetector(Detector):
         kinds = self._progress.kinds
         # Virtual queries may read attributes that the old plan did not.
         known = {**kinds.kinds, **old._progress.kinds.kinds}
-        self._progress = old._progress._replace(kinds=replace(kinds, kinds=known))
+        self._progress = old._progress._replace(kinds=replace(kinds, kinds=known), fits=None)
         for name in ("_seconds", "_counts", "_reported"):
             setattr(self, name, getattr(old, name))
 
@@ -639,7 +642,7 @@ class WorkloadDetector(Detector):
         """Read what the queries of a plan read, from the next batch on."""
         patterns = plan.computed.patterns
         kinds = replace(self._progress.kinds, attributes=_attributes(patterns.values()))
-        self._progress = self._progress._replace(kinds=kinds)
+        self._progress = self._progress._replace(kinds=kinds, fits=None)
         is_builtin = self._given is None or evaluator_for(self._given).is_builtin
         self._integers = ComparedIntegers(patterns.values() if is_builtin else [])
         if self._recent is not None:
