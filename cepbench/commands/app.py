@@ -47,7 +47,7 @@ class Commands(TyperGroup):
             ctx.color = False
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _warn
+                warnings.showwarning = _warn  # type: ignore[assignment]
                 return super().invoke(ctx)
         except CepbenchError as error:
             _fail(str(error))
@@ -77,7 +77,7 @@ _ADVICE = {
 }
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
 
 

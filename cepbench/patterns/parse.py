@@ -570,7 +570,8 @@ class _Reader:
     # -- window ---------------------------------------------------------------------------------
 
     def _window(self, tree: Node) -> Window:
-        self._window_place = amount = nodes_of(tree)[0]
+        amount = nodes_of(tree)[0]
+        self._window_place: Node | Token = amount
         signs = [token for token in tokens_of(tree) if token.type == "COMPARE"]
         if signs not in ([], ["<"]):
             self._source.fail(
@@ -581,9 +582,9 @@ class _Reader:
             )
         self._exclusive = bool(signs) or self._dialect == "a-seq"
         if amount.data == "duration":
-            value, unit = parts_of_duration(tokens_of(amount)[0])
-            self._window_place = value
-            return self._window_from(Decimal(value), str(unit), value, unit)
+            number, unit = parts_of_duration(tokens_of(amount)[0])
+            self._window_place = number
+            return self._window_from(Decimal(number), str(unit), number, unit)
         units = names_in(tree)
         value = self._source.amount(amount)
         if isinstance(value, str):
