@@ -47,7 +47,7 @@ class Commands(TyperGroup):
             ctx.color = False
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _warn  # type: ignore[assignment]
+                warnings.showwarning = _warn
                 return super().invoke(ctx)
         except CepbenchError as error:
             _fail(str(error))

@@ -369,7 +369,7 @@ class _Reader:
             if error.line is not None:
                 raise
             assert self._root is not None
-            place = self._root
+            place: Node | Token = self._root
             if isinstance(error.culprit, Clause):
                 place = self._clauses.get(error.culprit) or self._equivalence(error.culprit)
             elif isinstance(error.culprit, Returned | Grouping | MatchAggregate):
