@@ -78,7 +78,7 @@ _ADVICE = {
 }
 
 
-def _warn(message: Warning | str, *_: Any) -> None:
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
 
 

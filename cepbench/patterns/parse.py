@@ -372,7 +372,7 @@ class _Reader:
             if error.line is not None:
                 raise
             assert self._root is not None
-            place = self._root
+            place: Node | Token = self._root
             if isinstance(error.culprit, Clause):
                 place = self._clauses.get(error.culprit) or self._equivalence(error.culprit)
             elif isinstance(error.culprit, Returned | Grouping | MatchAggregate):
@@ -575,7 +575,8 @@ class _Reader:
     # -- window ---------------------------------------------------------------------------------
 
     def _window(self, tree: Node) -> Window:
-        self._window_place = amount = nodes_of(tree)[0]
+        amount = nodes_of(tree)[0]
+        self._window_place: Node | Token = amount
         signs = [token for token in tokens_of(tree) if token.type == "COMPARE"]
         if signs not in ([], ["<"]):
             self._source.fail(
@@ -586,9 +587,9 @@ class _Reader:
             )
         self._exclusive = bool(signs) or self._dialect == "a-seq"
         if amount.data == "duration":
-            value, unit = parts_of_duration(tokens_of(amount)[0])
-            self._window_place = value
-            return self._window_from(Decimal(value), str(unit), value, unit)
+            number, unit = parts_of_duration(tokens_of(amount)[0])
+            self._window_place = number
+            return self._window_from(Decimal(number), str(unit), number, unit)
         units = names_in(tree)
         value = self._source.amount(amount)
         if isinstance(value, str):

@@ -60,10 +60,10 @@ class ConditionWriter:
         operator = "<>" if comparison.operator == "!=" else comparison.operator
         times = [its for its in comparison.attributes() if its.name == self._time]
         if isinstance(right, Duration) or times == sides:
-            read = [place(its.variable, its.name) for its in times]
+            later, earlier = (place(its.variable, its.name) for its in times)
             if isinstance(right, Duration):
-                return self._dialect.compared(*read, operator, right)
-            return f"{read[0]} {operator} {read[1]}"
+                return self._dialect.compared(later, earlier, operator, right)
+            return f"{later} {operator} {earlier}"
         if times and self._is_datetime:
             raise UnsupportedPatternError(
                 f"{comparison}: {self._time} is the time, a datetime; compare it with that of another "

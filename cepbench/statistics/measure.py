@@ -185,14 +185,14 @@ def measure_statistics(
     variables; ``partitions`` is the number of equal partitions in which an event shares its
     partition with as many others on average as in the stream.
     """
-    asked: dict[str, int] = {"seed": seed, "pairs": pairs}
     with reporting_missing_types(missing_types):
         if not isinstance(pattern, Workload):
-            return sample_statistics(pattern, stream, **asked).to_statistics()
+            return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
         found = {}
         for query, its in pattern.patterns.items():
             with errors_naming(query):
-                found[query] = measure_statistics(its.without_aggregate(), stream, **asked)
+                its = its.without_aggregate()
+                found[query] = measure_statistics(its, stream, seed=seed, pairs=pairs)
         return found
 
 

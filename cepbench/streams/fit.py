@@ -71,7 +71,7 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
     for column in pattern.returns:
         if not isinstance(column.value, str):
             _kind(column.value, stream)
-    if stream.is_datetime:
+    if stream.is_datetime and stream.time_name in pattern.attributes:
         _check_uses_of_time(pattern, stream)
 
 

@@ -128,6 +128,8 @@ def _sets_of_row(node, outer, row, is_new, counting, limit, plan, state, scratch
         if sets < 0 or (not counting and sets > 1 << MOST_STORED):
             return tables.TOO_LARGE
         if counting:
+            if sets > _HIGHEST - state.counts[node, tables.CREATED]:
+                return tables.TOO_LARGE
             state.counts[node, tables.CREATED] += sets
             return tables.OK
     return _enumerate(
