@@ -35,7 +35,7 @@ class ArrivalAggregation:
     def __init__(self, opener: Callable[[ArrivalClock], Any], patterns: Sequence[Pattern]) -> None:
         self._opener = opener
         self._patterns = patterns
-        self._clock = ArrivalClock.live(patterns)
+        self._clock = ArrivalClock.live(patterns, asked=True)
         self._run = self._opened(self._clock)
 
     def _opened(self, clock: ArrivalClock) -> Any:
@@ -45,7 +45,7 @@ class ArrivalAggregation:
     def push(self, batch: EventStream) -> Any:
         """The rows of the next events."""
         if self._clock.last is None:
-            self._begin(ArrivalClock.live(self._patterns, batch))
+            self._begin(ArrivalClock.live(self._patterns, batch, asked=True))
         stamped, after = self._clock.stamped(batch)
         rows = self._run.push(stamped)
         self._clock = after
@@ -59,7 +59,7 @@ class ArrivalAggregation:
 
     def value(self, time: int) -> Any:
         """The values at a time."""
-        rows = self._run.value(self._clock.asked(time))
+        rows = self._run.value(self._clock.asked(time, self._patterns[0].window))
         return _with_times(rows, lambda stamps: np.full_like(stamps, time))
 
     def metrics(self) -> AggregateMetrics:

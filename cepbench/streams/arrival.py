@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Self
 
 import numpy as np
@@ -47,7 +46,7 @@ class ArrivalClock:
     origin : int
         The first timestamp.
     unit : int
-        In ticks of timestamps; it divides all that are stamped, from the origin on, and all windows.
+        In ticks of timestamps; it divides all that are stamped, from the origin on.
     slots : int
         Stamps of each unit.
     last : int or None
@@ -70,9 +69,9 @@ class ArrivalClock:
             return cls()
         origin, slots = int(times[0]), 2 * (1 + int(_ranks(times).max()))
         span, unit = int(times[-1]) - origin, 1
-        windows = [pattern.window.length for pattern in patterns]
-        if max(windows) * slots >= _LONG or (span + 1) * slots >= _MOST:
-            unit = gcd(int(np.gcd.reduce((times - origin).view(np.uint64))), *windows) or 1
+        longest = max(pattern.window.length for pattern in patterns)
+        if longest * slots >= _LONG or (span + 1) * slots >= _MOST:
+            unit = int(np.gcd.reduce((times - origin).view(np.uint64))) or 1
         if span >= _MOST or (span // unit + 1) * slots >= _MOST:
             raise StreamError(
                 f"ORDER BY arrival: {span:,} ticks from the first event to the last, of which "
@@ -82,10 +81,17 @@ class ArrivalClock:
         return cls(origin, unit, slots)
 
     @classmethod
-    def live(cls, patterns: Iterable[Pattern], first: EventStream | None = None) -> Self:
-        """The clock of a stream that arrives in batches, from the first one, if it is known."""
+    def live(
+        cls, patterns: Iterable[Pattern], first: EventStream | None = None, *, asked: bool = False
+    ) -> Self:
+        """The clock of a stream that arrives in batches, from the first one, if it is known.
+
+        With ``asked`` it is one by which all patterns have the same :meth:`asked`.
+        """
         windows = [pattern.window for pattern in patterns]
-        in_microseconds = all(its.is_datetime and its.length % _MICROSECOND == 0 for its in windows)
+        in_microseconds = all(its.is_datetime for its in windows)
+        if asked and len({its.length % _MICROSECOND for its in windows}) > 1:
+            in_microseconds = False
         times = np.zeros(1, np.int64) if first is None else first.timestamps
         in_microseconds = in_microseconds and not (times % _MICROSECOND).any()
         return cls(
@@ -147,14 +153,15 @@ class ArrivalClock:
         # Stamps of no stream differ by more.
         return replace(pattern, order="time", window=Window(min(length, _MOST), "units"))
 
-    def asked(self, time: int) -> int:
-        """The stamp after all events of a time, before which a window has the events that the window
-        before the time has.
+    def asked(self, time: int, window: Window) -> int:
+        """The stamp after all events of a time, before which a window has the events that it has
+        before the time.
 
         Only where :meth:`check_windows` passes.
         """
-        stamp = -((self.origin - time) // self.unit) * self.slots + self.slots // 2 - 1
-        return min(stamp, 2 * _MOST)
+        units, rest = divmod(time - self.origin, self.unit)
+        units += rest > window.length % self.unit
+        return min(units * self.slots + self.slots // 2 - 1, 2 * _MOST)
 
     def check_windows(self, patterns: Iterable[Pattern]) -> None:
         """Check that no window is longer than all that can be stamped.
