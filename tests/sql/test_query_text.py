@@ -295,7 +295,7 @@ def test_constants_by_hand_beyond_the_language(connection) -> None:
 def test_a_step_of_a_plan_has_the_equality_that_follows_from_others(connection) -> None:
     text = pattern("SEQ(A a, B b, C c) WHERE [y]")
     query = cep.to_sql(text, cep.OrderPlan(["c", "a", "b"]))
-    step, rest = query.split("SELECT \"step\"", 1)
+    step, rest = query.split('SELECT "step"', 1)
     assert '"c"."y" = "a"."y"' in step
     assert '"a_y" = "b"."y"' in rest and '"b"."y" = "step"."c_y"' in rest
     load(connection, arrow_table(construct_events(30)))
