@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cepbench.evaluators.arrival import sharing
+from cepbench.evaluators.arrival import sharing, with_clock
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
@@ -26,6 +26,7 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
         If more partial matches would have to be stored than allowed.
     """
     check_types(task.pattern, stream)
+    (task,) = with_clock([task], stream)
     detector = Detector.of_task(evaluator, task)
     return _result(evaluator, task, stream, detector, [detector.take(stream), detector.finish()])
 
@@ -44,6 +45,7 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
         return [run_task(evaluator, task, stream) for task in tasks]
     for task in tasks:
         check_types(task.pattern, stream)
+    tasks = with_clock(tasks, stream)
     its = sharing(evaluator, tasks[0].pattern.order)
     detectors = [Detector.of_task(its, task) for task in tasks]
     taken = [detector.take(stream) for detector in detectors]
