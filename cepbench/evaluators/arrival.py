@@ -5,7 +5,7 @@ See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -141,9 +141,8 @@ class Opening:
         """A run of a task in the order of arrival."""
         run = ArrivalRun(task, self)
         self._runs.append(run)
-        if not task.whole:
-            # Before the first event, as what is wrong with a task is to be known.
-            self._open_run(run, ArrivalClock.live(task.patterns))
+        # Before the first event, as what is wrong with a task is to be known.
+        self._open_run(run, task.clock or ArrivalClock.live(task.patterns))
         return run
 
     def _open_run(self, run: ArrivalRun, clock: ArrivalClock) -> None:
@@ -154,17 +153,14 @@ class Opening:
         if self._has_begun:
             return
         patterns = [pattern for run in self._runs for pattern in run.task.patterns]
-        if batch is None or not self._runs[0].task.whole:
-            self.start(ArrivalClock.live(patterns, batch))
-        else:
-            self.start(ArrivalClock.of(batch, patterns))
+        self.start(self._runs[0].task.clock or ArrivalClock.live(patterns, batch))
 
     def start(self, clock: ArrivalClock) -> None:
         """Let a clock be that of all runs, none of which has had an event; once."""
         if self._has_begun:
             return
         self._has_begun = True
-        if any(run.run is None or not clock.is_like(run.opened_by) for run in self._runs):
+        if not all(clock.is_like(run.opened_by) for run in self._runs):
             self._open = self._opener()
             for run in self._runs:
                 self._open_run(run, clock)
@@ -185,6 +181,15 @@ def sharing(evaluator: Evaluator, order: str) -> Evaluator:
     if order == "time":
         return replace(evaluator, open=evaluator.together())
     return replace(evaluator, open=Opening(evaluator.together).open, arrival=True)
+
+
+def with_clock(tasks: Sequence[Task], stream: EventStream) -> list[Task]:
+    """Tasks of one order, to be run on a whole stream."""
+    patterns = [pattern for task in tasks for pattern in task.patterns]
+    if patterns[0].order == "time":
+        return [*tasks]
+    clock = ArrivalClock.of(stream, patterns)
+    return [replace(task, clock=clock) for task in tasks]
 
 
 def timed(task: Task, clock: ArrivalClock) -> Task:

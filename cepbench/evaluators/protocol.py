@@ -46,6 +46,7 @@ from cepbench.evaluators.matches import Found
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.patterns.model import STRATEGIES, Pattern, Returned
 from cepbench.plans.model import AnyPlan, Plan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
 #: Selection strategies by which a match is known from its events and those between them.
@@ -87,6 +88,8 @@ class Task:
         Position of the first event to be pushed; positions of matches count from there.
     whole : bool
         Whether the first batch is the whole stream, so that no state is needed for later ones.
+    clock : ArrivalClock or None
+        Under ORDER BY arrival that of the whole stream, if it is known.
     values : tuple of Returned
         The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
         run may then return them as values, or those of a whole stream as a graph.
@@ -102,6 +105,7 @@ class Task:
     position: int = 0
     whole: bool = False
     values: tuple[Returned, ...] = ()
+    clock: ArrivalClock | None = None
 
     @property
     def pattern(self) -> Pattern:

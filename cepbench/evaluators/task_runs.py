@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cepbench.evaluators.arrival import sharing
+from cepbench.evaluators.arrival import sharing, with_clock
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.matches import Found
@@ -30,6 +30,7 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
         If more partial matches would have to be stored than allowed.
     """
     check_types(task.pattern, stream)
+    (task,) = with_clock([task], stream)
     in_rounds = _selects(evaluator, [task])
     detector = Detector.of_task(evaluator, replace(task, whole=not in_rounds))
     (found,) = _taken([detector], stream, in_rounds=in_rounds)
@@ -50,6 +51,7 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
         return [run_task(evaluator, task, stream) for task in tasks]
     for task in tasks:
         check_types(task.pattern, stream)
+    tasks = with_clock(tasks, stream)
     together = sharing(evaluator, tasks[0].pattern.order)
     in_rounds = _selects(evaluator, tasks)
     detectors = [Detector.of_task(together, replace(task, whole=not in_rounds)) for task in tasks]
