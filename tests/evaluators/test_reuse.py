@@ -371,6 +371,7 @@ def test_queries_that_share_virtual_ones_have_their_own_matches(
     queries, more, frame, seed, data
 ) -> None:
     drawn = [*queries[-2:], *more[-1:], _with_a_and_b_exchanged(queries[-1])]
+    drawn = [replace(its, order=queries[0].order) for its in drawn]
     patterns = {f"q{k}": its for k, its in enumerate(drawn)}
     workload = cep.Workload(patterns, hierarchy=HIERARCHY)
     rates = {v.name: 1.0 for its in drawn for v in its.variables}

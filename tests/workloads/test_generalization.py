@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -99,7 +100,8 @@ def test_examples(example: str) -> None:
 
 @given(chains(), chains(), st.lists(frames(), min_size=2, max_size=3))
 def test_each_is_above_two_queries_at_least(queries, more, streams: Sequence) -> None:
-    texts = [str(its) for its in (*queries[-2:], *more[-2:])]
+    drawn = (*queries[-2:], *more[-2:])
+    texts = [str(replace(its, order=queries[0].order)) for its in drawn]
     workload = cep.Workload({f"q{k}": its for k, its in enumerate(texts)}, hierarchy=HIERARCHY)
     for its in common_generalizations(workload):
         below = [
