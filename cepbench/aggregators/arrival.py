@@ -37,16 +37,32 @@ class ArrivalAggregation:
         self._patterns = patterns
         self._clock = ArrivalClock.live(patterns, asked=True)
         self._run = self._opened(self._clock)
+        #: The next batch, with stamps, and the clock after it.
+        self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def _opened(self, clock: ArrivalClock) -> Any:
         clock.check_windows(self._patterns)
         return self._opener(clock)
 
-    def push(self, batch: EventStream) -> Any:
-        """The rows of the next events."""
+    def prepare(self, batch: EventStream) -> None:
+        """Stamp the events of the next push; an error changes nothing.
+
+        Raises
+        ------
+        StreamError
+            If they cannot be stamped.
+        """
         if self._clock.last is None:
             self._begin(ArrivalClock.live(self._patterns, batch, asked=True))
-        stamped, after = self._clock.stamped(batch)
+        self._prepared = batch, *self._clock.stamped(batch)
+
+    def push(self, batch: EventStream) -> Any:
+        """The rows of the next events."""
+        if self._prepared is None or self._prepared[0] is not batch:
+            self.prepare(batch)
+        assert self._prepared is not None
+        _, stamped, after = self._prepared
+        self._prepared = None
         rows = self._run.push(stamped)
         self._clock = after
         return _with_times(rows, after.times)

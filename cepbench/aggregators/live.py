@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pandas as pd
 
+from cepbench.aggregators.arrival import ArrivalAggregation
 from cepbench.aggregators.e_cube import E_CUBE
 from cepbench.aggregators.opening import opened, task_of
 from cepbench.aggregators.protocol import AggregateMetrics, Key, Row
@@ -183,6 +184,8 @@ class Aggregator:
             return shown(self._no_rows())
         self._integers.check(batch)
         events, held = self._late.sorted(batch, self._progress.position)
+        if isinstance(self._run, ArrivalAggregation) and len(events):
+            self._run.prepare(events)
         with self._state.changing("a push"):
             self._floats = floats
             rows = self._processed(events)

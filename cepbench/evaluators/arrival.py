@@ -47,18 +47,34 @@ class ArrivalRun:
         self.run: Any = None
         #: The clock with which the other run was opened.
         self.opened_by = self._clock
+        #: The next batch, with stamps, and the clock after it.
+        self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.run, name)
 
-    def push(self, batch: EventStream) -> Given:
-        """See :meth:`cepbench.evaluators.protocol.Run.push`."""
+    def prepare(self, batch: EventStream) -> None:
+        """Stamp the events of the next push; an error changes nothing.
+
+        Raises
+        ------
+        StreamError
+            If they cannot be stamped.
+        """
         self._opening.begin(batch)
         if self._clock.last is None:
             self._clock = self.opened_by
-        stamped, after = self._clock.stamped(batch)
+        self._prepared = batch, *self._clock.stamped(batch)
+
+    def push(self, batch: EventStream) -> Given:
+        """See :meth:`cepbench.evaluators.protocol.Run.push`."""
+        if self._prepared is None or self._prepared[0] is not batch:
+            self.prepare(batch)
+        assert self._prepared is not None
+        _, stamped, after = self._prepared
+        self._prepared = None
         given = self.run.push(stamped)
         self._clock = after
         return self._shown(given)

@@ -21,7 +21,7 @@ from cepbench.errors import (
     EvaluationError,
     SnapshotError,
 )
-from cepbench.evaluators.arrival import by_arrival
+from cepbench.evaluators.arrival import ArrivalRun, by_arrival
 from cepbench.evaluators.arrow_matches import arrow_table
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.graph_matches import graph_of_matches
@@ -268,6 +268,8 @@ class Detector:
         self._integers.check(batch)
         if not len(batch):
             return shown(Found(0, ()))
+        if isinstance(self._run, ArrivalRun):
+            self._run.prepare(batch)
         with self._state.changing("a push"):
             given = self._called(self._run.push, batch)
             self._seconds += time.perf_counter() - began

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.errors import PatternError, UnsatisfiablePatternError
+import cepbench as cep
+from cepbench.errors import PatternError, StreamError, UnsatisfiablePatternError
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.workload_runs.evaluate import written_plan
@@ -161,3 +164,24 @@ def test_neighbours_of_minute_bars_are_those_of_rows(real_data: Path) -> None:
     apart = (at < at.shift(-1)) & (at.shift(-1) < at.shift(-2))
     found = evaluate(text.format(""), stream, evaluator="sase")
     assert found.matches["a"].tolist() == (rising & near & apart).to_numpy().nonzero()[0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["detector", "aggregator"])
+def test_a_batch_that_cannot_be_stamped_changes_nothing(kind: str) -> None:
+    """Times of the first batch are whole microseconds, so that finer ones are refused."""
+    pattern = "PATTERN SEQ(A a, B b) ORDER BY arrival {}WITHIN 1 seconds"
+    live: Any
+    if kind == "detector":
+        live = cep.Detector(pattern.format(""), cep.OrderPlan(["a", "b"]), output="count")
+    else:
+        live = cep.Aggregator(pattern.format("AGG COUNT "))
+    live.push(timed_events(["A"], [0]))
+    with pytest.raises(StreamError, match="not in whole units of 1000"):
+        live.push(timed_events(["B"], [1500]))
+    found = live.push(timed_events(["B"], [2000]))
+    assert (found if kind == "detector" else found["COUNT"].tolist()) in (1, [1])
+
+
+def timed_events(types: list[str], times: list[int]) -> EventStream:
+    frame = pd.DataFrame({"type": types, "time": np.array(times).astype("datetime64[ns]")})
+    return EventStream.from_pandas(frame, type="type", time="time")
