@@ -321,9 +321,10 @@ class CountingRun:
     def _check_kinds(self, batch: EventStream) -> None:
         """Check that no values are floats where those before were integers."""
         totals = self._valuation.totals
+        known = [None] * len(totals) if self._floats is None else self._floats
         floats = [
             total.attribute is not None and has_floats(batch.column(total.attribute), before=before)
-            for total, before in zip(totals, self._floats or [None] * len(totals), strict=True)
+            for total, before in zip(totals, known, strict=True)
         ]
         if self._floats is None:
             self._begin(floats)

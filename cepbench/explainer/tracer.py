@@ -363,7 +363,7 @@ class Tracer:
         """V, with texts and booleans for their codes."""
         texts = self.reader.texts
         for column, value in zip(self.automaton.vector, run.vector, strict=True):
-            kind = "number" if math.isnan(value) else self.kinds[column.attribute]
+            kind = None if math.isnan(value) else self.kinds.get(column.attribute or "")
             yield (
                 texts[int(value)] if kind == "text" else value == 1 if kind == "boolean" else value
             )

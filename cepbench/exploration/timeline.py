@@ -128,9 +128,9 @@ def _values(stream: EventStream, pattern: Pattern, wanted: str | None) -> tuple[
         return wanted, np.asarray(column)
     used = [term.name for clause in pattern.expanded.conditions for term in clause.attributes()]
     for name in ("price", *used, *stream.attributes):
-        column = stream.attributes.get(name)
-        if column is not None and declared_kind(column) == "number":
-            return name, np.asarray(column)
+        found = stream.attributes.get(name)
+        if found is not None and declared_kind(found) == "number":
+            return name, np.asarray(found)
     raise StreamError("the stream has no attribute that is a number, so there are no curves")
 
 

@@ -169,8 +169,8 @@ def _kind(expression: Expression, stream: EventStream) -> str | None:
     match expression:
         case Attribute(_, name):
             column = stream.column(name)
-            kind = declared_kind(column)
-            return kind if kind == "number" else kind_of_column(column)
+            declared = declared_kind(column)
+            return declared if declared == "number" else kind_of_column(column)
         case Aggregate(function, attribute):
             kind = _kind(attribute, stream)
             if kind in ("text", "boolean") and function != "count":

@@ -77,7 +77,7 @@ class NumericReader:
     ) -> NoReturn:
         row = int(np.arange(len(stream))[rows][large][0])
         raise StreamError(
-            f"row {row}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "  # type: ignore[index]
+            f"row {row}: {name!r} is {stream.column(name)[row]}, too large to compare exactly as a "
             "float; convert it to a text, or subtract a common origin",
             row=row,
         )
