@@ -76,10 +76,12 @@ class PatternText:
         value = float(token)
         if math.isinf(value):
             self.fail(PatternError, "a number beyond the range of a float; use a smaller one", tree)
-        exact = Decimal(token)
-        is_short = exact != exact.to_integral_value() and len(exact.as_tuple().digits) <= _DIGITS
-        if not (is_short and value) and not _is_float(exact, value):
-            self._refuse_rounding(token, value, tree)
+        if value:  # whose exponent is one of Decimal, too
+            exact = Decimal(token)
+            is_whole = exact == exact.to_integral_value()
+            is_short = not is_whole and len(exact.as_tuple().digits) <= _DIGITS
+            if not is_short and not _is_float(exact, value):
+                self._refuse_rounding(token, value, tree)
         return value
 
     def amount(self, tree: Node) -> Decimal | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.aggregators import two_step
 from cepbench.errors import EvaluationError
+from cepbench.evaluators.rounds import Rounds
 from tests.aggregators.cases import aggregate_cases
 from tests.budgets import examples
 from tests.evaluators.strategies import Case
@@ -32,8 +34,7 @@ def check_rounds(
     """A batch in rounds gives the same values."""
     whole = cep.aggregate(pattern, stream, "two-step", scope=scope)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(two_step, "_ROUND", 1)
-        patch.setattr(two_step, "_MATCHES", most)
+        patch.setattr(two_step, "Rounds", partial(Rounds, 1, most))
         by_rounds = cep.aggregate(pattern, stream, "two-step", scope=scope)
     assert by_rounds.rows == whole.rows
     assert by_rounds.metrics.updates == whole.metrics.updates
