@@ -49,7 +49,7 @@ class ArrivalRun:
         self.opened_by = self._clock
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name == "run" or name.startswith("__"):  # not yet there, when it is copied
             raise AttributeError(name)
         return getattr(self.run, name)
 
