@@ -51,7 +51,7 @@ class ArrivalRun:
         self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name == "run" or name.startswith("__"):  # not yet there, when it is copied
             raise AttributeError(name)
         return getattr(self.run, name)
 
