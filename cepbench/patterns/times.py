@@ -63,6 +63,18 @@ def of_column(clause: Clause, name: str) -> Clause:
     return Clause(tuple(found))
 
 
+def in_ticks(clause: Clause) -> Clause:
+    """The clause with nanoseconds for lengths of time, for a window in units."""
+    return Clause(
+        tuple(
+            replace(its, right=replace(its.right, is_datetime=False))
+            if isinstance(its.right, Duration)
+            else its
+            for its in clause.comparisons
+        )
+    )
+
+
 def part_of_times(name: str, times: np.ndarray) -> np.ndarray:
     """The part of this name of times in ticks."""
     return times >> _BITS if name.startswith(HIGH_PART) else times & (2**_BITS - 1)

@@ -19,6 +19,7 @@ import numpy as np
 from cepbench.errors import StreamError
 from cepbench.patterns.expressions import HIGH_PART, LOW_PART
 from cepbench.patterns.model import Pattern, Window
+from cepbench.patterns.times import in_ticks
 from cepbench.streams.columns import AttributeColumn
 from cepbench.streams.event_stream import EventStream
 
@@ -151,7 +152,9 @@ class ArrivalClock:
         """The pattern in the order of time that has the same matches on stamped events."""
         length = pattern.window.length // self.unit * self.slots + self.slots // 2 - 1
         # Stamps of no stream differ by more.
-        return replace(pattern, order="time", window=Window(min(length, _MOST), "units"))
+        window = Window(min(length, _MOST), "units")
+        conditions = tuple(map(in_ticks, pattern.conditions))
+        return replace(pattern, order="time", window=window, conditions=conditions)
 
     def asked(self, time: int, window: Window) -> int:
         """The stamp after all events of a time, before which a window has the events that it has

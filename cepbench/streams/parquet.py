@@ -194,10 +194,10 @@ def rows_of(
     parts: list[ds.Expression] = []
     if types is not None:
         kind = schema.field(type).type
-        values = pa.array(types, pa.string()).cast(
-            kind.value_type if pa.types.is_dictionary(kind) else kind
-        )
-        parts.append(ds.field(type).isin(values))
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_integer(kind):  # of which a type that is no integer has no events
+            types = [name for name in types if name.removeprefix("-").isdecimal()]
+        parts.append(ds.field(type).isin(pa.array(types, pa.string()).cast(kind)))
     moment = schema.field(time).type
     if start is not None:
         parts.append(ds.field(time) >= _bound(start, moment, time))

@@ -189,3 +189,35 @@ def test_differences_and_order_are_exact(
         [earlier < later],
         [earlier == later],
     )
+
+
+@pytest.mark.parametrize(
+    ("where", "by_time", "by_arrival"),
+    [
+        ("b.ts - a.ts <= 10 seconds", [[0, 2]], [[0, 1], [0, 2]]),
+        ("b.ts - a.ts <= 0 seconds", [], [[0, 1]]),
+        ("b.ts > a.ts", [[0, 2], [0, 3]], [[0, 2], [0, 3]]),
+        ("b.ts = a.ts", [], [[0, 1]]),
+    ],
+)
+@pytest.mark.parametrize("order", ["time", "arrival"])
+def test_they_read_timestamps_in_the_order_of_arrival_too(
+    where: str, by_time: list[Any], by_arrival: list[Any], order: str
+) -> None:
+    """Engines are given other times then."""
+    events = stream(0, 0, 5 * SECOND, 20 * SECOND, types="ABBB")
+    text = f"PATTERN SEQ(A a, B b) WHERE {where} ORDER BY {order} {{}}WITHIN 1 hour"
+    due = by_time if order == "time" else by_arrival
+    plan = cep.OrderPlan(["b", "a"])
+    for evaluator in ("tree", "lazy-nfa", "zstream", "stack-nfa", "sase"):
+        its = {"lazy-nfa": plan}.get(evaluator, cep.TreePlan(("b", "a")))
+        its = None if evaluator in ("stack-nfa", "sase") else its
+        assert rows(cep.evaluate(text.format(""), events, its, evaluator=evaluator).matches) == due
+    detector = cep.Detector(text.format(""), plan)
+    found: list[Any] = []
+    for batch in events.batches(1):
+        found += rows(detector.push(batch))
+        detector = cep.Detector.restore(detector.snapshot())
+    assert found == due
+    counted = cep.aggregate(text.format("AGG COUNT "), events, scope="stream").values
+    assert counted["COUNT"].iloc[-1] == len(due)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -116,3 +117,12 @@ def test_plans_of_empty_streams_and_of_missing_types(strategy: str) -> None:
 def test_empty_streams_are_silent(pattern: str) -> None:
     assert cep.evaluate(pattern, STREAM[:0], evaluator="sase").metrics.matches == 0
     assert cep.aggregate(COUNTED, STREAM[:0]).values.empty
+
+
+def test_types_that_are_integers_in_a_file(tmp_path: Path) -> None:
+    """A name that is no integer is a type without events."""
+    FRAME.assign(type=[1, -2, 1, -2]).to_parquet(tmp_path / "events.parquet")
+    read = cep.EventStream.from_parquet(
+        tmp_path / "events.parquet", type="type", types=["1", "-2", "3", "X", "1.0", "²"]
+    )
+    assert read.counts_by_type() == {"1": 2, "-2": 2, "3": 0, "X": 0, "1.0": 0, "²": 0}
