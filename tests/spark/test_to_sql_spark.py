@@ -117,7 +117,7 @@ def test_values_compare_as_in_the_evaluators(spark) -> None:
         pattern = parse(f"PATTERN AND(A a, B b) WHERE {condition} WITHIN 20 units")
         result = evaluate(pattern, stream, OrderPlan(["a", "b"]), output="count")
         expected.append(result.metrics.matches)
-        writer = ConditionWriter(pattern, DIALECTS["spark"])
+        writer = ConditionWriter(pattern, DIALECTS["spark"], "time")
         texts = (writer.clause(c, lambda *key: ".".join(key)) for c in pattern.conditions)
         columns.append(f"count_if({' AND '.join(texts)}) AS c{len(columns)}")
     # All in one join, which takes Spark longer than the conditions do.
