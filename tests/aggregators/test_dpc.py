@@ -90,7 +90,7 @@ def test_the_error_comes_when_an_event_expires() -> None:
     live = cep.Aggregator("PATTERN SEQ(A a, B b) AGG COUNT WITHIN 3 units", "dpc")
     assert live.push(stream[:3])["COUNT"].tolist() == [0, 1]
     assert live.value(4)["COUNT"].tolist() == [1]
-    with pytest.raises(EvaluationError, match="time 5: the event of row 1 expires"):
+    with pytest.raises(EvaluationError, match="the time asked for: the event of row 1 expires"):
         live.value(5)
     with pytest.raises(EvaluationError, match="row 3: the event of row 1 expires"):
         live.push(stream[3:])

@@ -84,9 +84,8 @@ def test_a_workload(told, run, stream, data, tmp_path) -> None:
     assert "did you mean 'PRETREE'" in run([*words, "--sharing", "PRETRE"], code=1).stderr
     at = cep.aggregate(cep.Workload.parse(queries), stream, at=[50])
     assert told([*words, "--at", "50"])["last_values"] == at.arrow.to_pylist()[-5:]
-    assert (
-        "query 'Q2'" in run([*words[:1], queries.replace("(B", "(BB"), *words[2:]], code=1).stderr
-    )
+    lacking = queries.replace("C c)", "C c) WHERE c.y > 1")
+    assert "query 'Q2'" in run([*words[:1], lacking, *words[2:]], code=1).stderr
 
 
 @pytest.mark.parametrize(
