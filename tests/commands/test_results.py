@@ -661,6 +661,13 @@ def test_sorting_is_said(run, tmp_path, frame) -> None:
     assert "sorted" not in run(["run", *words]).stderr
 
 
+def test_a_missing_type_is_said_once(run, data) -> None:
+    """By a command that measures statistics, plans and runs."""
+    for command in ("plan", "run", "explain", "compare"):
+        words = [command, "PATTERN SEQ(A a, Q q) WITHIN 10 units", "--data", str(data)]
+        assert run(words).stderr.count("no event of type 'Q'") == 1
+
+
 def test_values_of_aggregates_have_rows_of_the_data(told, tmp_path, frame) -> None:
     shuffled = frame.sample(frac=1, random_state=4).reset_index(drop=True)
     shuffled.to_parquet(tmp_path / "events.parquet")
