@@ -168,7 +168,7 @@ def event_values(stream: EventStream, name: str) -> pa.Array:
         return _texts(column)
     if isinstance(column, Booleans):
         return pa.array(column.codes > 0, mask=column.codes < 0)
-    return pa.array(numbers_of(column), from_pandas=True)  # NaN is missing
+    return pa.array(numbers_of(column))
 
 
 def _texts(column: CodedStrings) -> pa.Array:
