@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from io import TextIOWrapper
 from textwrap import wrap
 from typing import Annotated, Any, NoReturn
@@ -48,7 +49,7 @@ class Commands(TyperGroup):
             ctx.color = False
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _warn
+                warnings.showwarning = _warning_once()
                 return super().invoke(ctx)
         except CepbenchError as error:
             _fail(str(error))
@@ -78,8 +79,16 @@ _ADVICE = {
 }
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
+def _warning_once() -> Callable[..., None]:
+    """What prints a warning, each once, as several functions that a command calls may give it."""
+    said: set[str] = set()
+
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
+
+    return warn
 
 
 def _fail(message: str) -> NoReturn:

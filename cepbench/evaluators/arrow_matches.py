@@ -158,11 +158,11 @@ def event_time(stream: EventStream) -> str:
 def event_values(stream: EventStream, name: str) -> pa.Array:
     """An attribute of all events; their time and type if no attribute has that name."""
     own = "" if name in stream.attributes else name
-    if own in ("time", "event time"):
-        times = pa.array(stream.timestamps)
-        return times.cast(pa.timestamp("ns")) if stream.is_datetime else times
     if own in ("type", "event type"):
         return _texts(CodedStrings(stream.type_codes, stream.type_names))
+    if own in ("time", "event time") or stream.is_time(name):
+        times = pa.array(stream.timestamps)
+        return times.cast(pa.timestamp("ns")) if stream.is_datetime else times
     column = stream.column(name)
     if isinstance(column, CodedStrings):
         return _texts(column)

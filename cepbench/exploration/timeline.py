@@ -17,7 +17,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.streams.columns import declared_kind
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_types, under_one_hierarchy
+from cepbench.streams.fit import check_no_time, check_types, under_one_hierarchy
 from cepbench.streams.given import stream_from
 
 #: A pause is cut out if it exceeds this multiple of the median time between events.
@@ -129,6 +129,7 @@ def _values(
 ) -> tuple[str | None, np.ndarray]:
     """The attribute of the curves and its values; None and zeros if there is no number."""
     if wanted is not None:
+        check_no_time(wanted, stream)
         column = stream.column(wanted)
         if (kind := declared_kind(column)) != "number":
             raise StreamError(f"attribute {wanted!r} is a {kind}; a curve needs a number")

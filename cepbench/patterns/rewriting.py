@@ -379,7 +379,9 @@ def _ordered_by_time(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
         implied = {
             clause
             for clause, pair in earlier.items()
-            if all(pair in ordered for names, ordered in branches if names.issuperset(pair))
+            # In the order of arrival events of one time may follow each other.
+            if pattern.order == "time"
+            and all(pair in ordered for names, ordered in branches if names.issuperset(pair))
         }
         conditions = tuple(clause for clause in pattern.conditions if clause not in implied)
         yield replace(pattern, structure=item, conditions=conditions)

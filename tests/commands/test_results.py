@@ -191,7 +191,7 @@ def test_sets_of_events_are_written(ending: str, told, tmp_path, data, frame) ->
     for row in READERS[ending](file).to_pylist():
         c = str(row["c"]).split() if ending == ".csv" else row["c"]
         found.add((row["a"], tuple(map(int, c))))
-        names = row["c.name"].split() if ending == ".csv" else row["c.name"]
+        names = json.loads(row["c.name"]) if ending == ".csv" else row["c.name"]
         assert names == [frame["name"][int(position)] for position in c]
     assert found == expected
 
@@ -659,6 +659,14 @@ def test_sorting_is_said(run, tmp_path, frame) -> None:
         assert "not in order of ts: its events were sorted" in run([command, *words]).stderr
     frame.to_parquet(tmp_path / "events.parquet", index=False)
     assert "sorted" not in run(["run", *words]).stderr
+
+
+@pytest.mark.filterwarnings("always::cepbench.errors.MissingTypeWarning")
+def test_a_missing_type_is_said_once(run, data) -> None:
+    """By a command that measures statistics, plans and runs."""
+    for command in ("plan", "run", "explain", "compare"):
+        words = [command, "PATTERN SEQ(A a, Q q) WITHIN 10 units", "--data", str(data)]
+        assert run(words).stderr.count("no event of type 'Q'") == 1
 
 
 def test_values_of_aggregates_have_rows_of_the_data(told, tmp_path, frame) -> None:

@@ -276,3 +276,17 @@ def test_a_variable_called_branch() -> None:
     assert joined.column_names == ["a", "a.x", "branch", "branch.x"]
     due = [EVENTS["x"][place] for place in joined.column("branch").to_pylist()]
     assert joined.column("branch.x").to_pylist() == due and len(due) == 2
+
+
+@pytest.mark.parametrize("is_datetime", [True, False])
+def test_the_time_column_by_its_own_name(is_datetime: bool) -> None:
+    frame = EVENTS.rename(columns={"time": "ts"})
+    if is_datetime:
+        frame["ts"] = pd.to_datetime(frame["ts"], unit="s")
+    stream = cep.EventStream.from_pandas(frame, type="type", time="ts")
+    pattern = f"PATTERN SEQ(A a, B b) WITHIN 9 {'seconds' if is_datetime else 'units'}"
+    found = cep.evaluate(pattern, stream, cep.OrderPlan(["a", "b"])).arrow
+    joined = cep.with_events(found, stream, ["ts", "time"])
+    assert joined.column("a.ts").equals(joined.column("a.time"))
+    due = [frame["ts"][place] for place in joined.column("a").to_pylist()]
+    assert joined.column("a.ts").to_pylist() == due and len(due) == 3

@@ -197,6 +197,9 @@ def test_order_in_time() -> None:
     # Of a trailing NOT the sequence would say something else.
     text = "AND(SEQ(A a, NOT(C c)), B b) WHERE a.ts < b.ts"
     assert rewritten(text, "ts") == text
+    # Under this order a sequence may be of one time, which the condition forbids.
+    text = "A a, B b) WHERE a.ts < b.ts ORDER BY arrival"
+    assert rewritten(f"AND({text}", "ts") == f"SEQ({text}"
     # These prefer matches by the order of the variables.
     for chosen in ("STRATEGY consuming", "OUTPUT non_overlap"):
         text = f"AND(B b, A a) WHERE a.ts < b.ts {chosen}"
