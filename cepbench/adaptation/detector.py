@@ -183,6 +183,10 @@ class AdaptiveDetector(Detector):
         self.plan = self._run.plan
         return found
 
+    def prepare(self, batch: EventStream) -> None:
+        """See :meth:`cepbench.Detector.prepare`."""
+        self._run.prepare(batch)
+
     def switch(self, plan: AnyPlan, reason: str = "requested") -> None:
         """Go on with another plan, whatever the policy.
 

@@ -106,7 +106,12 @@ class AdaptiveRun(Rounds):
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
         self._past = Metrics(partial_matches_created=0, comparisons=0)
-        self._inner = self._opened(task.plan, task.position)
+        task = replace(self._inner_task, plan=task.plan, position=task.position)
+        self._inner = Detector.of_task(evaluator, task)
+
+    def prepare(self, batch: EventStream) -> None:
+        """See :meth:`cepbench.Detector.prepare`."""
+        self._inner.prepare(batch)
 
     def push(self, batch: EventStream) -> Found:
         """See :meth:`cepbench.evaluators.protocol.Run.push`."""
@@ -159,7 +164,9 @@ class AdaptiveRun(Rounds):
 
     def _opened(self, plan: AnyPlan, position: int) -> Detector:
         task = replace(self._inner_task, plan=plan, position=position)
-        return Detector.of_task(self._evaluator, task)
+        inner = Detector.of_task(self._evaluator, task)
+        inner.stamp_by(self._inner.clock)
+        return inner
 
     def _marked(self, events: EventStream, first: int) -> EventStream:
         """The events, with the attribute of the consuming strategy if it is that."""

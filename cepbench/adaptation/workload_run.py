@@ -29,6 +29,7 @@ from cepbench.evaluators.workload_runs.live import WorkloadDetector
 from cepbench.planners.sharing.generate import plan_workload
 from cepbench.plans.workload import WorkloadPlan
 from cepbench.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 from cepbench.workloads.model import Workload
 
@@ -99,6 +100,10 @@ class WorkloadRun(Rounds):
         self._lasting = [query for query, its in patterns.items() if its.selects]
         self.inner = self._opened(plan, position)
 
+    def prepare(self, batch: EventStream) -> None:
+        """See :meth:`cepbench.Detector.prepare`."""
+        self.inner.prepare(batch)
+
     def check(self, plan: WorkloadPlan) -> None:
         """Check that a run can go on with another plan; nothing changes.
 
@@ -123,7 +128,9 @@ class WorkloadRun(Rounds):
 
     def _begun(self, averages: AveragedQueries) -> WorkloadPlan:
         plan: WorkloadPlan = self._settings.plan(self.plan.workload, averages.statistics)
-        self.inner = self._opened(plan, self._position)
+        inner = self._opened(plan, self._position)
+        inner.follow(self.inner)
+        self.inner = inner
         return plan
 
     def _situation(self, **known: Any) -> WorkloadSituation:

@@ -77,6 +77,10 @@ class ReuseRun:
         self._rounds = Rounds(_ROUND, _MATCHES)
         self._updates = 0
 
+    def prepare(self, batch: EventStream) -> None:
+        """Check that the detector takes the next events."""
+        self._detector.prepare(batch)
+
     def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
         """Process the next events; returns the rows to report of each query."""
         rows: dict[str, list[Rows]] = {name: [] for name in self._runs}

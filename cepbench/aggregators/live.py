@@ -184,8 +184,8 @@ class Aggregator:
             return shown(self._no_rows())
         self._integers.check(batch)
         events, held = self._late.sorted(batch, self._progress.position)
-        if isinstance(self._run, ArrivalAggregation) and len(events):
-            self._run.prepare(events)
+        if len(events):
+            self._prepare(events)
         with self._state.changing("a push"):
             self._floats = floats
             rows = self._processed(events)
@@ -193,6 +193,11 @@ class Aggregator:
             self._progress = progress
             self._seconds += clock.perf_counter() - began
             return shown(rows)
+
+    def _prepare(self, events: EventStream) -> None:
+        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing."""
+        if isinstance(self._run, ArrivalAggregation):
+            self._run.prepare(events)
 
     def _processed(self, events: EventStream) -> Rows:
         if not len(events):
@@ -407,6 +412,9 @@ class WorkloadAggregator(Aggregator):
         self._run: Any = run_of(pattern, tasks, method, sharing)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
         self._begin([*pattern.patterns.values()], slack)
+
+    def _prepare(self, events: EventStream) -> None:
+        self._run.prepare(events)
 
     def _methods(self) -> Iterable[str]:
         methods: Iterable[str] = self._run.methods.values()

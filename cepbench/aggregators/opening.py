@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from cepbench.aggregators.arrival import ArrivalAggregation
 from cepbench.aggregators.protocol import (
@@ -19,6 +20,7 @@ from cepbench.arguments import choice
 from cepbench.errors import EvaluationError, PatternError, UnsupportedPatternError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import EventType, Pattern
+from cepbench.streams.arrival import ArrivalClock
 
 
 def task_of(
@@ -75,9 +77,13 @@ def _run(method: AggregationMethod, task: AggregationTask) -> AggregationRun:
     pattern = task.pattern
     if pattern.order == "time":
         return method.open(task)
-    return ArrivalAggregation(
-        lambda clock: method.open(replace(task, pattern=clock.pattern(pattern))), [pattern]
-    )
+    return ArrivalAggregation(partial(_run_by, method=method, task=task), [pattern])
+
+
+def _run_by(
+    clock: ArrivalClock, method: AggregationMethod, task: AggregationTask
+) -> AggregationRun:
+    return method.open(replace(task, pattern=clock.pattern(task.pattern)))
 
 
 def _check_concepts(method: AggregationMethod, pattern: Pattern) -> None:

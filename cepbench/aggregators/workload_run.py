@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,12 @@ class WorkloadRun:
                     chosen, self._alone[name] = opened(task, own)
                 self.methods[name] = chosen.name
 
+    def prepare(self, batch: EventStream) -> None:
+        """Check that all runs under ORDER BY arrival take the next events."""
+        for run in self._runs().values():
+            if isinstance(run, ArrivalAggregation):
+                run.prepare(batch)
+
     def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
         """Process the next events; returns the rows to report of each query."""
         found: dict[str, Sequence[Row]] = {
@@ -128,21 +135,23 @@ def _shared_run(
     tasks: Mapping[str, AggregationTask], plan: WorkloadPlan
 ) -> SharedRun | ArrivalAggregation:
     """The run of queries with counters in common."""
-
-    def opened(tasks: Mapping[str, AggregationTask]) -> SharedRun:
-        queries = {name: SharedQuery(task, plan.segments(name)) for name, task in tasks.items()}
-        scope = next(iter(tasks.values())).scope
-        return SharedRun(queries, shares_prefixes=plan.shares_prefixes, scope=scope)
-
     if plan.workload.order == "time":
-        return opened(tasks)
+        return _shared_run_by(None, tasks, plan)
+    opener = partial(_shared_run_by, tasks=tasks, plan=plan)
+    return ArrivalAggregation(opener, [task.pattern for task in tasks.values()])
 
-    def by_clock(clock: ArrivalClock) -> SharedRun:
-        return opened(
-            {name: replace(its, pattern=clock.pattern(its.pattern)) for name, its in tasks.items()}
-        )
 
-    return ArrivalAggregation(by_clock, [task.pattern for task in tasks.values()])
+def _shared_run_by(
+    clock: ArrivalClock | None, tasks: Mapping[str, AggregationTask], plan: WorkloadPlan
+) -> SharedRun:
+    """The same, by a clock that stamps the events."""
+    if clock is not None:
+        tasks = {
+            name: replace(its, pattern=clock.pattern(its.pattern)) for name, its in tasks.items()
+        }
+    queries = {name: SharedQuery(task, plan.segments(name)) for name, task in tasks.items()}
+    scope = next(iter(tasks.values())).scope
+    return SharedRun(queries, shares_prefixes=plan.shares_prefixes, scope=scope)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -54,6 +55,15 @@ class ArrivalRun:
         if name == "run" or name.startswith("__"):  # not yet there, when it is copied
             raise AttributeError(name)
         return getattr(self.run, name)
+
+    @property
+    def chosen(self) -> ArrivalClock | None:
+        """The clock, before any event; None before it is chosen."""
+        return self.opened_by if self._opening.has_begun else None
+
+    def start(self, clock: ArrivalClock) -> None:
+        """Choose the clock of all runs that share state, before any event; once."""
+        self._opening.start(clock)
 
     def prepare(self, batch: EventStream) -> None:
         """Stamp the events of the next push; an error changes nothing.
@@ -135,7 +145,9 @@ class ArrivalRun:
     def _resume(self, clock: ArrivalClock) -> None:
         if clock.last is not None:
             self._opening.start(clock)
-            self._clock = clock
+            if not clock.is_like(self.opened_by):  # it has had other events
+                self._opening.open_again(clock)
+        self._clock = clock
 
 
 class Opening:
@@ -145,13 +157,18 @@ class Opening:
     ----------
     opener : callable
         () → a function that opens tasks in the order of time, whose runs may share state.
+
+    Attributes
+    ----------
+    has_begun : bool
+        Whether the clock is chosen.
     """
 
     def __init__(self, opener: Callable[[], Callable[[Task], Run]]) -> None:
         self._opener = opener
         self._open = opener()
         self._runs: list[ArrivalRun] = []
-        self._has_begun = False
+        self.has_begun = False
 
     def open(self, task: Task) -> ArrivalRun:
         """A run of a task in the order of arrival."""
@@ -166,29 +183,33 @@ class Opening:
 
     def begin(self, batch: EventStream | None) -> None:
         """Choose the clock by the first events, before any run has them; or by the lack of any."""
-        if self._has_begun:
+        if self.has_begun:
             return
         patterns = [pattern for run in self._runs for pattern in run.task.patterns]
         self.start(self._runs[0].task.clock or ArrivalClock.live(patterns, batch))
 
     def start(self, clock: ArrivalClock) -> None:
         """Let a clock be that of all runs, none of which has had an event; once."""
-        if self._has_begun:
+        if self.has_begun:
             return
-        self._has_begun = True
         if not all(clock.is_like(run.opened_by) for run in self._runs):
-            self._open = self._opener()
-            for run in self._runs:
-                self._open_run(run, clock)
+            self.open_again(clock)
         for run in self._runs:
             run.opened_by = clock.restarted()
+        self.has_begun = True  # last, so that after an interrupt all are opened again
+
+    def open_again(self, clock: ArrivalClock) -> None:
+        """Open all runs anew, without any event, by another clock."""
+        self._open = self._opener()
+        for run in self._runs:
+            self._open_run(run, clock.restarted())
 
 
 def by_arrival(evaluator: Evaluator, task: Task) -> Run:
     """Open a task, in the order of arrival if the evaluator does not read that by itself."""
     if task.pattern.order == "time" or evaluator.arrival:
         return evaluator.open(task)
-    return Opening(lambda: evaluator.open).open(task)
+    return Opening(partial(getattr, evaluator, "open")).open(task)
 
 
 def sharing(evaluator: Evaluator, order: str) -> Evaluator:

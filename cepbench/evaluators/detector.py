@@ -48,6 +48,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.plans.kinds import plan_from_json, plan_to_json
 from cepbench.plans.model import AnyPlan
+from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
@@ -268,8 +269,7 @@ class Detector:
         self._integers.check(batch)
         if not len(batch):
             return shown(Found(0, ()))
-        if isinstance(self._run, ArrivalRun):
-            self._run.prepare(batch)
+        self.prepare(batch)
         with self._state.changing("a push"):
             given = self._called(self._run.push, batch)
             self._seconds += time.perf_counter() - began
@@ -277,6 +277,26 @@ class Detector:
                 self._recent.push(batch)
             self._progress = progress
             return shown(self._counted(given, ended=False))
+
+    def prepare(self, batch: EventStream) -> None:
+        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing.
+
+        Raises
+        ------
+        StreamError
+        """
+        if isinstance(self._run, ArrivalRun):
+            self._run.prepare(batch)
+
+    def stamp_by(self, clock: ArrivalClock | None) -> None:
+        """Let a clock stamp the events, before the first one, where they are stamped."""
+        if clock is not None and isinstance(self._run, ArrivalRun):
+            self._run.start(clock)
+
+    @property
+    def clock(self) -> ArrivalClock | None:
+        """The clock that stamps the events, before the first one; None if none is chosen."""
+        return self._run.chosen if isinstance(self._run, ArrivalRun) else None
 
     def _check_fit(self, batch: EventStream) -> None:
         check_fit(self.pattern, batch)

@@ -167,7 +167,7 @@ class WorkloadDetector(Detector):
         self._reader = NumericReader()
         plan = workload_plan(workload, plan)
         self._progress = Progress(position, KnownKinds(()))
-        #: That stamps the events whose matches are reused, under ORDER BY arrival; None before them.
+        #: That stamps the events, of all queries alike, under ORDER BY arrival; None before them.
         self._clock: ArrivalClock | None = None
         self._begin(plan)
         self._read(plan)
@@ -208,6 +208,18 @@ class WorkloadDetector(Detector):
             groups = {way.query: 0 for way in self._ways if way.source is None}
         self._detectors |= self._opened(plan, groups)
         self._groups |= groups
+
+    def _stamp_by(self, clock: ArrivalClock) -> None:
+        """Let a clock stamp the events, before the first one."""
+        self._clock = clock
+        self._link()
+        for detector in self._detectors.values():
+            detector.stamp_by(clock)
+
+    def follow(self, old: WorkloadDetector) -> None:
+        """Stamp events as another detector does that has had the same ones."""
+        if old._clock is not None:
+            self._stamp_by(old._clock.restarted())
 
     def _link(self) -> None:
         """Prepare the reuse of matches; nothing is known yet."""
@@ -265,6 +277,8 @@ class WorkloadDetector(Detector):
                     partial_match_limit=self.partial_match_limit,
                     position=self.position,
                 )
+                if self._clock is not None:
+                    opened[query].stamp_by(self._clock.restarted())
         return opened
 
     def _edges_of(self, way: Reuse) -> Way:
@@ -329,7 +343,18 @@ class WorkloadDetector(Detector):
             batch = batch.with_hierarchy(self.plan.computed.hierarchy)
         self._progress.after(batch, self._check_fit)
         self._integers.check(batch)
+        self.prepare(batch)
         return batch
+
+    def prepare(self, batch: EventStream) -> None:
+        """See :meth:`cepbench.Detector.prepare`."""
+        if self.plan.workload.order == "time" or not len(batch):
+            return
+        clock = self._clock or ArrivalClock.live(self.plan.computed.patterns.values(), batch)
+        clock.stamped(batch)  # or an error
+        if self._clock is None:
+            with self._state.changing("a push"):
+                self._stamp_by(clock)
 
     def _check_fit(self, batch: EventStream) -> None:
         for query, pattern in self.plan.computed.patterns.items():
@@ -340,10 +365,12 @@ class WorkloadDetector(Detector):
         """The new matches of all queries that are computed; with None, at the end of the stream."""
         found: dict[str, Found] = {}
         matches: dict[str, Tables] = {}
-        moment = self._moment(batch)
-        progress = self._progress
+        stamped, progress = batch, self._progress
         if batch is not None:
+            if self._clock is not None:
+                stamped, self._clock = self._clock.stamped(batch)
             progress = progress.after(batch, self._check_fit)
+        moment = self._moment(stamped)
         for way in self._ways:
             query = way.query
             if way.source is None:
@@ -369,16 +396,11 @@ class WorkloadDetector(Detector):
         return found
 
     def _moment(self, batch: EventStream | None) -> _Moment | None:
-        """The events after a batch or, with None, at the end; None if there are no new ones."""
+        """What is known after a batch or, with None, at the end; None if there are no new events."""
         last = self._progress.last
         if self._recent is None or (last is None if batch is None else not len(batch)):
             return None
         before = self._recent.last
-        if batch is not None and self.plan.workload.order == "arrival":
-            if self._clock is None:
-                self._stamp_by(ArrivalClock.live(self.plan.computed.patterns.values(), batch))
-            assert self._clock is not None
-            batch, self._clock = self._clock.stamped(batch)
         if batch is not None:
             self._recent.push(batch)
         return _Moment(
@@ -388,11 +410,6 @@ class WorkloadDetector(Detector):
             before=before,
             now=None if batch is None else self._recent.last,
         )
-
-    def _stamp_by(self, clock: ArrivalClock) -> None:
-        """Let a clock stamp the events, before the first one."""
-        self._clock = clock
-        self._link()
 
     def _reported_of(self, found: Mapping[str, Found]) -> dict[str, Found]:
         """The matches of the queries that are reported, counted."""
@@ -512,8 +529,7 @@ class WorkloadDetector(Detector):
             self._resume_as(old, events)
 
     def _resume_as(self, old: WorkloadDetector, events: EventStream) -> None:
-        if old._clock is not None:
-            self._stamp_by(old._clock.restarted())
+        self.follow(old)
         moved = self._moved_from(old)
         kept = {
             query: its
