@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +42,10 @@ from cepbench.spark.parquet_slices import ParquetSlices, RowGroups
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import read_declaration, type_column
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, under_one_hierarchy
+from cepbench.streams.fit import check_fit, report_types, under_one_hierarchy
+
+#: The values of a slice, and the types of its events.
+Done: TypeAlias = tuple[SliceValues, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -125,19 +129,21 @@ def aggregate(
         slices = whole(slices, "slices", EvaluationError, least=1)
     tasks = slices or 4 * spark.sparkContext.defaultParallelism
     if isinstance(given, DataFrame):
-        return _result(task, *_of_frame(given, task, time, type or "symbol", id, tasks))
-    if type is None:
-        declaration = read_declaration(given)
-        type = type_column(declaration.kind if declaration else "")
-    files = ParquetSlices.of(given, time, type, task.pattern.attributes, id)
-    task = replace(task, pattern=_fitting(task.pattern, files))
-    parts = slices_of(files.groups, task, tasks)
-    run = partial(_values, files, task)
-    return _result(
-        task,
-        parts,
-        run_job(spark, run, parts, name="aggregate", unit="slice", partitions=len(parts)),
-    )
+        parts, done = _of_frame(given, task, time, type or "symbol", id, tasks)
+    else:
+        if type is None:
+            declaration = read_declaration(given)
+            type = type_column(declaration.kind if declaration else "")
+        files = ParquetSlices.of(given, time, type, task.pattern.attributes, id)
+        task = replace(task, pattern=_fitting(task.pattern, files))
+        parts = slices_of(files.groups, task, tasks)
+        run = partial(_values, files, task)
+        done = run_job(spark, run, parts, name="aggregate", unit="slice", partitions=len(parts))
+    if types := sorted({name for _, names in done for name in names}):
+        hierarchy = task.pattern.hierarchy
+        where = "DataFrame" if isinstance(given, DataFrame) else "files"
+        report_types([task.pattern], types, where, () if hierarchy is None else hierarchy.names)
+    return _result(task, parts, [values for values, _ in done])
 
 
 def _result(
@@ -171,8 +177,8 @@ def _result(
 
 def _of_frame(
     df: DataFrame, task: SliceTask, time: str, type: str, id: str | None, tasks: int
-) -> tuple[list[Slice], list[SliceValues]]:
-    """The slices of a DataFrame, and the values of each."""
+) -> tuple[list[Slice], list[Done]]:
+    """The slices of a DataFrame, and what is done in each."""
     columns = Columns.of(df, time, type, task.pattern.attributes, id)
     nothing = columns.stream(df.select(*map(column, columns.names)).limit(0).toArrow())
     check_fit(task.pattern.without_aggregate(), nothing)
@@ -197,7 +203,7 @@ def _of_frame(
         of_slice = {row["slice"]: pickle.loads(row["values"]) for row in values.collect()}
     # Slices without events have no row.
     return slices, [
-        of_slice[number] if number in of_slice else task.values(nothing, _begin(part))
+        of_slice[number] if number in of_slice else _done(task, nothing, part)
         for number, part in enumerate(slices)
     ]
 
@@ -225,12 +231,13 @@ def _pickled(
     if some:
         number = some[0].column(SLICE)[0].as_py()
         events = columns.stream(pa.Table.from_batches(some))
-        values = pickle.dumps(task.values(events, _begin(slices[number])))
+        values = pickle.dumps(_done(task, events, slices[number]))
         yield pa.record_batch([[number], [values]], ["slice", "values"])
 
 
-def _begin(part: Slice) -> int:
-    return -MOST if part.start is None else part.start
+def _done(task: SliceTask, events: EventStream, part: Slice) -> Done:
+    begin = -MOST if part.start is None else part.start
+    return task.values(events, begin, part.keys), events.type_names
 
 
 # -- files --------------------------------------------------------------------------------------
@@ -277,8 +284,8 @@ def slices_of(groups: RowGroups, task: SliceTask, tasks: int) -> list[Slice]:
     ]
 
 
-def _values(files: ParquetSlices, task: SliceTask, part: Slice) -> SliceValues:
-    """The values of a slice; in a Spark worker."""
+def _values(files: ParquetSlices, task: SliceTask, part: Slice) -> Done:
+    """What is done in a slice; in a Spark worker."""
     events = files.events(None if part.start is None else part.start - task.lead, part.end)
     events = events.with_hierarchy(task.pattern.hierarchy)
-    return task.values(events, _begin(part), part.keys)
+    return _done(task, events, part)

@@ -374,9 +374,9 @@ class DetectionJob:
         asked = {v.type for its in queries for v in its.variables if v.type is not None}
         if asked.issubset((*totals, *declared)):
             return
-        known = self._known_types()
-        for its in queries if known else ():
-            report_types(its, known, "DataFrame", declared)
+        if known := self._known_types():
+            where = "DataFrame" if self.files is None else "files"
+            report_types(queries, known, where, declared)
 
     def _known_types(self) -> list[str]:
         """Some of the types that there are."""

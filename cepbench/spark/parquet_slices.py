@@ -197,8 +197,11 @@ class ParquetSlices:
             groups = self.all_groups
             order, reported = [self.columns.time, _POSITION], _POSITION
         for start, stop in groups.steps(first, last):
-            read = self._numbered if self.numbered else self._read
-            table = read(groups, groups.between(start, stop), names, self.types, start, stop)
+            if self.numbered:
+                table = self._numbered(names, start, stop)
+            else:
+                some = groups.between(start, stop)
+                table = self._read(groups, some, names, self.types, start, stop)
             if parts > 1:
                 assert detection.key is not None
                 table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
@@ -209,28 +212,21 @@ class ParquetSlices:
                 stream = self.columns.stream(some)
                 yield stream, None if reported is None else some.column(reported).combine_chunks()
 
-    def _numbered(
-        self,
-        groups: RowGroups,
-        some: np.ndarray,
-        names: list[str],
-        types: list[str] | None,
-        start: int,
-        stop: int,
-    ) -> pa.Table:
-        """As :meth:`_read`, and the positions of the events in the whole stream.
+    def _numbered(self, names: list[str], start: int, stop: int) -> pa.Table:
+        """Events from one tick on and before another, and their positions in the whole stream.
 
         They are the rows of the files, one file after the other, or where the tie breaker orders
         a data set the places in its order.
         """
         if self.tie_breaker is None:
-            return self._with_rows(groups, some, names, types, start, stop)
-        table = self._read(groups, some, names, None, start, stop)
+            return self._with_rows(names, start, stop)
+        groups = self.all_groups
+        table = self._read(groups, groups.between(start, stop), names, None, start, stop)
         positions = np.empty(len(table), np.int64)
         before = self._events_before(start)
         positions[_in_order(table, self.order).to_numpy()] = np.arange(before, before + len(table))
         table = table.append_column(_POSITION, pa.array(positions))
-        kept = self._rows(table.schema, types, None, None)
+        kept = self._rows(table.schema, self.types, None, None)
         return table if kept is None else table.filter(kept)
 
     def _events_before(self, tick: int) -> int:
@@ -241,18 +237,11 @@ class ParquetSlices:
         counted = groups.dataset_of(cut).count_rows(filter=rows, use_threads=False)
         return int(groups.rows[groups.last < tick].sum()) + int(counted)
 
-    def _with_rows(
-        self,
-        groups: RowGroups,
-        some: np.ndarray,
-        names: list[str],
-        types: list[str] | None,
-        start: int,
-        stop: int,
-    ) -> pa.Table:
-        names = list(dict.fromkeys(names))
-        scanner = groups.dataset_of(some).scanner(names, use_threads=False)
-        kept = self._rows(groups.dataset.schema, types, start, stop)
+    def _with_rows(self, names: list[str], start: int, stop: int) -> pa.Table:
+        groups = self.all_groups
+        some = groups.between(start, stop)
+        scanner = groups.dataset_of(some).scanner(list(dict.fromkeys(names)), use_threads=False)
+        kept = self._rows(groups.dataset.schema, self.types, start, stop)
         rows = zip(groups.begin[some], groups.rows[some], strict=True)
         positions = np.concatenate([np.empty(0, np.int64), *(b + np.arange(n) for b, n in rows)])
         nothing = scanner.projected_schema.empty_table()

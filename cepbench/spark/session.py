@@ -250,9 +250,8 @@ def _remove_scratch(folder: Path, owner: BaseFileLock) -> None:
     owner.release()
     shutil.rmtree(folder, ignore_errors=True)  # some systems do not remove a file that is open
     with suppress(OSError):
-        if (
-            folder.exists()
-        ):  # the Java of a killed process has not ended yet: the next one removes it
+        # If the Java of a killed process has not ended yet, the next one removes the folder.
+        if folder.exists():
             (folder / _OWNER).touch()
 
 

@@ -31,8 +31,12 @@ _KINDS: dict[type, str] = {str: "text", bool: "boolean"}
 
 #: The literal that a constant beside a boolean stands for.
 _TRUTHS = {"1": "true", "0": "false", "true": "true", "false": "false"}
+
 #: What to do about the types of a pattern that no event of the stream has.
 MISSING_TYPES = ("warn", "error")
+
+#: What the warning adds where the call has this argument.
+_AS_AN_ERROR = '. missing_types="error" makes it an error'
 
 #: Of the call at hand: what to do, and of which types it has warned.
 _asked: ContextVar[tuple[str, set[str]] | None] = ContextVar("missing_types", default=None)
@@ -149,17 +153,17 @@ def check_types(pattern: Pattern, stream: EventStream) -> None:
     """
     if len(stream):
         declared = () if stream.hierarchy is None else stream.hierarchy.names
-        report_types(pattern, stream.type_names, "stream", declared)
+        report_types([pattern], stream.type_names, "stream", declared)
 
 
 def report_types(
-    pattern: Pattern, present: Iterable[str], where: str, declared: Iterable[str] = ()
+    patterns: Iterable[Pattern], present: Iterable[str], where: str, declared: Iterable[str] = ()
 ) -> None:
-    """Report the types of a pattern that are missing, see :func:`check_types`.
+    """Report the types of patterns that are missing, see :func:`check_types`.
 
     Parameters
     ----------
-    pattern : Pattern
+    patterns : iterable of Pattern
     present : iterable of str
         The types that events have.
     where : str
@@ -170,11 +174,15 @@ def report_types(
     types, concepts = [*present], [*declared]
     known = {*types, *concepts}
     missing = {
-        v.type: v.name for v in pattern.variables if v.type is not None and v.type not in known
+        v.type: v.name
+        for its in patterns
+        for v in its.variables
+        if v.type is not None and v.type not in known
     }
     if not missing:
         return
-    asked, warned = _asked.get() or ("warn", set[str]())
+    call = _asked.get()
+    asked, warned = call or ("warn", set[str]())
     shown = ", ".join(types[:8])
     more = f" and {len(types) - 8} more" if len(types) > 8 else ""
     said = []
@@ -194,7 +202,7 @@ def report_types(
     if said:
         warnings.warn(
             f"no event of type {', '.join(said)} in the {where}, whose types are {shown}{more}; an "
-            'item of it binds nothing. missing_types="error" makes it an error',
+            f"item of it binds nothing{'' if call is None else _AS_AN_ERROR}",
             MissingTypeWarning,
             stacklevel=_level_of_caller(),
         )

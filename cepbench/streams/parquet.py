@@ -195,8 +195,8 @@ def rows_of(
     if types is not None:
         kind = schema.field(type).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_integer(kind):  # of which a type that is no integer has no events
-            types = [name for name in types if name.removeprefix("-").isdecimal()]
+        if pa.types.is_integer(kind):
+            types = [name for name in types if _is_written(name, kind)]
         parts.append(ds.field(type).isin(pa.array(types, pa.string()).cast(kind)))
     moment = schema.field(time).type
     if start is not None:
@@ -220,6 +220,14 @@ def _bound(moment: datetime | int, kind: pa.DataType, time: str) -> pa.Scalar:
         f"start and end are datetimes for a datetime column and integers for an integer one; "
         f"{time!r} has type {kind}, but got {shown(moment)}"
     )
+
+
+def _is_written(name: str, kind: pa.DataType) -> bool:
+    """Whether a type of events is that of an integer of this kind: 07 and 300 of 8 bits have none."""
+    try:
+        return str(pa.scalar(int(name), kind)) == name
+    except (ValueError, OverflowError):
+        return False
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from cepbench.errors import DatasetError, ExperimentError, at_key, did_you_mean
+from cepbench.patterns.times import read_columns
 from cepbench.streams.dataset_folder import read_declaration, type_column
 from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.parquet_files import hierarchy_of_schema
+from cepbench.streams.parquet_layout import open_parquet
 from cepbench.sweeps.configuration import SweepConfig
 from cepbench.sweeps.workload import USER, WORKLOAD, user_specs
 
@@ -58,7 +59,7 @@ def names_of(path: Path, stream: GeneratedStream | None) -> Names:
         return _names(column.dictionary.to_pylist(), table.schema)
     declaration = read_declaration(path)
     try:
-        events = ds.dataset(path, format="parquet", partitioning="hive")
+        events = open_parquet(path)
         if declaration is not None:
             types = [name for name, count in declaration.counts.items() if count]
             return _names(types, events.schema)
@@ -103,7 +104,9 @@ def check_names(config: SweepConfig, names: Iterable[Names]) -> None:
                 with at_key(key), at_key(name):
                     (spec,) = user_specs([(name, text)], each.types, config.seed, of)
                     for pattern in spec.patterns:
-                        _check_attributes(pattern.attributes, each, f"{what} {name!r}")
+                        _check_attributes(
+                            read_columns(pattern.attributes), each, f"{what} {name!r}"
+                        )
 
 
 def _check_attributes(wanted: Iterable[str], names: Names, what: str) -> None:

@@ -72,7 +72,7 @@ def card() -> list[str]:
     frames = (
         (("SEQ(", "AND(", "OR("), "PATTERN {} WITHIN 9 s"),
         (
-            ("WHERE ", "STRATEGY ", "OUTPUT ", "GROUP BY "),
+            ("WHERE ", "ORDER BY ", "STRATEGY ", "OUTPUT ", "GROUP BY "),
             "PATTERN SEQ(A a, KL(B b), C c) {} WITHIN 9 s",
         ),
         (("RETURN ",), "PATTERN SEQ(A a, KL(B b)) WITHIN 9 s {}"),
@@ -92,6 +92,6 @@ def card() -> list[str]:
 def test_the_card_is_on_one_screen_and_parses() -> None:
     assert PAGE.startswith("# The pattern language: card")
     assert PAGE.index("\n## ") < 1700  # letters
-    assert len(card()) == 26
+    assert len(card()) == 28
     for text in card():
         parse(text, low=3) if ":low" in text else parse(text)

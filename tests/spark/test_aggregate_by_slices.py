@@ -13,7 +13,13 @@ import pytest
 import cepbench as cep
 from cepbench.aggregators.aggregate import AggregateResult
 from cepbench.aggregators.slices import SliceTask
-from cepbench.errors import CepbenchError, DatasetError, EvaluationError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    DatasetError,
+    EvaluationError,
+    MissingTypeWarning,
+    StreamError,
+)
 from cepbench.spark.aggregation import aggregate, slices_of
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.parquet_slices import row_groups
@@ -131,6 +137,14 @@ def test_a_data_frame_in_slices_is_one_pass(spark: SparkSession, ticks: Path) ->
     assert found.metrics.events == len(frame)
     with pytest.raises(StreamError, match="did you mean 'lot'"):
         cep.spark.aggregate(df, text.replace("a.lot", "a.lto"))
+
+
+def test_a_type_without_events_is_reported_once(spark: SparkSession, ticks: Path) -> None:
+    text = "PATTERN SEQ(A a, X x) AGG COUNT WITHIN 20 units"
+    for events in (ticks, spark.read.parquet(str(ticks))):
+        with pytest.warns(MissingTypeWarning, match="no event of type 'X'") as reported:
+            found = cep.spark.aggregate(events, text, slices=2)
+        assert len(reported) == 1 and not found.rows
 
 
 @pytest.mark.parametrize(

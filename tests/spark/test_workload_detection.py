@@ -103,10 +103,21 @@ def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:
     assert (by_key.tasks, by_key.key, by_key.copied) == (3, "lot", 0)
 
 
+def test_a_type_without_events_is_reported_once(df: DataFrame) -> None:
+    queries = {
+        "q": "PATTERN SEQ(A a, X b) WITHIN 5 units",
+        "r": "PATTERN SEQ(B a, X b) WITHIN 9 units",
+    }
+    with pytest.warns(MissingTypeWarning, match="no event of type 'X'") as reported:
+        found = cep.spark.detect(df, cep.Workload(queries), **OPTIONS, slices=1, output="arrow")
+    assert len(reported) == 1
+    assert "missing_types=" not in str(reported[0].message)  # which detect does not have
+    assert [table.num_rows for table in found.values()] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("queries", "options", "kind", "words"),
     [
-        ({"q": "SEQ(A a, X b)"}, {}, MissingTypeWarning, "no event of type 'X'"),
         ({"q": "SEQ(A a, B b) WHERE a.lott > 1"}, {}, StreamError, "did you mean 'lot'"),
         ({"q": "SEQ(A a, B b) WHERE [lot]"}, {"key": "no"}, CepbenchError, "divided by lot"),
         ({"q": "SEQ(A a, B b) STRATEGY consuming"}, {}, CepbenchError, "in one pass"),

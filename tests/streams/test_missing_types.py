@@ -126,3 +126,13 @@ def test_types_that_are_integers_in_a_file(tmp_path: Path) -> None:
         tmp_path / "events.parquet", type="type", types=["1", "-2", "3", "X", "1.0", "²"]
     )
     assert read.counts_by_type() == {"1": 2, "-2": 2, "3": 0, "X": 0, "1.0": 0, "²": 0}
+
+
+@pytest.mark.parametrize("name", ["007", "-0", "300", "9" * 20, "٧"])
+def test_names_that_no_integer_of_a_file_is_written_as(tmp_path: Path, name: str) -> None:
+    types = pd.Series([7, 0, 7, 0], dtype="int8")
+    FRAME.assign(type=types).to_parquet(tmp_path / "events.parquet")
+    stream = cep.EventStream.from_parquet(tmp_path / "events.parquet", type="type", types=[name])
+    assert len(stream) == 0
+    both = cep.EventStream.from_parquet(tmp_path / "events.parquet", type="type", types=[name, "7"])
+    assert both.counts_by_type()["7"] == len(both) == 2

@@ -563,6 +563,14 @@ def test_names_in_data_that_is_there_already(tmp_path: Path) -> None:
     text = text.replace("A a", "MSFT a")
     with pytest.raises(ExperimentError, match="no event of type 'MSFTX'"):
         read_sweep(write(tmp_path, text)).check(tmp_path)
+    gap = "WHERE b.ts - a.ts <= 3 units"  # of the time, which is no attribute
+    read_sweep(write(tmp_path, top.format("B", gap))).check(tmp_path)
+    frame.to_parquet(tmp_path / "folders", partition_cols=["symbol"])
+    (tmp_path / "folders" / "README.md").write_text("no event")
+    folders = top.replace("events.parquet", "folders")
+    read_sweep(write(tmp_path, folders.format("B", gap))).check(tmp_path)
+    with pytest.raises(ExperimentError, match=r"line 3: pattern 'p': .*no event of type 'C'"):
+        read_sweep(write(tmp_path, folders.format("C", ""))).check(tmp_path)
     (tmp_path / "events.parquet").write_text("no Parquet")
     with pytest.raises(ExperimentError, match=r"line 1: data: .*cannot be read as Parquet"):
         read_sweep(write(tmp_path, top.format("B", ""))).check(tmp_path)
