@@ -217,7 +217,7 @@ def in_time(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream
 def _with_time(batch: EventStream) -> Mapping[str, AttributeColumn]:
     """The attributes, and what conditions on time read, which the stamps are not."""
     name = batch.time_name
-    if not batch.is_time(name):
+    if not (name and batch.is_time(name)):
         return batch.attributes
     read = (name, HIGH_PART + name, LOW_PART + name)
     return {**batch.attributes, **{its: batch.column(its) for its in read}}
