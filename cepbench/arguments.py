@@ -130,9 +130,11 @@ def decimal(
         found = Decimal(int(given))
     else:
         # NumPy's floats of 32 bits too have a shortest text, other numbers that of their float.
-        found = Decimal(
-            str(given) if comes_from(given, "numpy", "floating") else repr(float(given))
-        )
+        try:
+            short = str(given) if comes_from(given, "numpy", "floating") else repr(float(given))
+        except OverflowError:
+            raise error(f"{name} is beyond the range of a float: {shown(given)}") from None
+        found = Decimal(short)
     if not found.is_finite():
         raise error(f"{name} must be finite, not {shown(given)}")
     if least is not None and found < Decimal(least):

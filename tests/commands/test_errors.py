@@ -38,9 +38,6 @@ MISTAKES = {
         "plan nowhere.txt --data {data}", 1, ["'nowhere.txt' is neither a pattern", "PATTERN SEQ("],
     ),
     "a folder as a pattern": ("plan {folder} --data {data}", 1, ["neither a pattern nor", "directory"]),
-    "an unknown type": (
-        "plan 'PATTERN SEQ(AA a) WITHIN 5 units' --data {data}", 1, ["'AA'", "did you mean 'A'"],
-    ),
     "no such data": (f"plan '{GOOD}' --data nowhere.parquet", 1, ["nowhere.parquet"]),
     "a data set misspelled": (f"plan '{GOOD}' --data nasdaq-stile/quick", 1, ["nasdaq-style"]),
     "an unknown pattern": (

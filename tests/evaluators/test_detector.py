@@ -400,7 +400,7 @@ def test_unknown_type_suggests_the_nearest() -> None:
     frame = pd.DataFrame({"type": ["MSFT", "GOOG"], "time": [1, 2]})
     pattern = parse("PATTERN SEQ(MSFT a, GOOGL b) WITHIN 1 units")
     with pytest.raises(StreamError, match=r"'GOOGL'.*'b'.*did you mean 'GOOG'"):
-        evaluate(pattern, stream_of(frame), OrderPlan(["a", "b"]))
+        evaluate(pattern, stream_of(frame), OrderPlan(["a", "b"]), missing_types="error")
     # A batch need not hold every type: the others may come later.
     assert rows(Detector(pattern, OrderPlan(["a", "b"])).push(stream_of(frame))) == []
 

@@ -177,7 +177,7 @@ def test_the_whole_stream_is_known_or_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"stream_rate": 0}, "stream_rate must be more than 0, not 0"),
+        ({"stream_rate": -1}, "stream_rate must be at least 0, not -1"),
         ({"stream_rate": math.inf}, "stream_rate must be finite .* not inf"),
         ({"stream_rate": "much"}, "stream_rate must be a number, not 'much'"),
         ({"partitions": 0.5}, "partitions must be at least 1, not 0.5"),

@@ -187,7 +187,13 @@ def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:
         ({"repetitions": 0}, "repetitions"),
         ({"stream": "events"}, "must be an EventStream"),
         ({"pattern": {"q1": "PATTERN A a WITHIN 5 units"}}, "pattern must be"),
-        ({"pattern": cep.Workload({"q": "PATTERN SEQ(Z z) WITHIN 5 units"})}, "query 'q': no event"),
+        (
+            {
+                "pattern": cep.Workload({"q": "PATTERN SEQ(Z z) WITHIN 5 units"}),
+                "missing_types": "error",
+            },
+            "no event of type 'Z'",
+        ),
         (
             {"pattern": cep.Workload({"q": "PATTERN SEQ(A a) WHERE a.y > 1 WITHIN 5 units"})},
             "query 'q': .*'y'",
