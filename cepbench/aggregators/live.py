@@ -242,14 +242,14 @@ class Aggregator:
                 f"a value at {ticks} is asked for after the event at {self._last}; ask before later "
                 "events are pushed, or by cep.aggregate(…, at=[…])"
             )
-        with self._state.changing("asking for a value"):
+        with self._state.changing("asking for a value", reads=True):
             return self._in_columns(self._run.value(ticks))
 
     def groups(self) -> list[Key]:
         """The groups of a pattern seen so far, in this order."""
         if self._last is None:
             return []
-        with self._state.changing("asking for a value"):
+        with self._state.changing("asking for a value", reads=True):
             return [row.key for row in self._run.value(self._last)]
 
     def flush(self) -> pd.DataFrame:

@@ -12,7 +12,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from cepbench.errors import EvaluationError, FailedStateError, PartialMatchLimitError, StreamError
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    FailedStateError,
+    PartialMatchLimitError,
+    StreamError,
+)
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.kinds import KnownKinds
 
@@ -31,6 +37,7 @@ class LiveState:
         #: What changes the state. It stays if this is not completed, whatever interrupts it where.
         self._change = ""
         self._next_change = ""
+        self._reads = False
         self._error = ""
         self._ended = ""
 
@@ -67,7 +74,7 @@ class LiveState:
         """Take no more events."""
         self._ended = how
 
-    def changing(self, change: str) -> Self:
+    def changing(self, change: str, *, reads: bool = False) -> Self:
         """A context for what changes the state, such as ``a push``; without an error it is whole again.
 
         Raises
@@ -76,7 +83,7 @@ class LiveState:
             If a change of the state was not completed.
         """
         self.check_whole()
-        self._next_change = change
+        self._next_change, self._reads = change, reads
         return self
 
     def __enter__(self) -> None:
@@ -87,6 +94,8 @@ class LiveState:
     ) -> None:
         if error is None:
             self._change = ""
+        elif self._reads and isinstance(error, CepbenchError):
+            self._change = ""  # refused; what only reads has changed nothing
         elif isinstance(error, PartialMatchLimitError):
             self._ended = "has stored too many partial matches"
             self._change = ""

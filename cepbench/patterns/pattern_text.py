@@ -91,7 +91,7 @@ class PatternText:
             return Decimal(written)
         name = written.removeprefix(":")
         given = self._parameters.get(name)
-        if not isinstance(given, Decimal):
+        if isinstance(given, bool) or not isinstance(given, Decimal | Real):
             value = self.constant(tree)
             if isinstance(value, str):
                 return value
@@ -104,7 +104,7 @@ class PatternText:
     def _refuse_rounding(self, written: object, value: float, place: Node) -> NoReturn:
         self.fail(
             PatternError,
-            f"{written} has more digits than a float holds, and would be rounded to {value!r}; "
+            f"{str(written)[:40]} has more digits than a float holds, and would be rounded to {value!r}; "
             "write fewer digits, or subtract a common origin from the attribute",
             place,
         )

@@ -40,6 +40,7 @@ FORMS = pytest.mark.parametrize("form", bench.FORMS)
 
 #: What each form that is refused at 500 pieces is refused with.
 REFUSED = {
+    "a number of n digits": (PatternError, "more digits than a float holds"),
     "OR of n items": (UnsupportedPatternError, "the limit is 256"),
     "a | b | …": (UnsupportedPatternError, "the limit is 256"),
     "SEQ(AND(SEQ(… nested n deep": (PatternSyntaxError, "more than 60 deep; write it flatter"),
