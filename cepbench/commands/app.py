@@ -84,9 +84,12 @@ def _warning_once() -> Callable[..., None]:
     said: set[str] = set()
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            log(f"{typer.style('warning:', fg='yellow', bold=True)} {message}")
+        from cepbench.streams.fit import AS_AN_ERROR
+
+        text = str(message).removesuffix(AS_AN_ERROR)  # no command has that argument
+        if text not in said:
+            said.add(text)
+            log(f"{typer.style('warning:', fg='yellow', bold=True)} {text}")
 
     return warn
 

@@ -17,11 +17,11 @@ from cepbench.automata.compilation import automaton
 from cepbench.automata.model import Automaton
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.matches import Found
-from cepbench.evaluators.plan_runs.node_table import PlanNodeTable
+from cepbench.evaluators.plan_runs.node_table import NodeCounts, PlanNodeTable
 from cepbench.evaluators.protocol import Evaluator, Given, Run, Task
 from cepbench.evaluators.result import Metrics, NodeTable
 from cepbench.evaluators.snapshot import arrays_under
-from cepbench.kernels.counts import CREATED
+from cepbench.kernels.counts import CREATED, LIFETIME
 from cepbench.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
@@ -104,19 +104,45 @@ class ArrivalRun:
 
     def metrics(self) -> Metrics:
         """See :meth:`cepbench.evaluators.protocol.Run.metrics`."""
-        found: Metrics = self.run.metrics()
-        if isinstance(found, Metrics) and self._is_beyond(found.partial_matches_created):
-            found = replace(found, mean_partial_matches=nan)
-        return found
+        found: Any = self.run.metrics()
+        if not isinstance(found, Metrics):  # of a user-defined evaluator
+            return found
+        rows = found.partial_matches_created
+        if self._is_beyond(rows):
+            return replace(found, mean_partial_matches=nan)
+        clock = self._clock
+        units = 0 if clock.last is None else (clock.last - clock.origin) // clock.unit
+        if not units:
+            return replace(found, mean_partial_matches=0.0)
+        # Of the sum of times in stamps, as _in_time.
+        stored = found.mean_partial_matches * (units * clock.slots + clock.rank)
+        mean = (stored - rows * (clock.slots // 2 - 1)) / (units * clock.slots)
+        return replace(found, mean_partial_matches=mean)
 
     def node_table(self) -> NodeTable:
         """See :meth:`cepbench.evaluators.protocol.CountsNodes.node_table`."""
         found: NodeTable = self.run.node_table()
-        if isinstance(found, PlanNodeTable) and any(
-            self._is_beyond(its.counts[:, CREATED].sum()) for its in found.branches
-        ):
-            found = replace(found, span=0)
-        return found
+        if not isinstance(found, PlanNodeTable):
+            return found
+        if any(self._is_beyond(its.counts[:, CREATED].sum()) for its in found.branches):
+            return replace(found, span=0)
+        clock = self.opened_by
+        return replace(
+            found,
+            branches=[self._in_time(branch) for branch in found.branches],
+            span=found.span // clock.slots * clock.unit,
+        )
+
+    def _in_time(self, counted: NodeCounts) -> NodeCounts:
+        """The counts with times for stamps; those for which rows are stored to half a unit a row.
+
+        In stamps a row is stored for half a unit more, and for the difference of the ranks of its
+        events, which is less than that and may be either way.
+        """
+        clock, counts = self.opened_by, counted.counts.copy()
+        longer = counts[:, CREATED] * (clock.slots // 2 - 1)
+        counts[:, LIFETIME] = (counts[:, LIFETIME] - longer) * float(clock.unit) / clock.slots
+        return replace(counted, counts=counts, window=self.task.pattern.window.length)
 
     def _is_beyond(self, rows: float) -> bool:
         """Whether the times for which rows are stored may be too much for their sums in stamps."""

@@ -77,6 +77,12 @@ class LiveState:
     def changing(self, change: str, *, reads: bool = False) -> Self:
         """A context for what changes the state, such as ``a push``; without an error it is whole again.
 
+        Parameters
+        ----------
+        change : str
+        reads : bool
+            Whether the state stays as it is, so that a call that is refused by name leaves it whole.
+
         Raises
         ------
         FailedStateError
@@ -94,10 +100,10 @@ class LiveState:
     ) -> None:
         if error is None:
             self._change = ""
-        elif self._reads and isinstance(error, CepbenchError):
-            self._change = ""  # refused; what only reads has changed nothing
         elif isinstance(error, PartialMatchLimitError):
             self._ended = "has stored too many partial matches"
+            self._change = ""
+        elif self._reads and isinstance(error, CepbenchError):
             self._change = ""
         else:
             self._error = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -36,7 +36,7 @@ _TRUTHS = {"1": "true", "0": "false", "true": "true", "false": "false"}
 MISSING_TYPES = ("warn", "error")
 
 #: What the warning adds where the call has this argument.
-_AS_AN_ERROR = '. missing_types="error" makes it an error'
+AS_AN_ERROR = '. missing_types="error" makes it an error'
 
 #: Of the call at hand: what to do, and of which types it has warned.
 _asked: ContextVar[tuple[str, set[str]] | None] = ContextVar("missing_types", default=None)
@@ -202,7 +202,7 @@ def report_types(
     if said:
         warnings.warn(
             f"no event of type {', '.join(said)} in the {where}, whose types are {shown}{more}; an "
-            f"item of it binds nothing{'' if call is None else _AS_AN_ERROR}",
+            f"item of it binds nothing{'' if call is None else AS_AN_ERROR}",
             MissingTypeWarning,
             stacklevel=_level_of_caller(),
         )

@@ -666,7 +666,10 @@ def test_a_missing_type_is_said_once(run, data) -> None:
     """By a command that measures statistics, plans and runs."""
     for command in ("plan", "run", "explain", "compare"):
         words = [command, "PATTERN SEQ(A a, Q q) WITHIN 10 units", "--data", str(data)]
-        assert run(words).stderr.count("no event of type 'Q'") == 1
+        stderr = run(words).stderr
+        assert stderr.count("no event of type 'Q'") == 1 and "missing_types" not in stderr
+    near = run(["plan", "PATTERN SEQ(AA a) WITHIN 5 units", "--data", str(data)]).stderr
+    assert "no event of type 'AA' (variable 'a'; did you mean 'A'?)" in " ".join(near.split())
 
 
 def test_values_of_aggregates_have_rows_of_the_data(told, tmp_path, frame) -> None:

@@ -192,7 +192,7 @@ def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:
                 "pattern": cep.Workload({"q": "PATTERN SEQ(Z z) WITHIN 5 units"}),
                 "missing_types": "error",
             },
-            "no event of type 'Z'",
+            "query 'q': no event of type 'Z'",
         ),
         (
             {"pattern": cep.Workload({"q": "PATTERN SEQ(A a) WHERE a.y > 1 WITHIN 5 units"})},

@@ -17,6 +17,7 @@ import numpy as np
 from cepbench.errors import ExperimentError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.patterns.equivalences import Equalities
 from cepbench.patterns.model import Pattern, Structure, Variable
 from cepbench.planners.generate import plan
 from cepbench.statistics.model import Statistics
@@ -55,7 +56,8 @@ class NodeCount:
 def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
     """A pattern without OR, restricted to some of its variables.
 
-    Conditions that mention others are left out, and so are negated variables that are not named.
+    Conditions that mention others are left out, but for equalities that follow from them, and so are
+    negated variables that are not named.
     Events are free to be in any number of matches: what a strategy rules out depends on the rest.
 
     Parameters
@@ -84,8 +86,14 @@ def restricted(pattern: Pattern, names: Iterable[str]) -> Pattern:
 
     structure = kept(pattern.structure)
     assert isinstance(structure, Structure)  # at least one variable is left
-    conditions = tuple(c for c in pattern.expanded.conditions if wanted.issuperset(c.variables))
-    return Pattern(structure, conditions, pattern.window, order=pattern.order)
+    expanded = pattern.expanded
+    conditions = [c for c in expanded.conditions if wanted.issuperset(c.variables)]
+    equalities = Equalities(expanded.conditions, pattern.planned_names)
+    planned = [name for name in pattern.planned_names if name in wanted]
+    for number, name in enumerate(planned):
+        tested = equalities.between(planned[:number], [name])
+        conditions += [clause for clause in tested if clause not in equalities]
+    return Pattern(structure, tuple(conditions), pattern.window, order=pattern.order)
 
 
 def count_node(

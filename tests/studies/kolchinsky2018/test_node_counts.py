@@ -30,6 +30,9 @@ def test_a_pattern_restricted_to_some_variables() -> None:
         "bc": "PATTERN SEQ(AND(B b, C c)) WHERE b.x > 2 WITHIN 5 units",
     }.items():
         assert restricted(pattern, names) == parse(expected)
+    tied = parse("PATTERN SEQ(A a, B b, C c) WHERE [x] WITHIN 5 units")
+    assert restricted(tied, "ac") == parse("PATTERN SEQ(A a, C c) WHERE a.x = c.x WITHIN 5 units")
+    assert len(restricted(tied, "abc").conditions) == 2
     for wrong in (["a", "z"], []):
         with pytest.raises(ExperimentError, match="none of the pattern's"):
             restricted(pattern, wrong)
