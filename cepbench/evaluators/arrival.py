@@ -112,7 +112,7 @@ class ArrivalRun:
             return replace(found, mean_partial_matches=nan)
         clock = self._clock
         units = 0 if clock.last is None else (clock.last - clock.origin) // clock.unit
-        if not units:
+        if not (units and found.mean_partial_matches):  # engines of stacks store none
             return replace(found, mean_partial_matches=0.0)
         # Of the sum of times in stamps, as _in_time.
         stored = found.mean_partial_matches * (units * clock.slots + clock.rank)
