@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 import cepbench as cep
-from cepbench.commands import data
 from cepbench.commands.app import app
 from cepbench.datasets.making import make_stream
 from cepbench.spark.generate import generate_stream
@@ -61,16 +60,20 @@ def test_a_loop_writes_the_files_that_spark_writes(
     assert make_stream(tmp_path / "spark", stream) == read_declaration(tmp_path / "loop")
 
 
-def test_what_is_long_is_made_by_spark(
-    spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(data, "LOOP_EVENTS", 100)
-    monkeypatch.delattr("cepbench.datasets.making.make_stream")
-    made = CliRunner().invoke(
-        app, ["data", "make", "nasdaq-style/mine", "--identifiers", "5", "--days", "1", "--json"]
-    )
-    assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)["events"] == len(cep.open_dataset("nasdaq-style/mine").stream())
+def test_what_is_long_is_made_by_spark(spark: SparkSession, catalogue: Path) -> None:
+    """A file where a folder must be stops its tasks at once; a loop puts a whole folder there."""
+    for name, identifiers in (("short", 5), ("long", 16_000)):
+        folder = catalogue / "nasdaq-style" / "data" / name
+        folder.mkdir(parents=True)
+        (folder / "_unfinished.json").touch()
+        (folder / "month=2008-01").touch()
+        words = ["data", "make", f"nasdaq-style/{name}", "--days", "5", "--json"]
+        made = CliRunner().invoke(app, [*words, "--identifiers", str(identifiers)])
+        if name == "short":
+            events = len(cep.open_dataset("nasdaq-style/short").stream())
+            assert made.exit_code == 0 and json.loads(made.stdout)["events"] == events
+        else:
+            assert "Spark job 'generate' failed: FileExistsError" in made.stderr
 
 
 @pytest.mark.parametrize(
