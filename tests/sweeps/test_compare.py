@@ -87,7 +87,9 @@ def clock(stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_every_different_plan_is_run_for_some_time_and_the_runs_alternate(
     stream: cep.EventStream, generators: list[cep.PlanGenerator], clock: Clock
 ) -> None:
-    table = compare(PATTERN, stream, generators=generators, repetitions=2, seconds=1.0, evaluators=["clocked"])
+    table = compare(
+        PATTERN, stream, generators=generators, repetitions=2, seconds=1.0, evaluators=["clocked"]
+    )
     ran = clock.ran
     # Two repetitions are 1.5 seconds of the slow one; 32 and 16 runs make a second of the others.
     assert Counter(ran) == {"a, b, c": 2, "c, b, a": 32, "b, a, c": 16}
@@ -166,9 +168,10 @@ def test_one_run_that_fails_is_told_whichever_it_is(
         PATTERN, stream, generators=generators[:1], repetitions=3, seconds=0, evaluators=["clocked"]
     )
     (row,) = table.to_dict("records")
-    assert (row["status"], row["reason"]) == ("error", "MemoryError: too much")
+    told = "EvaluationError: the evaluator clocked failed: MemoryError('too much')"
+    assert (row["status"], row["reason"]) == ("error", told)
     assert pd.isna(row["events_per_second"]) and pd.isna(row["runs"])
-    assert "MemoryError: too much" in read_page(table._repr_html_()).text
+    assert told in read_page(table._repr_html_()).text
 
 
 def test_plans_are_shared_within_an_evaluator_only(
