@@ -79,7 +79,7 @@ def clock(stream: cep.EventStream, monkeypatch: pytest.MonkeyPatch) -> Clock:
                 raise error
         return matches
 
-    assert WARM_UP_EVENTS < len(stream)
+    assert len(stream) > WARM_UP_EVENTS
     monkeypatch.setattr(time, "perf_counter", found)
     return found
 
