@@ -117,9 +117,8 @@ def test_every_plan_is_each_choice_of_sources_without_circles() -> None:
         in_order({"q1": "q2", "q2": "q1"})
 
 
-def test_planners_are_ranked_among_all_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(every_plan, "study_workload", lambda _, h: study_workload("pattern", h))
-    plans, runs = plans_measured("quick", events=EVENTS, repetitions=2)
+def test_planners_are_ranked_among_all_plans() -> None:
+    plans, runs = plans_measured("quick", sweep="pattern", events=EVENTS, repetitions=2)
     assert len(plans) == 3 and plans["milliseconds"].is_monotonic_increasing
     named = {name for names in plans["planners"] for name in names.split(", ") if name}
     assert named == set(PLANNERS)
@@ -144,10 +143,8 @@ def test_a_smaller_workload_is_the_beginning_of_a_larger_one() -> None:
         assert number == root or (f"q{root}", f"q{number}") in refined
 
 
-def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(scale.PROFILES, "quick", (EVENTS, 1))
-    monkeypatch.setattr(scale, "SEARCHED", 5)
-    runs = scale_runs("quick", sizes=(5, 10))
+def test_planners_take_turns_on_workloads_of_all_sizes() -> None:
+    runs = scale_runs("quick", sizes=(5, 10), events=EVENTS, searched=5, repetitions=1)
     assert runs.groupby("pattern_set", sort=False)["generator"].apply(list).to_dict() == {
         "5": [*all_planners(), ALONE], "10": [*PLANNERS, ALONE],
     }  # fmt: skip
@@ -159,11 +156,10 @@ def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.Monke
     assert reusing[5, "NAIVE"] == reusing[5, ALONE] == 0 and reusing[10, "TOP-DOWN"] == 9
 
 
-def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_give_the_numbers_of_results() -> None:
     numbers = (30, 300)
-    monkeypatch.setitem(by_results.PROFILES, "quick", (EVENTS, numbers, 1))
     stream = company_stream(EVENTS, 0)
-    runs = runs_by_results("concept", "quick")
+    runs = runs_by_results("concept", "quick", events=EVENTS, results=numbers, repetitions=1)
     assert (runs.groupby("pattern_set").size() == len(PLANNERS)).all()
     for wanted, (_, its) in zip(numbers, runs.groupby("matches"), strict=True):
         window = window_for("concept", stream, wanted)
@@ -173,10 +169,8 @@ def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) ->
         assert its["matches"].iloc[0] >= wanted
 
 
-def test_plans_that_follow_find_what_plans_that_stay_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "ROUND", 200)
-    monkeypatch.setitem(drift.PROFILES, "quick", (2, 1))
-    runs, switches = drift.drift_runs("quick", evaluator="tree")
+def test_plans_that_follow_find_what_plans_that_stay_find() -> None:
+    runs, switches = drift.drift_runs("quick", evaluator="tree", repetitions=1, round_events=150)
     assert set(runs["generator"]) == {*PLANNERS, *drift.ADAPTIVE}
     assert (runs.groupby("setting")["matches"].nunique() == 1).all()
     found = runs.groupby("setting", sort=False)["matches"].first()
