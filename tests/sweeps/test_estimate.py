@@ -44,14 +44,14 @@ def spec(text: str) -> PatternSpec:
 
 @pytest.fixture
 def seen() -> list[int]:
-    """How many events each run of the evaluator ``steady`` got, at ten microseconds an event."""
+    """How many events each run of the evaluator ``steady`` got, at thirty microseconds an event."""
     found: list[int] = []
 
     @cep.plan_evaluator("steady", latency=True)
     class Steady(EveryCombination):
         def push(self, batch: EventStream) -> pd.DataFrame:
             found.append(len(batch))
-            work(1e-5 * len(batch))
+            work(3e-5 * len(batch))
             return pd.DataFrame(columns=["a", "b", "c"])
 
     return found
@@ -131,16 +131,16 @@ def test_times_are_extrapolated_from_a_part(
     )
     statistics = measure_statistics(spec(text).pattern, stream)
     grid = config.grid(NAMES)
-    timing = time_pattern(spec(text), stream, statistics, grid, reading=1.5, long_enough=0.02)
+    timing = time_pattern(spec(text), stream, statistics, grid, reading=1.5, long_enough=0.06)
     plans = Plans(spec(text), stream, statistics, grid, grid.cells())
     different = len({(cell.evaluator, plans.of(cell).plan.text) for cell in grid.cells()})
     assert (timing.reading, timing.limited) == (1.5, 0)
     assert 1 < different < 4
     assert max(seen) < 8_000
-    # 80 ms a run, three repetitions, each with a run for latency; 5,000 events of warm-up.
-    warm_up = 2 * 0.05
+    # 240 ms a run, three repetitions, each with a run for latency; 5,000 events of warm-up.
+    warm_up = 2 * 0.15
     runs = different if share else 4
-    assert timing.running == pytest.approx(runs * 6 * 0.08 + warm_up, rel=0.25)
+    assert timing.running == pytest.approx(runs * 6 * 0.24 + warm_up, rel=0.25)
 
 
 def test_a_run_at_the_limit_is_not_extrapolated(stream: EventStream) -> None:

@@ -62,10 +62,12 @@ def sample() -> cep.EventStream:
     return cep.open_dataset("ticker-trades/sample").stream()[:3000]
 
 
-def rows_of(sample: cep.EventStream, **changes: Any) -> pd.DataFrame:
+def rows_of(
+    sample: cep.EventStream, grid_changes: dict[str, Any] | None = None, **changes: Any
+) -> pd.DataFrame:
     config = SweepConfig.from_dict({**CONFIG, "repetitions": 1, **changes})
     specs = workload_of(config, {"": dict.fromkeys(TICKERS, 1.0)})
-    grid = config.grid([])
+    grid = replace(config.grid([]), **(grid_changes or {}))  # user-defined ones are for it alone
     return results_frame(row for spec in specs for row in measure_pattern(spec, sample, {}, grid))
 
 
@@ -194,7 +196,7 @@ def test_sharing_as_planned_changes_no_value(sample: cep.EventStream) -> None:
     def refusing(problem: Any, rng: Any) -> Any:
         raise PlanningRefusedError("too many")
 
-    refused = rows_of(sample, **changes | {"sharing": ["none", "REFUSING"]}).set_index("generator")
+    refused = rows_of(sample, {"sharing": ["none", "REFUSING"]}, **changes).set_index("generator")
     assert refused.loc["e-cube REFUSING", "status"] == REFUSED
     assert refused.loc["a-seq", "status"] == OK
 
@@ -228,7 +230,7 @@ class OneMore(TwoStepRun):
 
 def test_other_values_are_an_error(sample: cep.EventStream) -> None:
     cep.aggregator("one-more")(OneMore)
-    rows = rows_of(sample, methods=["a-seq", "one-more"]).set_index("method")
+    rows = rows_of(sample, {"methods": ["a-seq", "one-more"]}).set_index("method")
     assert rows.loc["a-seq", "status"] == OK and rows.loc["one-more", "status"] == ERROR
     assert rows.loc["one-more", "reason"].startswith("its values differ from those of a-seq")
 

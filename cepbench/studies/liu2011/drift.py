@@ -7,7 +7,7 @@ in Section VII", which shows nothing of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import pandas as pd

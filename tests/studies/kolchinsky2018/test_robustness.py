@@ -15,10 +15,10 @@ import pytest
 from cepbench.costs.costed import CostedProblem
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.planners.registry import PLAN_GENERATORS, plan_generator
+from cepbench.seeds import rng_for
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.studies.kolchinsky2018 import robustness
 from cepbench.studies.kolchinsky2018.planning import PlanningCase, left_out_table
 from cepbench.studies.kolchinsky2018.regrets import (
     conclusions,
@@ -105,7 +105,6 @@ def naive_order(rates: dict[str, float]) -> list[str]:
 
 def test_regrets_are_as_by_hand() -> None:
     """EFREQ from wrong rates takes the wrong order, whose cost under the right ones is known."""
-
 
     def misleads(seed: int) -> bool:
         rng = rng_for(seed, CASE.spec.pattern_id, 0)

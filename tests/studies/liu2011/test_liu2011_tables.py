@@ -16,9 +16,9 @@ from cepbench.errors import PlanError
 from cepbench.plans.reuse import in_order
 from cepbench.reporting.verdicts import ledger
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
-from cepbench.studies.liu2011 import by_results, drift, every_plan, scale
+from cepbench.studies.liu2011 import drift
 from cepbench.studies.liu2011.by_results import runs_by_results, window_for
-from cepbench.studies.liu2011.every_plan import plans_measured
+from cepbench.studies.liu2011.every_plan import every_plan, plans_measured
 from cepbench.studies.liu2011.runs import over_time, ways_of, with_axes
 from cepbench.studies.liu2011.scale import FAMILY, all_planners, drawn_workload, scale_runs
 from cepbench.studies.liu2011.turns import ALONE, PLANNERS, company_stream, study_workload
@@ -101,7 +101,7 @@ def test_every_plan_is_each_choice_of_sources_without_circles() -> None:
     stream = company_stream(EVENTS, 0)
     workload = study_workload("both", stream.hierarchy)
     problem = ReuseProblem.of(workload, cep.measure_statistics(workload, stream), delays=True)
-    plans = [tuple(sources.items()) for sources in every_plan.every_plan(problem)]
+    plans = [tuple(sources.items()) for sources in every_plan(problem)]
     assert len(set(plans)) == len(plans)
     pairs = {(edge.source, edge.query) for edge in problem.edges}
     for plan in plans:
@@ -110,7 +110,7 @@ def test_every_plan_is_each_choice_of_sources_without_circles() -> None:
     few = ReuseProblem(
         dict.fromkeys(["q1", "q2"], 1.0), [e for e in problem.edges if {e.source, e.query} == {"q1", "q2"}]
     )  # fmt: skip
-    assert [*every_plan.every_plan(few)] == [
+    assert [*every_plan(few)] == [
         {"q1": None, "q2": None}, {"q1": None, "q2": "q1"}, {"q1": "q2", "q2": None},
     ]  # fmt: skip
     with pytest.raises(PlanError, match="circle"):

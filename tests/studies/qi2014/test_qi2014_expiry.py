@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cepbench.aggregators.protocol import Row
+from cepbench.aggregators.registry import aggregator
+from cepbench.aggregators.two_step import TwoStepRun
 from cepbench.errors import EvaluationError
-from cepbench.studies.qi2014 import expiry
+from cepbench.streams.event_stream import EventStream
 from cepbench.studies.qi2014.expiry import EVENTS, expected_seconds, expiry_runs, growth
 from cepbench.studies.runs import figure_runs
 
