@@ -13,7 +13,6 @@ import pytest
 from cepbench.reporting.requests import requests_for
 from tests.notebooks.tiny import write_notebook
 
-
 #: Its second cell tells what it was handed.
 NOTEBOOK = (
     'profile = "quick"\nseed = 0\nfresh = False\nplugin = ""\noutput = "output/x"',
