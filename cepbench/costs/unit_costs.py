@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from cepbench.arguments import folded
 from cepbench.files import write_json
 from cepbench.kernels.cache_folder import digest_of, made_private, private_folders
+
+#: The environment variable with the folder of stored costs, instead of that of the compiled kernels.
+VARIABLE = "CEPBENCH_UNIT_COSTS"
 
 #: The evaluator that joins as reuse does, and as which evaluators without costs of their own are priced.
 TREE = "tree"
@@ -34,7 +39,7 @@ FIXED: Mapping[str, Mapping[str, float]] = {
 @cache
 def unit_costs() -> Mapping[str, Mapping[str, float]]:
     """Those stored for the present kernels, else :data:`FIXED`."""
-    for folder in private_folders():
+    for folder in _folders():
         with suppress(OSError, ValueError):
             found = json.loads((folder / _file_name()).read_text(encoding="utf-8"))
             if _is_whole(found):
@@ -61,10 +66,15 @@ def _is_whole(found: Any) -> bool:
 
 def store(costs: Mapping[str, Mapping[str, float]]) -> None:
     """Store measured costs in the first writable folder, for processes started from now on."""
-    for folder in private_folders():
+    for folder in _folders():
         with suppress(OSError):
             write_json(made_private(folder) / _file_name(), costs)
             return
+
+
+def _folders() -> Iterable[Path]:
+    named = os.environ.get(VARIABLE)
+    return [Path(named)] if named else private_folders()
 
 
 def _file_name() -> str:

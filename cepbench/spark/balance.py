@@ -132,6 +132,9 @@ class Slices:
         A row for each slice of time: ``start`` and ``end`` in ticks (missing at the ends of the stream),
         ``events``, ``copied`` events of other slices, ``partial_matches``, ``work`` (events, copied
         ones included, and partial matches) and ``seconds``, all expected.
+    patience : float
+        Seconds for which a slice runs at least before it is cut and the rest is divided among the
+        tasks; a slice is cut if it also takes twice as long as expected.
     """
 
     starts: tuple[int, ...] = ()
@@ -140,6 +143,7 @@ class Slices:
     by_time: bool = True
     plans: tuple[AnyPlan | WorkloadPlan | None, ...] = (None,)
     table: pd.DataFrame | None = None
+    patience: float = 5.0
 
     def slices(self) -> list[Slice]:
         """The slices in time, in order."""

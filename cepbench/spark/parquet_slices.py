@@ -28,14 +28,11 @@ from cepbench.streams.parquet_files import hierarchy_of_schema
 from cepbench.streams.parquet_layout import leaf_of, open_parquet
 from cepbench.streams.whole_positions import arrival_order
 
-#: Rows read at a time, at most about, and those put in order at a time.
-_READ, _ORDERED = 8_000_000, 200_000
+#: Rows read at a time, at most about.
+READ = 8_000_000
 
 #: A column of our own: positions in the whole stream.
 _POSITION = " position"
-
-#: Rows of a sample, about.
-_SAMPLED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +49,8 @@ class ParquetSlices:
         Those of the events that are read; None for all.
     numbered : bool
         Whether events are reported by their positions in the whole stream.
+    read, ordered, sampled : int
+        Rows read at a time, at most about; rows put in order at a time; rows of a sample, about.
     """
 
     path: Path
@@ -59,6 +58,9 @@ class ParquetSlices:
     id: str | None
     types: list[str] | None = None
     numbered: bool = False
+    read: int = READ
+    ordered: int = 200_000
+    sampled: int = 4_000_000
 
     @classmethod
     def of(
@@ -127,7 +129,7 @@ class ParquetSlices:
         """
         wanted = None if self.types is None else set(self.types)
         rows = self.groups.rows
-        every = max(1, int(rows.sum()) // _SAMPLED)
+        every = max(1, int(rows.sum()) // self.sampled)
         columns = Columns(self.columns.time, self.columns.type, ())
         while True:
             some = np.zeros(len(rows), bool)
@@ -196,7 +198,7 @@ class ParquetSlices:
         if self.numbered:
             groups = self.all_groups
             order, reported = [self.columns.time, _POSITION], _POSITION
-        for start, stop in groups.steps(first, last):
+        for start, stop in groups.steps(first, last, self.read):
             if self.numbered:
                 table = self._numbered(names, start, stop)
             else:
@@ -207,8 +209,8 @@ class ParquetSlices:
                 table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
             table = table.unify_dictionaries().combine_chunks()
             rows = _in_order(table, order)
-            for row in range(0, len(rows), _ORDERED):
-                some = table.take(rows[row : row + _ORDERED])
+            for row in range(0, len(rows), self.ordered):
+                some = table.take(rows[row : row + self.ordered])
                 stream = self.columns.stream(some)
                 yield stream, None if reported is None else some.column(reported).combine_chunks()
 
@@ -344,8 +346,8 @@ class RowGroups:
         whole = self.dataset
         return ds.FileSystemDataset(pieces, whole.schema, whole.format, whole.filesystem)
 
-    def steps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Parts of a range of times, in order, with about :data:`_READ` rows at most.
+    def steps(self, start: int, stop: int, most: int = READ) -> Iterator[tuple[int, int]]:
+        """Parts of a range of times, in order, with about so many rows at most.
 
         A row group that has events of two parts is read for each. So parts end where that costs
         least: in files that are sorted by time after an eighth of these rows, and in a month that
@@ -355,10 +357,10 @@ class RowGroups:
         while start < stop:
             before = np.interp(start, times, below) if len(times) else 0.0
             rows = below - before
-            near = (rows >= _READ / 8) & (rows <= _READ) & (times < stop)
+            near = (rows >= most / 8) & (rows <= most) & (times < stop)
             end = stop
-            if len(times) and np.interp(stop, times, rows) > _READ:
-                end = max(start + 1, int(np.interp(_READ, rows, times)))
+            if len(times) and np.interp(stop, times, rows) > most:
+                end = max(start + 1, int(np.interp(most, rows, times)))
                 if near.any():
                     share = np.maximum(0.1, again[near] / rows[near])
                     end = int(times[near][share.argmin()])

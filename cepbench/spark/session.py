@@ -104,9 +104,9 @@ def spark_session(
     master = master or os.environ.get(MASTER_VARIABLE) or "local[*]"
     is_local = master.startswith("local")
     java = find_java()
-    scratch = _scratch_folder()
+    scratch = scratch_folder()
     conf = SparkConf(loadDefaults=False)
-    options = [*_archive_option(java), java_options]
+    options = [*archive_option(java), java_options]
     made = _settings(scratch, memory, options, is_local=is_local)
     conf.setAll([("spark.master", master), *made.items(), *(settings or {}).items()])
     try:
@@ -133,7 +133,7 @@ def session_for_a_while() -> Iterator[SparkSession]:
             spark.stop()
 
 
-def _archive_option(java: Java) -> list[str]:
+def archive_option(java: Java) -> list[str]:
     """The option with which Java maps its archive of Spark's classes, if it has been written."""
     archive = class_archive(java)
     return [shlex.quote(f"-XX:SharedArchiveFile={archive}")] if archive.exists() else []
@@ -224,7 +224,7 @@ def end_java(process: subprocess.Popen[bytes], timeout: float = 10) -> None:
         pass  # it ends with this process
 
 
-def _scratch_folder() -> Path:
+def scratch_folder() -> Path:
     """A scratch folder for Spark, removed when Python ends; killed processes' ones are removed now."""
     for old in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
         with suppress(OSError):

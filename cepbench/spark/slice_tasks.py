@@ -15,8 +15,8 @@ from cepbench.errors import StreamError
 from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection
 from cepbench.spark.balance import Slices
 
-#: A slice is cut when it takes so many times the expected seconds, and at least these seconds.
-_TIMES, _LEAST_SECONDS = 2.0, 5.0
+#: A slice is cut when it takes so many times the expected seconds.
+_TIMES = 2.0
 
 #: Windows of a rest: of a shorter one most would be done twice.
 _LEAST_WINDOWS = 2
@@ -82,7 +82,7 @@ class TimeLimit:
     def of(cls, spark: SparkSession, made: Slices, window: int) -> Self:
         """The limit for slices of which something is expected, with no cuts yet."""
         seconds = 0.0 if made.table is None else float(made.table["seconds"].max()) / made.parts
-        limit = max(_LEAST_SECONDS, _TIMES * seconds) if made.by_time else float("inf")
+        limit = max(made.patience, _TIMES * seconds) if made.by_time else float("inf")
         cuts = spark.sparkContext.accumulator([], _Joined())
         return cls(limit, max(1, _LEAST_WINDOWS * window), cuts)
 

@@ -42,10 +42,14 @@ def aggregated(
     method: str,
     limit: int,
     sharing: WorkloadPlan | str | None = None,
+    *,
+    first: int = _FIRST,
+    most: int = _MOST,
 ) -> dict[str, Any]:
     """The metrics of a method's run on a stream, and a digest of its values.
 
-    A method that lists matches takes the stream in batches of about as many matches.
+    A method that lists matches takes the stream in batches of about as many matches: one of ``first``
+    events, then up to ``most``.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def aggregated(
     """
     live = Aggregator(query, method, sharing=sharing)
     lists_matches = method == E_CUBE or AGGREGATORS[method].lists_matches
-    size = _FIRST if lists_matches else max(1, len(stream))
+    size = first if lists_matches else max(1, len(stream))
     done = values = listed = 0
     digest = hashlib.sha256()
     while not done or done < len(stream):
@@ -65,7 +69,7 @@ def aggregated(
         before, listed = listed, live.metrics.updates
         if lists_matches and listed > limit:
             raise MatchLimitError(limit, _measured(live))
-        size = max(1, min(2 * size, size * _MATCHES // max(1, listed - before), _MOST))
+        size = max(1, min(2 * size, size * _MATCHES // max(1, listed - before), most))
     return _measured(live) | {"values": values, "digest": digest.hexdigest()[:16]}
 
 

@@ -156,7 +156,7 @@ def provenance() -> dict[str, Any]:
     packages = ("cepbench", "numba", "llvmlite", "numpy", "pandas", "pyarrow")
     return {
         **{f"{package}_version": version(package) for package in packages},
-        "commit": _commit(),
+        "commit": commit_of(Path(__file__).resolve().parents[2]),
         "python_version": platform.python_version(),
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": _cpu_model(),
@@ -164,9 +164,8 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
-    """The commit of cepbench's checkout, marked if the package was edited since."""
-    root = Path(__file__).resolve().parents[2]
+def commit_of(root: Path) -> str | None:
+    """The commit of a checkout of cepbench, marked if the package was edited since; None elsewhere."""
     if not (root / ".git").exists():  # site-packages may be inside of another checkout
         return None
     try:

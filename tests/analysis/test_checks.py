@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis import checks
 from cepbench.analysis.checks import (
+    CHECK_KINDS,
     NO_CASE,
     NO_DATA,
     TOO_FEW,
@@ -41,9 +42,7 @@ def runs(sizes: tuple[int, ...] = (3, 4), patterns: int = 6) -> pd.DataFrame:
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "CHECK_KINDS", dict(checks.CHECK_KINDS))
-
+def registered() -> Iterator[None]:
     @check_kind("spread", "largest over smallest ratio")
     def spread(check: ClaimCheck, logs: pd.DataFrame, resampling: Bootstrap) -> Measured:
         sample = sample_of(check, logs)
@@ -51,12 +50,15 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
             sample, lambda rows: np.exp(np.ptp(sample.columns[rows], axis=(1, 2))), resampling
         )
 
+    yield
+    del CHECK_KINDS["spread"]
+
 
 def test_a_study_adds_a_kind_of_check() -> None:
     found = measure(CHECK, runs(), resamples=50)
     assert found.value == pytest.approx(6.0)
     assert found.low <= found.high <= found.value and found.patterns == 12
-    assert checks.CHECK_KINDS["spread"].words == "largest over smallest ratio"
+    assert CHECK_KINDS["spread"].words == "largest over smallest ratio"
 
 
 def test_its_table_is_checked_like_that_of_any_other() -> None:

@@ -6,8 +6,8 @@ import asyncio
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import ipywidgets as widgets
 import numpy as np
@@ -15,11 +15,13 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.app import sources
 from cepbench.app.app import Explorer
 from cepbench.app.coalesced import Coalesced
 from cepbench.errors import DatasetError
 from cepbench.figures.offline import VEGALITE_MIME
+from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.streams.dataset_folder import Declaration, finish_dataset
+from tests.app.widget_tree import drawn, inside, named, tab, texts
 from tests.reporting.offline import read_page
 
 TEXT = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND c.x > 0 WITHIN 20 seconds"
@@ -48,11 +50,6 @@ def app(stream: cep.EventStream) -> Explorer:
     return found
 
 
-def shown(output: Any) -> dict[str, Any]:
-    (only,) = output.outputs
-    return only["data"]
-
-
 def test_its_state_is_that_of_the_plain_calls(app: Explorer, stream: cep.EventStream) -> None:
     pattern = cep.parse(TEXT)
     statistics = cep.measure_statistics(pattern, stream)
@@ -64,7 +61,7 @@ def test_its_state_is_that_of_the_plain_calls(app: Explorer, stream: cep.EventSt
 
 
 def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
-    before = app._side_by_side.value
+    before = texts(tab(app, "Plans"))
     app.sliders["window"].value = 40.0
     app.sliders["c"].value = 240.0  # a minute
     app.sliders["a", "b"].value = 0.01
@@ -76,10 +73,10 @@ def test_sliders_change_plans_and_costs_at_once(app: Explorer) -> None:
     assert app.what_if.statistics.rates["c"] == pytest.approx(4.0)
     pd.testing.assert_frame_equal(app.what_if.table, twin.table)
     assert str(app.plans.pattern).endswith("WITHIN 40 seconds")
-    assert app._side_by_side.value != before
-    assert f"cost {app.plans.table['cost'].min():.4g}" in app._side_by_side.value
-    app._controls.reset()
-    assert app._side_by_side.value == before
+    assert texts(tab(app, "Plans")) != before
+    assert f"cost {app.plans.table['cost'].min():.4g}" in texts(tab(app, "Plans"))
+    named(app.widget, "as measured").click()
+    assert texts(tab(app, "Plans")) == before
 
 
 def test_untouched_sliders_change_nothing_whatever_the_browser_reports(app: Explorer) -> None:
@@ -102,7 +99,7 @@ def test_untouched_sliders_change_nothing_whatever_the_browser_reports(app: Expl
     assert (app.sliders["window"].value, app.sliders["alpha"].value) == (5, 0.33)
     twin = cep.what_if(app.pattern, app.statistics, window=5, alpha=0.33, generators=GENERATORS)
     pd.testing.assert_frame_equal(app.what_if.table, twin.table)
-    app._controls.reset()
+    named(app.widget, "as measured").click()
     assert {key: its.slider.value for key, its in app.sliders.items()} == places
     assert (app.what_if.statistics, app.what_if.pattern) == (app.statistics, app.pattern)
     pd.testing.assert_frame_equal(app.plans.table, measured)
@@ -142,12 +139,6 @@ def test_the_field_of_a_slider_shows_and_takes_numbers(app: Explorer) -> None:
     assert app.sliders["a", "a"].field.value == 0 and app.what_if.statistics == app.statistics
 
 
-def inside(widget: Any) -> Iterator[Any]:
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from inside(child)
-
-
 def test_every_menu_has_a_name_and_shows_what_is_chosen(app: Explorer) -> None:
     app.run()
     found = [widget for widget in inside(app.widget) if isinstance(widget, widgets.Dropdown)]
@@ -166,8 +157,8 @@ def test_a_mistake_in_the_text_is_shown_where_it_is_and_mended(app: Explorer) ->
     assert app.pattern is None and app.plans is None
     told = read_page(app.error).text
     assert "line 1, column" in told and "^" in told and "'q'" in told
-    assert app._side_by_side.value == ""
-    assert app.run() is None and "correct the text" in app._runs.message.value
+    assert texts(tab(app, "Plans")) == ""
+    assert app.run() is None and "correct the text" in texts(tab(app, "Run"))
     app.text.value = TEXT.replace("C c", "CC c")
     assert "no event of type" in app.error
     app.text.value = TEXT
@@ -180,35 +171,41 @@ def test_the_app_opens_without_what_takes_long_to_import() -> None:
     assert done.stdout == "False\n"
 
 
-def test_what_nobody_foresaw_is_shown_too(app: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("no window")
-
-    monkeypatch.setattr("cepbench.app.app.predicate_graph", broken)
-    app.tabs.selected_index = 1
-    assert "ZeroDivisionError: no window" in app.error and "Traceback" in app.error
-    app.tabs.selected_index = 2
-    monkeypatch.setattr("cepbench.app.app.what_if", broken)
-    app._show_status(None)
+def test_an_error_while_planning_or_drawing_is_shown_too(stream: cep.EventStream) -> None:
+    with PLAN_GENERATORS.restored():
+        cep.plan_generator("GONE", kind="order")(lambda problem, rng: list(range(problem.n)))
+        app = cep.explore(stream, TEXT)
+        app.generators.value = ("GONE",)
+        app.sliders["window"].value = 25.0
+        assert app.error == ""
     app.sliders["window"].value = 30.0
-    assert "ZeroDivisionError: no window" in app.error
+    assert "&#39;GONE&#39;" in app.error and "Traceback" not in app.error
+    app.generators.value = GENERATORS
+    app.sliders["window"].value = 25.0
+    assert app.error == ""
+    app.stream = None  # which nobody foresaw
+    app.tabs.selected_index = 0
+    assert "AttributeError" in app.error and "Traceback" in app.error
 
 
 def test_every_tab_is_drawn_when_it_is_seen(app: Explorer) -> None:
-    assert app._rates.outputs == () and app._graph.value == ""
+    data, pattern = tab(app, "Data"), tab(app, "Pattern")
+    assert drawn(data) == [] and texts(pattern) == ""
     app.tabs.selected_index = 0
-    chart = shown(app._rates)[VEGALITE_MIME]
-    rows = next(iter(chart["datasets"].values()))
+    (chart,) = drawn(data)
+    rows = next(iter(chart[VEGALITE_MIME]["datasets"].values()))
     assert {row["type"] for row in rows} == {"A", "B", "C"}
     app.types.index = 1
-    rows = next(iter(shown(app._rates)[VEGALITE_MIME]["datasets"].values()))
+    (chart,) = drawn(data)
+    rows = next(iter(chart[VEGALITE_MIME]["datasets"].values()))
     assert {row["type"] for row in rows} == {"A", "B", "C", "D"}
     app.every.value = "5 minutes"
     twin = cep.rates_over_time(app.stream, every="5 minutes")
-    rows = next(iter(shown(app._rates)[VEGALITE_MIME]["datasets"].values()))
+    (chart,) = drawn(data)
+    rows = next(iter(chart[VEGALITE_MIME]["datasets"].values()))
     assert sum(row["events"] for row in rows) == twin["events"].sum() == len(app.stream)
     app.tabs.selected_index = 1
-    assert "<svg" in app._graph.value
+    assert "<svg" in texts(pattern)
 
 
 def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
@@ -218,18 +215,21 @@ def test_a_run_fills_bars_timeline_and_nodes(app: Explorer) -> None:
     found = cep.evaluate(app.pattern, app.stream, plan).matches
     pd.testing.assert_frame_equal(app.matches.matches, found)
     assert (table["matches"] == len(found)).all() and len(found) > 5
-    assert f"{len(found):,} matches" in app._runs.message.value
+    panel = tab(app, "Run")
+    assert f"{len(found):,} matches" in texts(panel)
     best = table.loc[table["events_per_second"].idxmax(), "generator"]
-    assert f"{best} was the fastest" in app._runs.message.value
-    assert app._runs.generator.value == best and app.matches.plan == app.plans.plans[best]
-    bars = shown(app._runs.bars)[VEGALITE_MIME]
-    assert len(bars["hconcat"]) == 2
-    app._runs.highlight.value = 3
-    app._runs.zoom.value = 0.0
+    assert f"{best} was the fastest" in texts(panel)
+    assert named(panel, "nodes of").value == best and app.matches.plan == app.plans.plans[best]
+    bars, _, _ = drawn(panel)
+    assert len(bars[VEGALITE_MIME]["hconcat"]) == 2
+    named(panel, "match no.").value = 3
+    named(panel, "show").label = "the whole stream"
     twin = cep.match_timeline(app.stream, found, app.pattern, 3)
-    assert shown(app._runs.timeline)[VEGALITE_MIME]["datasets"] == twin.to_dict()["datasets"]
-    app._runs.generator.value = "GREEDY"
-    assert "GREEDY" in shown(app._runs.nodes)["text/html"]
+    _, timeline, _ = drawn(panel)
+    assert timeline[VEGALITE_MIME]["datasets"] == twin.to_dict()["datasets"]
+    named(panel, "nodes of").value = "GREEDY"
+    _, _, nodes = drawn(panel)
+    assert "GREEDY" in nodes["text/html"]
     app.text.value = TEXT.replace("20 s", "10 s")
     assert app.results is None and app.matches is None
 
@@ -260,7 +260,7 @@ def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
 ) -> None:
     app = cep.explore(stream)
     assert [variable.type for variable in app.pattern.variables] == ["A", "B", "C"]
-    assert app.error == "" and "branch" not in app._message.value
+    assert app.error == "" and "branch" not in texts(app.widget)
     # About five events of the most frequent type are in a window.
     assert 4 < app.statistics.cardinality("a", app.pattern.window.seconds) < 6
     ticks = cep.EventStream.from_pandas(
@@ -273,21 +273,31 @@ def test_a_stream_of_ones_own_begins_with_a_pattern_of_its_most_frequent_types(
     assert own.sliders["window"].field.description == "window, units"
 
 
-def test_of_a_large_data_set_the_first_days_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_MOST_EVENTS", 20_000)
-    monkeypatch.setattr(sources, "_DAYS", 1)
-    app = cep.explore("nasdaq-style/sample")
-    dataset = cep.open_dataset("nasdaq-style/sample")
-    assert len(app.stream) == len(dataset.stream(days=1)) < len(dataset.stream())
-    assert "Only the first 1 days of this data set" in app._data_note.value
-    assert cep.explore("ten-symbols/sample")._data_note.value == ""
+@pytest.mark.parametrize("more", [0, 1])
+def test_of_a_large_data_set_the_first_days_are_read(tmp_path: Path, more: int) -> None:
+    """It says how many events it has; there are five days, an event of each type an hour."""
+    hours = [datetime(2026, 1, 5) + timedelta(hours=hour) for hour in range(5 * 24)]
+    frame = pd.DataFrame(
+        [(name, hour) for hour in hours for name in "AB"], columns=["symbol", "ts"]
+    )
+    (tmp_path / "month=2026-01").mkdir()
+    frame.to_parquet(tmp_path / "month=2026-01" / "part.parquet")
+    counts = {"A": 1_000_000, "B": 1_000_000 + more}
+    declared = Declaration(
+        kind="own", parameters={}, events=2_000_000 + more, counts=counts,
+        columns={"symbol": "string", "ts": "timestamp[ns]"},
+    )  # fmt: skip
+    finish_dataset(tmp_path, declared)
+    app = cep.explore(str(tmp_path), "PATTERN SEQ(A a, B b) WITHIN 2 hours")
+    assert app.error == "" and len(app.stream) == (3 if more else 5) * 48
+    assert ("Only the first 3 days of this data set" in texts(app.widget)) == bool(more)
 
 
 def test_latency_of_a_conjunction_asks_for_the_last_event(stream: cep.EventStream) -> None:
     app = cep.explore(stream, "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 20 seconds")
     app.sliders["alpha"].value = 1.0
     assert app.error == ""
-    app._controls._last.value = "b"
+    named(app.widget, "arrives last").value = "b"
     twin = cep.plans_side_by_side(app.pattern, app.statistics, alpha=1.0, last="b")
     assert app.plans.table["cost"].tolist() == pytest.approx(twin.table["cost"].tolist())
 
@@ -297,11 +307,9 @@ def test_large_patterns_are_not_planned_by_those_that_would_take_minutes(
 ) -> None:
     fourteen, fifteen = (", ".join(f"A a{number}" for number in range(size)) for size in (14, 15))
     app = cep.explore(stream, f"PATTERN SEQ({fourteen}) WITHIN 1 seconds")
-    assert "exact generators" not in app._message.value and {"DP-LD", "DP-B"} <= set(
-        app.plans.plans
-    )
+    assert "exact generators" not in texts(app.widget) and {"DP-LD", "DP-B"} <= set(app.plans.plans)
     app = cep.explore(stream, f"PATTERN SEQ({fifteen}) WITHIN 1 seconds")
-    assert "exact generators" in app._message.value
+    assert "exact generators" in texts(app.widget)
     assert {"TRIVIAL", "GREEDY", "ZSTREAM-ORD"} <= set(app.plans.plans)
     assert not {"DP-LD", "DP-B"} & set(app.plans.table["generator"])
 
@@ -330,7 +338,9 @@ def test_many_moves_of_a_slider_are_one_answer(app: Explorer) -> None:
         assert len(calls) == 2
         # What is read from the app is never older than what was moved.
         app.sliders["window"].value = 30.0
-        assert app._what_if.pattern.window.amount == 20
+        assert texts(tab(app, "Plans")) == before
         assert app.what_if.pattern.window.amount == pytest.approx(30)
+        assert texts(tab(app, "Plans")) != before
 
+    before = texts(tab(app, "Plans"))
     asyncio.run(drag())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import pytest
 
 import cepbench as cep
 from cepbench.app.cube import CubeExplorer
+from tests.app.widget_tree import inside, texts
 from tests.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"C": ["A", "B"]})
@@ -49,7 +51,7 @@ def test_clicks(stream) -> None:
     assert button.description == f"c: B ({found:,})"
     button.click()
     assert app.chosen == "q1.1" and app.matches.metrics.matches == found
-    assert f"{found:,} matches" in app._details.value and "q1, c: B" in app._details.value
+    assert f"{found:,} matches" in texts(app.widget) and "q1, c: B" in texts(app.widget)
     assert set(app.buttons) == {"q1", "q2", "q1.1"}
     # And back.
     app.moves["roll up", "q1"].click()
@@ -74,7 +76,7 @@ def test_an_item_is_written(stream) -> None:
 
 def test_boxes_are_where_the_lines_end(stream) -> None:
     app = cep.explore(WORKLOAD, stream)
-    (grid,) = app._graph.children
+    (grid,) = (its for its in inside(app.widget) if isinstance(its, widgets.GridBox))
     lines, *boxes = grid.children
     assert boxes == list(app.buttons.values())
     assert {its.layout.grid_area for its in grid.children} == {"1 / 1 / 2 / 2"}

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 import cepbench as cep
 from cepbench.app.magic import USAGE
+from cepbench.figures.offline import VEGALITE_MIME
 
 CELL = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 units"
 VALUES = CELL.replace("WITHIN", "AGG COUNT, AVG(b.x) WITHIN")
@@ -110,24 +112,26 @@ def test_neighbours_are_those_among_all_events(shell) -> None:
     assert counts[1] > counts[0]  # without the other types, strangers are neighbours
 
 
-def test_values_of_aggregates_and_their_chart(shell, monkeypatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("cepbench.app.magic.display", shown.append)
-    found = run(shell, f"%%cep --data events --method two-step --scope trigger\n{VALUES}")
+def test_values_of_aggregates_and_their_chart(shell) -> None:
+    with capture_output() as shown:
+        found = run(shell, f"%%cep --data events --method two-step --scope trigger\n{VALUES}")
     expected = cep.aggregate(VALUES, shell.user_ns["events"], "two-step", scope="trigger")
     pd.testing.assert_frame_equal(found.values, expected.values)
     assert len(found.values) > 3 and found.method == "two-step"
-    assert len(shown.pop().to_dict()["vconcat"]) == 2
+    (chart,) = shown.outputs
+    assert len(chart.data[VEGALITE_MIME]["vconcat"]) == 2
     assert run(shell, f"%%cep --pattern\n{VALUES}") == cep.parse(VALUES)
     nothing = VALUES.replace("a.x < b.x", "b.x > 99")
-    assert run(shell, f"%%cep --data events\n{nothing}").values.empty and not shown
+    with capture_output() as shown:
+        assert run(shell, f"%%cep --data events\n{nothing}").values.empty
+    assert not shown.outputs
 
 
 @pytest.mark.parametrize("emit", ["trigger", "change"])
-def test_values_of_a_data_set_are_at_its_positions(shell, emit: str, monkeypatch) -> None:
-    monkeypatch.setattr("cepbench.app.magic.display", lambda chart: None)
+def test_values_of_a_data_set_are_at_its_positions(shell, emit: str) -> None:
     text = "PATTERN SEQ(s0 a, s1 b) AGG COUNT WITHIN 10 seconds"
-    found = run(shell, f"%%cep --data ten-symbols/sample --emit {emit}\n{text}").values
+    with capture_output():
+        found = run(shell, f"%%cep --data ten-symbols/sample --emit {emit}\n{text}").values
     whole = cep.open_dataset("ten-symbols/sample").stream()
     pd.testing.assert_frame_equal(found, cep.aggregate(text, whole, emit=emit).values)
 

@@ -138,12 +138,16 @@ def test_a_mistake(mistake: str, run, data, tmp_path, monkeypatch) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_ctrl_c(run, data, monkeypatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("cepbench.commands.inputs.Inputs.read_statistics", interrupted)
-    assert run(["plan", GOOD, "--data", data], code=130).stderr == "interrupted\n"
+def test_ctrl_c(run, data, tmp_path) -> None:
+    plugin = tmp_path / "interrupted.py"
+    plugin.write_text(
+        "import cepbench as cep\n"
+        '@cep.plan_generator("SLOW", kind="order")\n'
+        "def slow(problem, rng):\n"
+        "    raise KeyboardInterrupt\n"
+    )
+    words = ["plan", GOOD, "--data", data, "-g", "SLOW", "--plugin", str(plugin)]
+    assert run(words, code=130).stderr == "interrupted\n"
 
 
 def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:

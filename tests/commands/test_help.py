@@ -17,7 +17,7 @@ import typer
 import cepbench as cep
 from cepbench.commands import completion
 from cepbench.commands.app import app
-from cepbench.reporting import site
+from tests.notebooks.tiny import write_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,7 +59,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "index.html").write_text("a report")
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "quickstart.ipynb").touch()
+    write_notebook(tmp_path / "notebooks" / "quickstart.ipynb", 'profile = "full"')
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -81,7 +81,6 @@ def test_every_command_shows_an_example_and_fits(name: str, run, monkeypatch) ->
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - LONG))
 def test_examples_run(name: str, run, elsewhere: Path, monkeypatch) -> None:
-    monkeypatch.setattr(site, "build_report", lambda folder, **_: Path(folder) / "index.html")
     monkeypatch.setattr("webbrowser.open", lambda url: True)
     for example in examples_of(COMMANDS[name]):
         if "--spark" not in example:  # tests/spark runs it

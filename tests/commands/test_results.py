@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepbench as cep
-from cepbench.commands import compare as compare_module
-from cepbench.commands import matching
+from cepbench.commands.matching import SHOWN
 from cepbench.commands.output import write_json
 from cepbench.planners.registry import default_generators
-from cepbench.statistics import measure
 from tests.naive.matcher import naive_matches
 
 #: A pattern that the small data has matches of.
@@ -136,12 +135,21 @@ def test_what_one_command_measures_another_one_reads(told, tmp_path) -> None:
     assert first["plans"][0]["plan"] == again["plans"][0]["plan"]
 
 
-def test_noise_is_told(run, data, monkeypatch) -> None:
-    words = ["compare", PATTERN, "--data", data, "--repetitions", "2", "-g", "GREEDY"]
-    monkeypatch.setattr(compare_module, "NOISY", 0.0)
-    assert "The interquartile range" in run(words).stdout
-    monkeypatch.setattr(compare_module, "NOISY", math.inf)
-    assert "The interquartile range" not in run(words).stdout
+@pytest.mark.parametrize("uneven", [False, True])
+def test_noise_is_told(uneven: bool, run, tmp_path, data) -> None:
+    plugin = tmp_path / "sleepy.py"
+    plugin.write_text(
+        "import itertools, time\n"
+        "import cepbench as cep\n"
+        f"seconds = itertools.cycle([0.03, {0.06 if uneven else 0.03}])\n"
+        '@cep.plan_evaluator("sleepy")\n'
+        "def sleepy(pattern, stream, plan):\n"
+        "    time.sleep(next(seconds))\n"
+        '    return cep.evaluate(pattern, stream, plan, evaluator="tree").matches\n'
+    )
+    words = ["compare", PATTERN, "--data", data, "--repetitions", "5", "--seconds", "0"]
+    words += ["-g", "GREEDY", "--evaluator", "sleepy", "--plugin", str(plugin)]
+    assert ("The interquartile range" in run(words).stdout) == uneven
 
 
 def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:
@@ -152,6 +160,15 @@ def test_the_event_that_comes_last_is_found_on_the_data(told, data) -> None:
     assert len(set(named.values())) > 1
 
 
+#: A plug-in with an evaluator.
+ENGINE = """
+import cepbench as cep
+
+@cep.plan_evaluator("my-engine", source="a dream")
+def my_engine(pattern, stream, plan):
+    return cep.evaluate(pattern, stream, plan, evaluator="tree").matches
+"""
+
 READERS = {
     ".parquet": pq.read_table,
     ".csv": csv.read_csv,
@@ -160,11 +177,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("ending", READERS)
-@pytest.mark.parametrize("rows", [7, 1_000])
-def test_matches_are_written(
-    ending: str, rows: int, told, tmp_path, data, frame, expected, monkeypatch
-) -> None:
-    monkeypatch.setattr(matching, "_ROWS", rows)  # several batches, or one
+def test_matches_are_written(ending: str, told, tmp_path, data, frame, expected) -> None:
     file = tmp_path / "new" / f"matches{ending}"
     words = ["run", PATTERN, "--data", data, "-o", str(file), "--attribute", "name"]
     document = told(words)
@@ -176,6 +189,27 @@ def test_matches_are_written(
             assert row[f"{name}.time"] == frame["ts"][row[name]]
             assert row[f"{name}.name"] == frame["name"][row[name]]
     assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("evaluator", ["tree", "my-engine"])
+@pytest.mark.parametrize("ending", READERS)
+def test_more_matches_than_are_written_at_once(
+    ending: str, evaluator: str, run, tmp_path, monkeypatch
+) -> None:
+    """600 × 600, each pair once, in files and in the first five that are shown."""
+    count = 600
+    frame = pd.DataFrame({"symbol": ["A"] * count + ["B"] * count, "ts": range(2 * count)})
+    frame.to_parquet(tmp_path / "events.parquet")
+    file, plugin = tmp_path / f"matches{ending}", tmp_path / "mine.py"
+    plugin.write_text(ENGINE)
+    words = ["run", "PATTERN SEQ(A a, B b) WITHIN 2000 units", "-g", "GREEDY"]
+    words += ["--data", str(tmp_path / "events.parquet"), "--plugin", str(plugin)]
+    shown = run([*words, "--evaluator", evaluator, "-o", str(file)]).stdout
+    assert "360,000 matches" in shown
+    table = READERS[ending](file)
+    a, b = (table.column(name).to_numpy() for name in "ab")
+    assert len(np.unique(a * 2 * count + b)) == len(a) == count * count
+    assert a.max() < count <= b.min()
 
 
 @pytest.mark.parametrize("ending", READERS)
@@ -232,7 +266,7 @@ def test_positions_are_those_in_the_data_however_little_of_it_is_read(
         document = told([*words, *option])
         assert told([*words, *option, "-o", str(file)])["written"] > 10
         rows = READERS[ending](file).to_pylist()
-        assert document["first_matches"] == rows[: matching.SHOWN]
+        assert document["first_matches"] == rows[:SHOWN]
         tables.append(sorted(rows, key=str))
     assert tables[0] == tables[1]
     for row in tables[1]:
@@ -267,7 +301,7 @@ def test_counting_finds_as_many(told, data, expected) -> None:
 def test_the_first_matches_are_shown_by_their_times(run, told, data, frame, expected) -> None:
     document = told(["run", PATTERN, "--data", data])
     first = document["first_matches"]
-    assert len(first) == matching.SHOWN
+    assert len(first) == SHOWN
     assert {(row["a"], row["b"], row["c"]) for row in first} <= expected
     lines = run(["run", PATTERN, "--data", data]).stdout.splitlines()
     heads = lines.index(next(line for line in lines if line.startswith("a: A")))
@@ -417,17 +451,9 @@ def test_a_plugin_is_in_every_table(run, told, tmp_path, data) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 3])
-def test_an_evaluator_of_ones_own_runs(
-    limit, run, told, tmp_path, data, expected, monkeypatch
-) -> None:
-    monkeypatch.setattr(matching, "_ROWS", 7)
+def test_an_evaluator_of_ones_own_runs(limit, run, told, tmp_path, data, expected) -> None:
     plugin = tmp_path / "mine.py"
-    plugin.write_text(
-        "import cepbench as cep\n"
-        '@cep.plan_evaluator("my-engine", source="a dream")\n'
-        "def my_engine(pattern, stream, plan):\n"
-        '    return cep.evaluate(pattern, stream, plan, evaluator="tree").matches\n'
-    )
+    plugin.write_text(ENGINE)
     file = tmp_path / "matches.parquet"
     words = ["run", PATTERN, "--data", data, "--evaluator", "my-engine", "--plugin", str(plugin)]
     limited = ["--limit", str(limit)] if limit else []
@@ -483,18 +509,17 @@ def test_only_the_first_days_of_a_data_set(told) -> None:
     assert told(words)["metrics"]["events"] == len(dataset.stream()) > len(dataset.stream(days=1))
 
 
+#: Command → plan and cost of the first row.
 COMMANDS = {
-    "plan": lambda told: told["plans"][0]["plan"],
-    "run": lambda told: told["plan"],
-    "explain": lambda told: told["plan"],
-    "compare": lambda told: told["rows"][0]["plan"],
+    "plan": lambda told: told["plans"][0],
+    "run": lambda told: told,
+    "explain": lambda told: told,
+    "compare": lambda told: told["rows"][0],
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_seed_is_for_statistics_and_for_plans(
-    command: str, told, tmp_path, data, monkeypatch
-) -> None:
+def test_a_seed_is_for_statistics_and_for_plans(command: str, told, tmp_path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(
         "import cepbench as cep\n"
@@ -502,21 +527,29 @@ def test_a_seed_is_for_statistics_and_for_plans(
         "def draw(problem, rng):\n"
         "    return rng.permutation(problem.n).tolist()\n"
     )
-    seeds: list[int] = []
-
-    def measured(*arguments: object, seed: int = 0) -> cep.Statistics:
-        seeds.append(seed)
-        return real(*arguments, seed=seed)
-
-    real = measure.measure_statistics
-    monkeypatch.setattr(measure, "measure_statistics", measured)
-    words = [command, PATTERN, "--data", data, "-g", "RANDOM", "--plugin", str(plugin)]
+    # More pairs than are sampled, so that a seed decides the statistics, and with them the costs.
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {"symbol": rng.choice(list("ABC"), 1200), "ts": range(1200), "x": rng.normal(size=1200)}
+    )
+    frame.to_parquet(tmp_path / "long.parquet")
+    stream = cep.EventStream.from_pandas(frame, type="symbol", time="ts")
+    text = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x AND a.x > 1.5 WITHIN 500 units"
+    words = [command, text, "--data", str(tmp_path / "long.parquet"), "--plugin", str(plugin)]
     if command == "compare":
         words += FEW
-    plans = [COMMANDS[command](told([*words, "--seed", str(seed)])) for seed in (1, 2, 3, 4, 1)]
-    assert plans[0] == plans[-1]
-    assert len(set(plans)) > 1
-    assert seeds == [1, 2, 3, 4, 1]
+
+    def row(generator: str, seed: int) -> dict[str, Any]:
+        return COMMANDS[command](told([*words, "-g", generator, "--seed", str(seed)]))
+
+    costs = []
+    for seed in (1, 2):
+        statistics = cep.measure_statistics(cep.parse(text), stream, seed=seed)
+        costs.append(cep.plan(text, statistics, "TRIVIAL").cost)
+        assert row("TRIVIAL", seed)["cost"] == pytest.approx(costs[-1])
+    assert costs[0] != pytest.approx(costs[1])
+    plans = [row("RANDOM", seed)["plan"] for seed in (1, 2, 3, 4, 1)]
+    assert plans[0] == plans[-1] and len(set(plans)) > 1
 
 
 def test_the_day_is_that_of_the_first_event(run, tmp_path) -> None:
@@ -573,24 +606,6 @@ def test_numbers_of_every_kind_become_json(capsys) -> None:
         "path": "a/b",
         "table": [1, None],
     }
-
-
-def test_a_sweep_s_table_says_what_its_medians_leave_out(capsys) -> None:
-    from cepbench.commands.sweep import _show, _summary
-    from tests.analysis.test_summary import MOST, made_up_results
-
-    results = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
-    told = {"sweep": "s", "rows": 9, "results": "r", "statuses": {}, "user_defined_results": {}}
-    _show({**told, "summary": _summary(results[results["size"] == 3], 0)})
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    (greedy,) = (line for line in lines if line[:2] == ["sequence", "GREEDY"])
-    assert greedy == ["sequence", "GREEDY", "lazy-nfa", "–", "–", "0", "4"]
-    (trivial,) = (line for line in lines if line[:2] == ["sequence", "TRIVIAL"])
-    assert trivial[-1] == "6"  # none missing of the six that it is compared over
-    text = " ".join(map(" ".join, lines))
-    assert "sequence: Patterns missing, of 6: GREEDY 4." in text
-    assert "Not compared where more than half are missing: GREEDY." in text
-    assert "conjunction:" not in text
 
 
 def test_a_pattern_needs_no_bracket_and_a_file_may_have_one(run, data, tmp_path) -> None:

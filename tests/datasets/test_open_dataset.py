@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -236,10 +237,17 @@ def test_it_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert folders()["nasdaq-style"] == committed / "nasdaq-style"
 
 
-def test_without_any_catalogue_a_name_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cepbench.datasets.catalogue.roots", list)
-    with pytest.raises(DatasetError, match="set CEPBENCH_DATASETS to its folder"):
-        cep.open_dataset("nasdaq-style/quick")
+def test_without_any_catalogue_a_name_says_what_to_do(tmp_path: Path) -> None:
+    """The package alone, neither checked out nor installed with its data sets."""
+    package = Path(cep.__file__).parent
+    shutil.copytree(package, tmp_path / "cepbench", ignore=shutil.ignore_patterns("bundled"))
+    code = "import cepbench as cep; cep.open_dataset('nasdaq-style/quick')"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "CEPBENCH_DATASETS": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert "DatasetError: no data set 'nasdaq-style/quick'" in done.stderr
+    assert "set CEPBENCH_DATASETS to its folder" in done.stderr
 
 
 def test_a_folder_of_events_opens_by_its_path(small: Path) -> None:

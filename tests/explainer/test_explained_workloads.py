@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.explainer import workload as explainer
+from cepbench.explainer.columns import MARKED
 from cepbench.explainer.workload import WorkloadExplanation
 from tests.reporting.offline import read_page
 
@@ -75,43 +75,40 @@ def test_measurements_are_those_of_each_query(stream, statistics) -> None:
     assert found.metrics.matches == steps["results"].sum()
 
 
-def timed(seconds: Mapping[str, tuple[float, float]]) -> Any:
-    """``evaluate`` with given times of each query, by the plan and from scratch."""
-    real = cep.evaluate
-
-    def evaluate(workload: Any, stream: Any, plan: Any, **how: Any) -> Any:
-        found = real(workload, stream, plan, **how)
-        reuses = any(source for source in plan.sources.values())
-        found._taken = tuple(
-            replace(step, seconds=seconds[step.query][0 if reuses else 1]) for step in found._taken
-        )
-        return found
-
-    return evaluate
+def explained(stream: Any, statistics: Any) -> WorkloadExplanation:
+    """Measured, with times made up: by the plan and from scratch, in milliseconds."""
+    found = cep.explain(WORKLOAD, BY_HAND, statistics, stream)
+    assert list(found.steps["query"]) == ["q1", "q2", "q3"]
+    steps = found.steps.assign(
+        seconds=[0.004, 0.001, 1.5],
+        scratch_seconds=[0.002, 0.005, 0.75],
+        worth_it=pd.Series([None, True, False], dtype=object),
+    )
+    return replace(found, steps=steps)
 
 
-def explained(stream: Any, statistics: Any, monkeypatch: pytest.MonkeyPatch) -> WorkloadExplanation:
-    times = {"q1": (0.004, 0.002), "q2": (0.001, 0.005), "q3": (1.5, 0.75)}
-    monkeypatch.setattr(explainer, "evaluate", timed(times))
-    return cep.explain(WORKLOAD, BY_HAND, statistics, stream)
-
-
-def test_what_was_worth_it(stream, statistics, monkeypatch) -> None:
-    found = explained(stream, statistics, monkeypatch)
-    assert list(found.steps["worth_it"]) == [None, True, False]
+def test_what_was_worth_it(stream, statistics) -> None:
+    found = explained(stream, statistics)
     expected = found.steps["cost"] < found.steps["scratch_cost"]
     assert list(expected) == [False, True, True]
-    assert found.sentences() == [
+    sentences = [
         "All queries took 1.5 s, from scratch 757 ms: 1.99 times as slow.",
         "Worth it: q2 from q1, 1 ms instead of 5 ms.",
         "Not worth it: q3 from q1, 1.5 s instead of 750 ms (expected otherwise).",
     ]
-    monkeypatch.setattr(explainer, "MARKED", (1.0, 2.0))
-    assert found.sentences()[-1].startswith("Matches off by a factor of 1 or more: q1 ")
+    assert found.sentences() == sentences
+    off = replace(
+        found, steps=found.steps.assign(estimated=[1e9, 1e-9, 1], q_error=[4.0, 3.0, 1.1])
+    )
+    assert off.sentences() == [
+        *sentences,
+        f"Matches off by a factor of {MARKED[0]:g} or more: q1 ÷4, q2 ×3; × more, ÷ fewer than "
+        "expected.",
+    ]
 
 
-def test_text_and_picture(stream, statistics, monkeypatch) -> None:
-    found = explained(stream, statistics, monkeypatch)
+def test_text_and_picture(stream, statistics) -> None:
+    found = explained(stream, statistics)
     headline, head, *lines = found.describe().splitlines()
     assert headline == "workload plan by hand"
     assert head.split()[:2] == ["query", "computed"] and head.endswith("time  from scratch")
@@ -143,17 +140,11 @@ def test_without_reuse_there_is_nothing_to_compare(stream, statistics) -> None:
     assert nothing.describe()
 
 
-def test_a_limit_that_only_the_queries_from_scratch_exceed(stream, statistics, monkeypatch) -> None:
-    real = cep.evaluate
-
-    def evaluate(workload: Any, stream: Any, plan: Any, **how: Any) -> Any:
-        if not any(plan.sources.values()):
-            raise cep.errors.PartialMatchLimitError("query 'q3': too many")
-        return real(workload, stream, plan, **how)
-
-    monkeypatch.setattr(explainer, "evaluate", evaluate)
-    found = cep.explain(WORKLOAD, BY_HAND, statistics, stream)
-    assert found.remarks == ("From scratch the workload cannot be run: query 'q3': too many.",)
+def test_a_limit_that_only_the_queries_from_scratch_exceed(stream, statistics) -> None:
+    found = cep.explain(WORKLOAD, BY_HAND, statistics, stream, partial_match_limit=4)
+    (remark,) = found.remarks
+    assert remark.startswith("From scratch the workload cannot be run: query 'q3': more than")
+    assert found.sentences()[0] == remark and found.metrics.matches > 0
     assert found.steps["worth_it"].isna().all() and math.isnan(found.steps["scratch_seconds"][0])
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepbench.explainer.findings import _worst_estimate
+from cepbench.evaluators.result import Metrics
+from cepbench.explainer.findings import findings
+
+METRICS = Metrics(
+    seconds=1.0, events=100, matches=9, partial_matches_created=1000,
+    mean_partial_matches=1.0, peak_partial_matches=1, peak_buffered_events=1, peak_bytes=1,
+    comparisons=1,
+)  # fmt: skip
 
 
 def node(number: int, parent: int, variables: str, estimated: float, measured: float) -> Any:
@@ -12,12 +19,13 @@ def node(number: int, parent: int, variables: str, estimated: float, measured: f
     return {
         "branch": 0, "node": number, "parent": parent, "variables": variables, "q_error": error,
         "estimated": estimated, "measured": measured, "created": 1000, "estimated_created": 1000,
+        "seconds": 0.0,
     }  # fmt: skip
 
 
 def test_the_bound_that_is_named_holds() -> None:
     rows = [node(0, 1, "a", 100.0, 141.0), node(1, -1, "a, b", 100.0, 111.0)]
-    told = _worst_estimate(rows)
+    _, told = findings(rows, METRICS, "tree")
     assert told.startswith("No estimate is off by more than a factor of 1.5; the worst is at (a)")
 
 
@@ -29,6 +37,6 @@ def test_an_estimate_is_off_from_the_lowest_node_of_the_same_direction() -> None
         node(3, 4, "c", 100.0, 20.0),  # further off, but too high
         node(4, -1, "a, b, c", 100.0, 900.0),
     ]
-    told = _worst_estimate(rows)
+    _, told = findings(rows, METRICS, "tree")
     assert "worst estimate is at the root (a, b, c), 9 times too low" in told
     assert "The error originates at (a, b) (partial matches: 100 expected, 250 measured)" in told

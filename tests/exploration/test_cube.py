@@ -11,8 +11,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, PatternError
-from cepbench.exploration import cube as module
-from cepbench.exploration.cube import Cube
+from cepbench.exploration.cube import Cube, Move
 from cepbench.exploration.cube_picture import cube_layout, cube_svg
 from cepbench.workloads.refinement import embeddings
 from tests.reporting.offline import read_page
@@ -82,7 +81,7 @@ def test_equal_queries_are_one(stream) -> None:
     first = cube.take("q3", without_x)
     same = cep.pattern_roll_up(cube.workload.patterns["q1"], 2)
     assert embeddings(same, without_x.pattern, HIERARCHY)
-    assert cube.take("q1", module.Move("roll up", "by hand", same)) == first
+    assert cube.take("q1", Move("roll up", "by hand", same)) == first
     # As a neighbour it is offered once.
     labels = [move.label for move in cube.moves("q1")]
     assert first in labels and "without NOT(A n)" not in labels
@@ -182,13 +181,19 @@ def test_the_picture() -> None:
     assert "one: the tip" in [its.text for its in root.iter(f"{names}title")]
 
 
-def test_of_many_queries_those_related_to_the_chosen_one(stream, monkeypatch) -> None:
-    cube = Cube(WORKLOAD, stream)
-    assert set(cube.labels("q5")) == set(WORKLOAD.patterns)
-    monkeypatch.setattr(module, "_MOST_SHOWN", 4)
+def test_of_many_queries_those_related_to_the_chosen_one(stream) -> None:
+    """Up to 60 queries are drawn."""
+    windows = {f"w{n}": f"PATTERN SEQ(A a, D d) WHERE a.x > {n} WITHIN 5 units" for n in range(55)}
+    patterns = {**WORKLOAD.patterns, **windows}
+    assert len(patterns) == 60
+    for more in ({}, {"last": "PATTERN SEQ(B b, B e) WITHIN 1 units"}):
+        cube = Cube(cep.Workload({**patterns, **more}, hierarchy=HIERARCHY), stream)
+        embeddings = cube.workload.embeddings
+        for chosen in ("q5", "q2"):
+            related = {chosen} | {its for pair in embeddings if chosen in pair for its in pair}
+            assert len(related) < 60
+            assert set(cube.labels(chosen)) == (related if more else set(patterns))
     assert set(cube.labels("q5")) == {"q5"}
-    related = {"q2"} | {its for pair in cube.workload.embeddings if "q2" in pair for its in pair}
-    assert set(cube.labels("q2")) == related
     read_page(cube._repr_html_())
 
 

@@ -6,7 +6,9 @@ full severity, in linear RGB, and compared by their distance in CIELAB (CIE 1976
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, product
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -79,11 +81,17 @@ def test_the_papers_generators_differ_in_colour(sight: str) -> None:
 OWN = ("PAIR-FIRST", "LOOKAHEAD", "my idea", "BACKWARDS", "Ärger", "X")
 
 
-@pytest.fixture(name="own")
-def own_looks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Style]:
+@pytest.fixture(scope="module", name="first")
+def first_drawn() -> Callable[[str, str], Style]:
+    """``style_of`` as in a process that has drawn nothing yet."""
+    fresh: Callable[[str, str], Style] = run_path(styles.__file__)["style_of"]
+    return fresh
+
+
+@pytest.fixture(scope="module", name="own")
+def own_looks(first: Callable[[str, str], Style]) -> dict[str, Style]:
     """Six user-defined generators, drawn before any other."""
-    monkeypatch.setattr(styles, "_own", {})
-    return {name: style_of(name, "tree" if name == "X" else "order") for name in OWN}
+    return {name: first(name, "tree" if name == "X" else "order") for name in OWN}
 
 
 @pytest.mark.parametrize("sight", SIGHT)
@@ -98,13 +106,15 @@ def test_user_defined_generators_differ_in_colour_from_all(
             assert far >= LEAST, (one, other, far)
 
 
-def test_user_defined_generators_have_marks_of_their_own(own: dict[str, Style]) -> None:
+def test_user_defined_generators_have_marks_of_their_own(
+    own: dict[str, Style], first: Callable[[str, str], Style]
+) -> None:
     theirs = {style_of(n, g.kind).mark.vega for n, g in PLAN_GENERATORS.items() if g.is_builtin}
     marks = {look.mark.vega for look in own.values()}
     assert len(marks) == len(own) and not marks & theirs
     # The first of all keeps the look that its name gives; many more differ in mark or colour.
-    assert style_of(OWN[0].lower(), "order") == own[OWN[0]]
-    more = [style_of(f"MORE-{number}", "order") for number in range(20)]
+    assert first(OWN[0].lower(), "order") == own[OWN[0]]
+    more = [first(f"MORE-{number}", "order") for number in range(20)]
     assert len({(look.colour, look.mark.vega) for look in [*own.values(), *more]}) == 26
 
 

@@ -18,6 +18,8 @@ import altair as alt
 import matplotlib.colors
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -296,15 +298,18 @@ def test_saved_figures_are_the_same_file_each_time(tmp_path: Path) -> None:
     assert paths[1].read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_figure_is_shown_as_it_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[dict[str, str]] = []
-    monkeypatch.setattr(
-        "cepbench.figures.matplotlib_panels.display", lambda data, raw: shown.append(data)
-    )
+def test_a_figure_is_shown_as_it_was_saved(tmp_path: Path) -> None:
     figure = static.bars_by_group(summary_of(OURS), "events_per_second")
-    static.show_figure(figure, tmp_path, "figure_3")
+    shell = InteractiveShell.instance(ipython_dir=str(tmp_path))
+    try:
+        with capture_output() as shown:
+            static.show_figure(figure, tmp_path, "figure_3")
+    finally:
+        shell.history_manager.end_session()
+        InteractiveShell.clear_instance()
     saved = (tmp_path / "figure_3.svg").read_text(encoding="utf-8")
-    assert shown == [{"image/svg+xml": saved, "text/plain": "figure_3"}]
+    (output,) = shown.outputs
+    assert output.data == {"image/svg+xml": saved, "text/plain": "figure_3"}
 
 
 def test_altair_loads_without_the_grammar_of_iris_which_others_can_load() -> None:

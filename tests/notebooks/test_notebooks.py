@@ -12,14 +12,13 @@ import pandas as pd
 import papermill
 import pytest
 from jupyter_client.provisioning import LocalProvisioner
-from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import PlanGeneratorError, ReportError
 from cepbench.planners.registry import default_generators
 from cepbench.reporting.notebooks import parameters_of, run_notebook
 from cepbench.reporting.site import build_report
-from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_plugin
+from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_notebook, write_plugin
 from tests.reporting.offline import read_page
 
 
@@ -29,17 +28,12 @@ def test_notebooks_are_without_outputs() -> None:
         assert not any(cell.get("outputs") for cell in cells)
 
 
-def write_notebook(folder: Path, *sources: str) -> Path:
-    cells = [new_code_cell(source) for source in sources]
-    cells[0].metadata["tags"] = ["parameters"]
-    metadata = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
-    path = folder / "own.ipynb"
-    nbformat.write(new_notebook(cells=cells, metadata=metadata), path)
-    return path
+def write_own(folder: Path, *sources: str) -> Path:
+    return write_notebook(folder / "own.ipynb", *sources)
 
 
 def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
-    path = write_notebook(tmp_path, "n = 1", "print('so far', n)", "1 / 0")
+    path = write_own(tmp_path, "n = 1", "print('so far', n)", "1 / 0")
     executed = tmp_path / "out" / "own.ipynb"
     with pytest.raises(ReportError, match=r"own.ipynb, cell \d+: ZeroDivisionError"):
         run_notebook(path, executed, {"n": 5})
@@ -58,19 +52,19 @@ def test_a_kernel_that_shuts_down_is_not_interrupted(
         await send(self, signum)
 
     monkeypatch.setattr(LocalProvisioner, "send_signal", send_signal)
-    run_notebook(write_notebook(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
+    run_notebook(write_own(tmp_path, "n = 1", "n"), tmp_path / "out" / "own.ipynb", {})
     assert signal.SIGINT not in sent  # on a busy machine it may have to be terminated
 
 
 def test_kernels_of_one_folder_keep_apart(tmp_path: Path) -> None:
     """A kernel's sockets are in a folder of its own, not beside the notebook, for all to take."""
-    path = write_notebook(tmp_path, "n = 1", "import os; print(os.listdir())")
+    path = write_own(tmp_path, "n = 1", "import os; print(os.listdir())")
     executed = run_notebook(path, tmp_path / "out" / "own.ipynb", {})
     assert set(ast.literal_eval(executed.cells[-1].outputs[0].text)) == {"own.ipynb", "out"}
 
 
 def test_unknown_parameters_fail_before_anything_runs(tmp_path: Path) -> None:
-    path = write_notebook(tmp_path, "seed = 0  # of all", "1 / 0")
+    path = write_own(tmp_path, "seed = 0  # of all", "1 / 0")
     assert parameters_of(path) == {"seed": "0"}
     with pytest.raises(
         ReportError, match=r"no parameter 'sead' in own.ipynb; did you mean 'seed'\?"
@@ -102,7 +96,7 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
         "from cepbench.planners.registry import user_defined_generators\n"
         "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
-    path = write_notebook(tmp_path, *sources)
+    path = write_own(tmp_path, *sources)
     report = tmp_path / "report"
     build_report(
         report,
@@ -114,7 +108,7 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
     assert (report / "own" / "told.txt").read_text() == "['BACKWARDS'] mine.parquet 7"
     text = read_page((report / "own.html").read_text("utf-8")).text
     assert "Your pages" in text and "own · cepbench" in text
-    other = write_notebook(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
+    other = write_own(tmp_path, 'output = "output/x"').rename(tmp_path / "second.ipynb")
     build_report(report, only=[str(other)], on_progress=lambda what, state: None)
     for stem in ("index", "own", "second"):
         links = [
@@ -131,7 +125,7 @@ def test_a_parameter_that_is_not_declared_ends_a_run_by_plain_papermill(tmp_path
         'profile = "quick"\noutput = "out"',
         "from cepbench.reporting.opening import open_notebook\nopen_notebook(output)",
     )
-    path = write_notebook(tmp_path, *sources)
+    path = write_own(tmp_path, *sources)
     with pytest.raises(PapermillExecutionError) as failed:
         papermill.execute_notebook(
             path, tmp_path / "x.ipynb", {"profil": "full"}, cwd=tmp_path, progress_bar=False
@@ -150,7 +144,7 @@ def test_every_notebook_checks_what_it_is_handed(path: Path) -> None:
 
 
 def test_a_warning_is_an_error_where_that_is_asked_for(tmp_path: Path) -> None:
-    path = write_notebook(tmp_path, "n = 1", "import warnings; warnings.warn('too few patterns')")
+    path = write_own(tmp_path, "n = 1", "import warnings; warnings.warn('too few patterns')")
     run_notebook(path, tmp_path / "out" / "own.ipynb", {})
     with pytest.raises(ReportError, match=r"own\.ipynb, cell 2 warns: .*too few patterns"):
         run_notebook(path, tmp_path / "out" / "own.ipynb", {}, strict=True)

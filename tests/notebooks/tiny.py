@@ -1,9 +1,12 @@
-"""The notebooks, parameters with which they take seconds, and a file with a plan generator."""
+"""The notebooks, parameters with which they take seconds; notebooks and plan generators written."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
 
 from cepbench.reporting.notebooks import parameters_of
 
@@ -19,6 +22,15 @@ def tiny_for(stem: str) -> dict[str, Any]:
     """Those of the tiny parameters that a notebook has."""
     known = parameters_of(next(path for path in PATHS if path.stem == stem))
     return {name: value for name, value in TINY.items() if name in known}
+
+
+def write_notebook(path: Path, *sources: str) -> Path:
+    """A notebook of these cells; the first one holds the parameters."""
+    cells = [new_code_cell(source) for source in sources]
+    cells[0].metadata["tags"] = ["parameters"]
+    metadata = {"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}}
+    nbformat.write(new_notebook(cells=cells, metadata=metadata), path)
+    return path
 
 
 def write_plugin(folder: Path) -> Path:

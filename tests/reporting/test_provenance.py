@@ -15,8 +15,13 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import ExperimentError
-from cepbench.sweeps import cells
-from cepbench.sweeps.cells import PROVENANCE, RESULT_SCHEMA, provenance, results_table
+from cepbench.sweeps.cells import (
+    PROVENANCE,
+    RESULT_SCHEMA,
+    commit_of,
+    provenance,
+    results_table,
+)
 from cepbench.sweeps.store import read_results
 
 LATER = ["commit", "llvmlite_version", "pandas_version", "pyarrow_version", "platform"]
@@ -44,22 +49,22 @@ def git(folder: Path, *command: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_commit_is_that_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "cepbench" / "experiments"
-    home.mkdir(parents=True)
-    (home / "cells.py").write_text("first")
-    monkeypatch.setattr(cells, "__file__", str(home / "cells.py"))
-    assert cells._commit() is None  # installed, not checked out
+def test_the_commit_is_that_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "cepbench" / "experiments").mkdir(parents=True)
+    file = tmp_path / "cepbench" / "experiments" / "cells.py"
+    file.write_text("first")
+    assert commit_of(tmp_path) is None  # installed, not checked out
     git(tmp_path, "init", "-q")
-    assert cells._commit() is None  # checked out, without a commit
+    assert commit_of(tmp_path) is None  # checked out, without a commit
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "first")
     head = git(tmp_path, "rev-parse", "HEAD")
-    assert cells._commit() == head
+    assert commit_of(tmp_path) == head
     (tmp_path / "notes.txt").write_text("beside the package")
-    assert cells._commit() == head
-    (home / "cells.py").write_text("second")
-    assert cells._commit() == f"{head} with changes"
+    assert commit_of(tmp_path) == head
+    file.write_text("second")
+    assert commit_of(tmp_path) == f"{head} with changes"
+    assert provenance()["commit"] == commit_of(Path(cep.__file__).parents[1])
 
 
 def test_tables_of_the_first_version_are_read(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 import cepbench as cep
-from cepbench.commands import data
 from cepbench.commands.app import app
 from cepbench.datasets.making import make_stream
 from cepbench.spark.generate import generate_stream
@@ -61,16 +60,16 @@ def test_a_loop_writes_the_files_that_spark_writes(
     assert make_stream(tmp_path / "spark", stream) == read_declaration(tmp_path / "loop")
 
 
-def test_what_is_long_is_made_by_spark(
-    spark: SparkSession, catalogue: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(data, "LOOP_EVENTS", 100)
-    monkeypatch.delattr("cepbench.datasets.making.make_stream")
-    made = CliRunner().invoke(
-        app, ["data", "make", "nasdaq-style/mine", "--identifiers", "5", "--days", "1", "--json"]
-    )
+def test_what_is_long_is_made_by_spark(spark: SparkSession, catalogue: Path) -> None:
+    """Which says that it runs under another master; what is short needs none."""
+    make = ["data", "make", "--days", "30", "--master", "local[7]", "--json"]
+    made = CliRunner().invoke(app, [*make, "nasdaq-style/short", "--identifiers", "5"])
     assert made.exit_code == 0, made.output
-    assert json.loads(made.stdout)["events"] == len(cep.open_dataset("nasdaq-style/mine").stream())
+    events = len(cep.open_dataset("nasdaq-style/short").stream())
+    assert json.loads(made.stdout)["events"] == events
+    long = CliRunner().invoke(app, [*make, "nasdaq-style/long", "--identifiers", "2100"])
+    assert long.exit_code == 1
+    assert "a Spark session is running under master 'local[2]', not 'local[7]'" in long.stderr
 
 
 @pytest.mark.parametrize(

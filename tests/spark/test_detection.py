@@ -260,11 +260,10 @@ def long_frame() -> pd.DataFrame:
     ],
 )
 def test_slices_that_take_too_long_are_cut(
-    spark: SparkSession, long_frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, long_frame: pd.DataFrame, tmp_path: Path,
     text: str, reads: str, id: str | None, key: str | None, output: str,
 ) -> None:  # fmt: skip
     """Each after its first batch."""
-    monkeypatch.setattr(slice_tasks, "_LEAST_SECONDS", 0.0)
     pattern = cep.parse(f"PATTERN {text} WITHIN 20 units")
     plan = plan_of(pattern)
     frame = long_frame.assign(no=range(len(long_frame)))
@@ -274,7 +273,7 @@ def test_slices_that_take_too_long_are_cut(
     pq.write_table(table, tmp_path / "events.parquet", row_group_size=9_000)
     given = tmp_path if reads == "files" else spark.createDataFrame(table)
     job = DetectionJob.of(given, pattern, "at", "symbol", id, key, None, output)
-    made = Slices((3_000,), 1 if key is None else 2, key, plans=(plan,))
+    made = Slices((3_000,), 1 if key is None else 2, key, plans=(plan,), patience=0.0)
     rounds = job.at_once(made, DataFrame.toArrow)
     assert len(rounds) > 1
     if output == "arrow":

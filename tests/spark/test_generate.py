@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 
 from cepbench import EventStream
 from cepbench.errors import DatasetError
-from cepbench.spark import generate
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
@@ -76,24 +75,32 @@ def test_spark_reads_it_too(spark: SparkSession, data: Path) -> None:
 
 
 def test_a_finished_data_set_is_reused_and_others_are_refused(
-    spark: SparkSession, data: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, data: Path
 ) -> None:
-    monkeypatch.setattr(generate, "run_job", lambda *_, **__: pytest.fail("made anew"))
+    def written() -> dict[Path, int]:
+        return {file: file.stat().st_mtime_ns for file in data.rglob("*")}
+
+    before = written()
     generate_stream(spark, data, STYLE)
+    assert written() == before, "made anew"
     with pytest.raises(DatasetError, match="seed 7 found, 8 requested"):
         generate_stream(spark, data, replace(STYLE, seed=8))
 
 
-def test_a_killed_generation_is_done_again(
-    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_generation_that_failed_is_done_again(
+    spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
-    path = tmp_path / "killed"
-    with monkeypatch.context() as patch:
-        patch.setattr(generate, "finish_dataset", lambda *_: pytest.fail("killed"))
-        with pytest.raises(pytest.fail.Exception, match="killed"):
-            generate_stream(spark, path, STYLE)
+    path = tmp_path / "failed"
+    path.mkdir()
+    (path / "_unfinished.json").touch()
+    obstacle = path / sorted(month.name for month in data.glob("month=*"))[-1]
+    obstacle.write_text("a file where a folder must be")
+    with pytest.raises(DatasetError, match="FileExistsError"):
+        generate_stream(spark, path, STYLE, partitions=1)
+    assert json.loads((path / "_unfinished.json").read_text())["parameters"]["seed"] == 7
     with pytest.raises(DatasetError, match="is incomplete"):
         EventStream.from_parquet(path)
+    obstacle.unlink()
     next(path.rglob("*.parquet")).write_bytes(b"half")
     (path / "month=1999-01").mkdir()
     (path / "month=1999-01" / "part-00000.parquet").write_bytes(b"of other parameters")

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cepbench.errors import SparkSetupError
-from cepbench.kernels import cache_folder
-from cepbench.spark import java, session
+from cepbench.spark import java
+from cepbench.spark.session import archive_option
 
 #: What Spark's own start scripts call.
 _TOOLS = [
@@ -108,11 +109,19 @@ def test_a_folder_that_others_may_have_written_to_is_not_used(
     (home / "bin" / "java").write_text("#!/bin/sh\necho planted\n")
     assert java.find_java().home == home
     assert "planted" not in (home / "bin" / "java").read_text()
-    # Of another user: passed over, as it is for compiled kernels.
-    monkeypatch.setattr(cache_folder, "_is_ours", lambda base: base != planted)
+    # Of another user, says the system: passed over, as it is for compiled kernels.
+    foreign, real = [planted], os.stat
+
+    def stat_of(path: Any, **how: Any) -> os.stat_result:
+        found = real(path, **how)
+        if not isinstance(path, int) and any(Path(path).is_relative_to(its) for its in foreign):
+            return os.stat_result([*found[:4], os.getuid() + 1, *found[5:]])
+        return found
+
+    monkeypatch.setattr(os, "stat", stat_of)
     elsewhere = java.find_java().home
     assert elsewhere.parent.parent == shared and elsewhere.parent.name.startswith("cepbench-java-")
-    monkeypatch.setattr(cache_folder, "_is_ours", lambda base: False)
+    foreign.append(shared)
     with pytest.raises(SparkSetupError, match=f"{planted}: {planted} belongs to another user"):
         java.find_java()
 
@@ -131,12 +140,13 @@ def test_nothing_usable_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_file_that_is_no_archive_of_classes_is_ignored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    archive = tmp_path / "two words.jsa"
-    monkeypatch.setattr(session, "class_archive", lambda _: archive)
     found = java.find_java()
-    assert session._archive_option(found) == []
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "two words"))
+    assert archive_option(found) == []
+    archive = java.class_archive(found)
+    archive.parent.mkdir()
     archive.write_text("no archive")
-    (option,) = map(shlex.split, session._archive_option(found))
+    (option,) = map(shlex.split, archive_option(found))
     subprocess.run([found.home / "bin" / "java", *option, "-version"], check=True)
 
 

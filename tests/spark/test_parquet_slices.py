@@ -16,17 +16,14 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.errors import StreamError
 from cepbench.evaluators.slices import Slice, SliceDetection
-from cepbench.spark import parquet_slices
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
 
 COLUMNS = Columns("at", "symbol", ("lot",))
 
 
-@pytest.fixture(autouse=True)
-def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, rows in {"_READ": 24, "_ORDERED": 5}.items():
-        monkeypatch.setattr(parquet_slices, name, rows)
+#: Rows read and ordered at a time.
+SMALL = {"read": 24, "ordered": 5}
 
 
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
@@ -59,7 +56,7 @@ def test_all_events_of_a_slice_in_order(
     start, end = data.draw(bound, "start"), data.draw(bound, "end")
     part = Slice(0, start, end, None)
     id = data.draw(st.sampled_from(["id", "name", None]), "id")
-    files = ParquetSlices(path, COLUMNS, id, detection.types)
+    files = ParquetSlices(path, COLUMNS, id, detection.types, **SMALL)
     _ = files.groups
     files = pickle.loads(pickle.dumps(files))  # as tasks get it
 
@@ -90,28 +87,25 @@ def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
 
 def test_steps_end_where_no_row_group_is_read_twice() -> None:
     by_time = groups([*range(0, 100, 10)], [*range(9, 109, 10)], [5] * 10)
-    assert list(by_time.steps(0, 100)) == [(t, t + 10) for t in range(0, 60, 10)] + [(60, 100)]
+    assert list(by_time.steps(0, 100, 24)) == [(t, t + 10) for t in range(0, 60, 10)] + [(60, 100)]
     # Three months that are sorted by type: five row groups of each.
     months = groups([0] * 5 + [30] * 5 + [60] * 5, [29] * 5 + [59] * 5 + [89] * 5, [4] * 15)
-    assert list(months.steps(0, 90)) == [(0, 30), (30, 60), (60, 90)]
-    assert list(months.steps(20, 70)) == [(20, 30), (30, 60), (60, 70)]
+    assert list(months.steps(0, 90, 24)) == [(0, 30), (30, 60), (60, 90)]
+    assert list(months.steps(20, 70, 24)) == [(20, 30), (30, 60), (60, 70)]
     # Nothing but to read them again.
     unsorted = groups([0] * 10, [99] * 10, [10] * 10)
-    assert list(unsorted.steps(0, 100)) == [(0, 24), (24, 48), (48, 72), (72, 96), (96, 100)]
+    assert list(unsorted.steps(0, 100, 24)) == [(0, 24), (24, 48), (48, 72), (72, 96), (96, 100)]
     assert list(groups([], [], []).steps(0, 1)) == [(0, 1)]
 
 
-def test_a_sample_of_row_groups_has_all_types(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_of_row_groups_has_all_types(tmp_path: Path) -> None:
     frame = pd.DataFrame({"at": range(400), "symbol": ["A", "B"] * 200, "lot": 0})
     frame.loc[15, "symbol"] = "C"
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "events.parquet", row_group_size=10)
-    monkeypatch.setattr(parquet_slices, "_SAMPLED", 100)
-    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "B"]).sample()
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "B"], sampled=100).sample()
     assert stream.counts_by_type() == {"A": 50, "B": 50} and times_as_many == 4
     assert np.diff(stream.timestamps).max() == 31  # every fourth row group
-    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "C"]).sample()
+    stream, times_as_many = ParquetSlices(tmp_path, COLUMNS, None, ["A", "C"], sampled=100).sample()
     assert stream.counts_by_type() == {"A": 200, "B": 0, "C": 1} and times_as_many == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from cepbench.errors import SparkSetupError
 from cepbench.spark.java import class_archive, find_java
-from cepbench.spark.session import _scratch_folder, spark_session
+from cepbench.spark.session import scratch_folder, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,13 +60,13 @@ def test_the_environment_is_as_before(spark: SparkSession) -> None:
 #: Makes a scratch folder, and keeps it.
 SCRATCH = """
 import time
-from cepbench.spark.session import _scratch_folder
-print(_scratch_folder(), flush=True)
+from cepbench.spark.session import scratch_folder
+print(scratch_folder(), flush=True)
 time.sleep(600)
 """
 
 
-def test_scratch_folders_of_killed_processes_are_removed(
+def testscratch_folders_of_killed_processes_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = [sys.executable, "-c", SCRATCH]
@@ -80,11 +80,11 @@ def test_scratch_folders_of_killed_processes_are_removed(
         left, kept = (Path(its.stdout.readline().strip()) for its in (killed, alive))
         (left / "spark.log").write_text("so far")
         (left / "blocks").mkdir()
-        assert _scratch_folder().parent == left.parent == kept.parent == tmp_path
+        assert scratch_folder().parent == left.parent == kept.parent == tmp_path
         assert left.exists() and kept.exists()
         killed.kill()
         killed.wait()
-        _scratch_folder()
+        scratch_folder()
         assert not left.exists()
         assert kept.exists() and others.exists()
         alive.kill()

@@ -225,6 +225,7 @@ def test_the_order_of_a_plan_is_kept(spark) -> None:
     pattern = parse("PATTERN SEQ(A a, B b, C c) WITHIN 4 units")
     for order in (["a", "b", "c"], ["c", "a", "b"], ["b", "c", "a"]):
         query = to_sql(pattern, OrderPlan(order), "spark", table="ranged", output="count")
-        plan = spark.sql(query)._jdf.queryExecution().optimizedPlan().toString()
+        (explained,) = spark.sql(f"EXPLAIN EXTENDED {query}").first()
+        plan = explained.split("== Optimized Logical Plan ==")[1].split("== Physical")[0]
         # A join's left side stands before its right one, and the first join is the deepest.
         assert re.findall(r"= ([ABC])\)", plan) == [name.upper() for name in order]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 import cepbench as cep
 from cepbench.evaluators.protocol import Evaluator
-from cepbench.sweeps import compare_planners as module
 from tests.reporting.offline import read_page
 
 HIERARCHY = cep.ConceptHierarchy({"C": ["A", "B"]})
@@ -34,20 +32,19 @@ def stream() -> cep.EventStream:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, str, str]]:
-    """The sources, evaluator and output of each run."""
-    found = []
-    real = cep.evaluate
+def ran() -> list[str]:
+    """The patterns that the evaluator ``recorded`` has run."""
+    found: list[str] = []
 
-    def evaluate(workload: Any, stream: Any, plan: Any, **how: Any) -> Any:
-        found.append((dict(plan.sources), how["evaluator"], how["output"]))
-        return real(workload, stream, plan, **how)
+    @cep.plan_evaluator("recorded", kinds=["tree"], constructs=["SEQ", "concept"])
+    def recorded(pattern: Any, events: Any, plan: Any) -> pd.DataFrame:
+        found.append(str(pattern))
+        return cep.evaluate(pattern, events, plan, evaluator="tree").matches
 
-    monkeypatch.setattr(module, "evaluate", evaluate)
     return found
 
 
-def test_planners_and_evaluators(stream, runs) -> None:
+def test_planners_and_evaluators(stream) -> None:
     done = []
     table = cep.compare(
         WORKLOAD, stream, repetitions=2, seconds=0, on_progress=lambda *its: done.append(its)
@@ -75,24 +72,36 @@ def test_planners_and_evaluators(stream, runs) -> None:
     assert (naive["times_naive"] == 1).all() and (naive["reused"] == 0).all()
     own = table[table["measured_with"].isna()]
     assert (own["runs"] == 2).all()
-    # Of each different plan one run to compare matches, and two in turn with the others.
-    assert [output for *_, output in runs] == ["matches"] * len(own) + ["count"] * 2 * len(own)
-    assert runs[len(own) : 2 * len(own)] == runs[2 * len(own) :]
     assert done[0] == (0, 3 * len(table)) and done[-1] == (3 * len(table), 3 * len(table))
     page = table._repr_html_()
     read_page(page)
     assert "× NAIVE" in page and "q1 = PATTERN" in page
 
 
-def test_equal_plans_share_their_runs(stream, runs) -> None:
+def test_different_plans_take_turns(stream, ran) -> None:
+    """Of each one run to compare matches, and so many in turn with the others."""
+    planners = ["NAIVE", "TOP-DOWN"]
+    statistics = cep.measure_statistics(WORKLOAD, stream)
+    turn = []
+    for planner in planners:
+        plan = cep.plan_workload(WORKLOAD, statistics, planner, delays=True, evaluator="recorded")
+        turn += [str(WORKLOAD.patterns[q]) for q in plan.order if plan.sources[q] is None]
+    assert len(WORKLOAD.patterns) < len(turn) < 2 * len(WORKLOAD.patterns)
+    cep.compare(
+        WORKLOAD, stream, planners=planners, evaluators=["recorded"], repetitions=2, seconds=0
+    )
+    assert ran == 3 * turn
+
+
+def test_equal_plans_share_their_runs(stream, ran) -> None:
     @cep.workload_planner("LIKE-NAIVE")
     def none(problem: Any, rng: Any) -> Any:
         return dict.fromkeys(problem.scratch)
 
     table = cep.compare(
-        WORKLOAD, stream, planners=["naive", "LIKE-NAIVE"], evaluators=["tree"], **ONCE
+        WORKLOAD, stream, planners=["naive", "LIKE-NAIVE"], evaluators=["recorded"], **ONCE
     )
-    assert len(runs) == 2
+    assert len(ran) == 2 * len(WORKLOAD.patterns)
     one, other = table.to_dict("records")
     assert other["measured_with"] == "NAIVE" and other["planner"] == "LIKE-NAIVE"
     for name in ("events_per_second", "runs", "matches", "times_naive", "status"):
@@ -140,22 +149,23 @@ def test_other_matches_are_an_error_even_if_as_many(stream) -> None:
         cep.compare(WORKLOAD, stream, planners=["NAIVE"], evaluators=["tree", "shifted"], **ONCE)
 
 
-def test_numbers_that_change_between_runs_are_an_error(stream, monkeypatch) -> None:
-    real, counted = cep.evaluate, Counter[str]()
+def test_numbers_that_change_between_runs_are_an_error(stream) -> None:
+    counted = []
 
-    def evaluate(workload: Any, events: Any, plan: Any, **how: Any) -> Any:
-        counted[how["output"]] += 1
-        return real(workload, events[: len(events) - (how["output"] == "count")], plan, **how)
+    @cep.plan_evaluator("forgets", kinds=["tree"], constructs=["SEQ", "concept"])
+    def forgets(pattern: Any, events: Any, plan: Any) -> pd.DataFrame:
+        counted.append(pattern)
+        found = cep.evaluate(pattern, events, plan, evaluator="tree").matches
+        return found[len(counted) - 1 :]
 
-    monkeypatch.setattr(module, "evaluate", evaluate)
     last = cep.EventStream.from_pandas(
         pd.DataFrame({"type": list("AD"), "time": [0, 1], "x": [0.0, 1.0]}),
         type="type", time="time", hierarchy=HIERARCHY,
     )  # fmt: skip
     simple = cep.Workload({"q1": TEXTS["q1"]}, hierarchy=HIERARCHY)
     with pytest.raises(cep.CepbenchError, match="other matches of query 'q1'"):
-        cep.compare(simple, last, planners=["NAIVE"], evaluators=["tree"], **ONCE)
-    assert counted == {"matches": 1, "count": 1}
+        cep.compare(simple, last, planners=["NAIVE"], evaluators=["forgets"], **ONCE)
+    assert len(counted) == 2
 
 
 def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:

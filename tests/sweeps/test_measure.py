@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+import time
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import cepbench as cep
 from cepbench.arguments import whole
 from cepbench.costs.models import cost_model
 from cepbench.errors import CepbenchError, EvaluationError, ExperimentError, PlanGeneratorError
+from cepbench.evaluators.latency import Latency
 from cepbench.evaluators.protocol import Option
 from cepbench.evaluators.registry import plan_evaluator
+from cepbench.evaluators.result import Metrics
 from cepbench.planners.registry import default_generators, plan_generator
 from cepbench.plans.model import OrderPlan, TreePlan, UnionPlan
 from cepbench.statistics.measure import measure_statistics
 from cepbench.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.sweeps import measure
 from cepbench.sweeps.cells import (
     ERROR,
     LATENCY,
@@ -40,7 +42,7 @@ from cepbench.sweeps.cells import (
 )
 from cepbench.sweeps.compare import COLUMNS, compare
 from cepbench.sweeps.grid import Grid
-from cepbench.sweeps.measure import measure_pattern
+from cepbench.sweeps.measure import BATCH_EVENTS, WARM_UP_EVENTS, measure_pattern
 from cepbench.sweeps.workload import PatternSpec
 from tests.evaluators.dummy_engine import DECLARED, EveryCombination
 
@@ -76,6 +78,19 @@ def stream() -> EventStream:
 @pytest.fixture(scope="module")
 def statistics(stream: EventStream) -> Statistics:
     return measure_statistics(SPEC.pattern, stream)
+
+
+@pytest.fixture
+def ran() -> list[str]:
+    """The plans that the evaluator ``recorded`` has run, warm-ups of each kind of plan included."""
+    found: list[str] = []
+
+    @plan_evaluator("recorded")
+    def recorded(pattern: Any, events: EventStream, plan: Any) -> Any:
+        found.append(plan.text)
+        return cep.evaluate(pattern, events, plan, evaluator="tree").matches
+
+    return found
 
 
 def outcome(rows: pd.DataFrame, generator: str) -> pd.Series:
@@ -174,35 +189,15 @@ def test_every_cell_is_a_whole_row(stream: EventStream, statistics: Statistics) 
 
 
 def test_finished_cells_are_not_measured_again(
-    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+    stream: EventStream, statistics: Statistics, ran: list[str]
 ) -> None:
-    cells = cells_of(["TRIVIAL", "DP-B"], None, 2)
-    timed = []
-    real = measure.evaluate
-
-    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
-        if len(events) == len(stream):
-            timed.append(options["evaluator"])
-        return real(pattern, events, plan, **options)
-
-    monkeypatch.setattr(measure, "evaluate", counting)
-    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
-    rows = list(
-        measure_pattern(
-            SPEC,
-            stream,
-            statistics,
-            Grid(generators=["TRIVIAL", "DP-B"], repetitions=2),
-            finished=cells[:3],
-        )
-    )
+    grid = Grid(generators=["TRIVIAL", "DP-B"], repetitions=2, evaluators=["recorded"])
+    cells = grid.cells()
+    rows = list(measure_pattern(SPEC, stream, statistics, grid, finished=cells[:3]))
     assert [cell_of(row) for row in rows] == cells[3:]
-    assert timed == ["lazy-nfa"]
-    assert not list(
-        measure_pattern(
-            SPEC, stream, statistics, Grid(generators=["TRIVIAL"], repetitions=2), finished=cells
-        )
-    )
+    assert ran == [rows[0]["plan"]] * 2  # one is the warm-up
+    assert not list(measure_pattern(SPEC, stream, statistics, grid, finished=cells))
+    assert len(ran) == 2
 
 
 def test_refusals_limits_and_failures_are_rows(stream: EventStream, statistics: Statistics) -> None:
@@ -282,109 +277,100 @@ def test_what_user_defined_code_raises_is_a_row(
         list(measure_pattern(SPEC, stream, statistics, grid))
 
 
-def test_matches_of_batches_are_dropped(
-    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pushed: list[tuple[str, int]] = []
-
-    class Counted(measure.Detector):
-        def push(self, batch: EventStream) -> Any:
-            pushed.append((self.output, len(batch)))
-            return super().push(batch)
-
-    monkeypatch.setattr(measure, "Detector", Counted)
-    monkeypatch.setattr(measure, "BATCH_EVENTS", 300)
+def test_matches_of_batches_are_dropped(stream: EventStream, statistics: Statistics) -> None:
     outputs = ["count", "matches", "arrow"]
     grid = Grid(generators=["TRIVIAL"], repetitions=1, outputs=outputs)
     rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
     assert list(rows["output"]) == outputs and rows["matches"].nunique() == 1
     assert rows["matches"].iloc[0] > 0 and rows["events"].eq(len(stream)).all()
-    batches = [("arrow", 300), ("arrow", 300), ("arrow", 200)]
-    assert pushed == batches * 2  # one is the warm-up
+
+
+def test_only_arrow_is_made_in_batches() -> None:
+    pushed: list[int] = []
+
+    @plan_evaluator("idle")
+    class Idle(EveryCombination):
+        def push(self, batch: EventStream) -> pd.DataFrame:
+            pushed.append(len(batch))
+            return pd.DataFrame(columns=["a", "b", "c"])
+
+    count = 2 * BATCH_EVENTS + 200
+    frame = pd.DataFrame({"type": list("ABC") * count, "difference": 0.0})[:count]
+    long = EventStream.from_pandas(frame.assign(time=range(count)), type="type", time="time")
+    spec = replace(SPEC, text=TEXT.replace("seconds", "units"))
+    statistics = measure_statistics(spec.pattern, long)
+    for output, batches in (
+        ("matches", [count]),
+        ("arrow", [BATCH_EVENTS, BATCH_EVENTS, 200]),
+    ):
+        grid = Grid(generators=["TRIVIAL"], repetitions=1, evaluators=["idle"], outputs=[output])
+        (row,) = measure_pattern(spec, long, statistics, grid)
+        assert (row["status"], row["events"]) == (OK, count)
+        assert pushed == [WARM_UP_EVENTS, *batches]
+        pushed.clear()
 
 
 def test_strategies_weights_and_latency_are_handed_on(
     stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who gets what; with stand-ins, so that each call can be seen."""
-    plans: list[tuple[str, float]] = []
+    """Who gets what; runs that measure latency are slow, by a clock that only runs move."""
+    plans: list[Any] = []
     runs: list[tuple[str, float, bool]] = []
+    now = [0.0]
 
-    @dataclass(frozen=True)
-    class Plan:
-        weight: float
-        kind: str = "order"
-        text: str = "a, b, c"
-        cost: float = 1.0
-        log_cost: float = 0.0
+    @plan_generator("SEEN", kind="order")
+    def seen(problem: Any, rng: Any) -> Any:
+        plans.append(problem)
+        return range(problem.n)
 
-        @property
-        def parts(self) -> tuple[Plan, ...]:
-            return (self,)
+    @plan_evaluator("late", strategies=("any", "consuming"), latency=True)
+    class Late(EveryCombination):
+        def __init__(self, task: Any) -> None:
+            super().__init__(task)
+            self.latency = task.latency
+            self.alpha = task.plan.parts[0].alpha
+            runs.append((str(task.pattern.strategy), self.alpha, task.latency))
 
-    def planning(pattern: Any, *_: Any, alpha: float = 0.0, **__: Any) -> Plan:
-        plans.append((str(pattern.strategy), alpha))
-        return Plan(alpha)
+        def push(self, batch: EventStream) -> pd.DataFrame:
+            now[0] += 100.0 if self.latency else 1.0
+            return pd.DataFrame(columns=["a", "b", "c"])
 
-    def evaluating(pattern: Any, _: Any, plan: Plan, *, latency: bool = False, **__: Any) -> Any:
-        runs.append((str(pattern.strategy), plan.weight, latency))
-        metrics = dict.fromkeys(METRICS.keys() - OF_METHODS.keys(), 1)
-        metrics |= dict.fromkeys(LATENCY, math.nan)
-        if latency:
-            # Slow, and without a value where a pattern has no match.
-            metrics |= {"seconds": 100, "latency_mean": 2.5, "latency_p95": 3.5}
-        return SimpleNamespace(metrics=SimpleNamespace(to_dict=lambda: metrics, details={}))
+        def metrics(self) -> Metrics:
+            late = Latency.of(np.full(3 if self.alpha else 0, 2.5))
+            return replace(super().metrics(), latency=late if self.latency else None)
 
-    monkeypatch.setattr(measure, "make_plan", planning)
-    monkeypatch.setattr(measure, "evaluate", evaluating)
-    monkeypatch.setattr(measure, "load_kernels", lambda generator: None)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     strategies = ["any", "consuming"]
-    rows = list(
-        measure_pattern(
-            SPEC,
-            stream,
-            statistics,
-            Grid(
-                generators=["TRIVIAL"],
-                repetitions=2,
-                strategies=strategies,
-                alphas=[0.0, 0.5],
-                latency=True,
-            ),
-        )
-    )
+    grid = Grid(
+        generators=["SEEN"], repetitions=2, strategies=strategies, alphas=[0.0, 0.5], latency=True,
+        evaluators=["late"],
+    )  # fmt: skip
+    rows = list(measure_pattern(SPEC, stream, statistics, grid))
     combined = [(strategy, alpha) for strategy in strategies for alpha in (0.0, 0.5)]
-    assert plans == combined
+    assert len(plans) == 1 + len(combined)  # the first loads compiled code
     timed = runs[2:]  # both strategies were warmed up
     assert {run[:2] for run in timed} == set(combined) and len(timed) == 2 * 2 * 4
     # Throughput comes first and is never taken from a run that looks at the clock.
     assert [latency for *_, latency in timed] == [False, True] * 8
     for row in rows:
+        assert row["status"] == OK, row["reason"]
         assert row["seconds"] == 1
-        assert [row[name] for name in LATENCY] == [2.5, None, 3.5, None]
+        # Without a value where a pattern has no match.
+        late = [row[name] for name in LATENCY]
+        assert late == (pytest.approx([2.5] * 4, rel=0.02) if row["alpha"] else [None] * 4)
         assert (row["strategy"], row["alpha"]) in combined
         assert ("STRATEGY consuming" in row["pattern"]) == (row["strategy"] == "consuming")
     assert len(results_frame(rows)) == 8
 
 
-def test_windows_and_options_are_handed_on(
-    stream: EventStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: set[tuple[float, str, str]] = set()
-    real = measure.evaluate
-
-    def evaluating(pattern: Any, events: EventStream, plan: Any, **more: Any) -> Any:
-        if len(events) == len(stream):
-            seen.add((pattern.window.seconds, more["evaluator"], json.dumps(more.get("options"))))
-        return real(pattern, events, plan, **more)
+def test_windows_and_options_are_handed_on(stream: EventStream) -> None:
+    seen: set[tuple[float, int]] = set()
 
     @plan_evaluator("blocks", options={"block": Option(1, partial(whole, least=1))})
     def blocks(pattern: Any, events: Any, plan: Any, *, block: int) -> Any:
-        assert block in (1, 2)
-        return real(pattern, events, plan, evaluator="tree").matches
+        seen.add((pattern.window.seconds, block))
+        return cep.evaluate(pattern, events, plan, evaluator="tree").matches
 
-    monkeypatch.setattr(measure, "evaluate", evaluating)
-    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
     windows = ("30 seconds", "60 seconds")
     grid = Grid(
         generators=["TRIVIAL", "DP-B"], repetitions=2, windows=windows, share_equal_plans=True,
@@ -397,17 +383,14 @@ def test_windows_and_options_are_handed_on(
     }
     rows = results_frame(measure_pattern(SPEC, stream, statistics, grid))
     assert (rows["status"] == OK).all(), rows["reason"].unique()
-    assert seen == {
-        (seconds, *how)
-        for seconds in (30, 60)
-        for how in (("lazy-nfa", "{}"), ("blocks", '{"block": 1}'), ("blocks", '{"block": 2}'))
-    }
+    assert seen == {(30, 1), (30, 2), (60, 1), (60, 2)}
     assert {cell_of(row) for row in rows.to_dict("records")} == set(grid.cells())
     assert rows["measured_with"].isna().all()  # options are runs of their own
     for window, found in rows.groupby("window"):
         assert found["pattern"].str.endswith(f"WITHIN {window}").all()
     matches = rows.groupby("window")["matches"].first()
     assert 0 < matches["30 seconds"] < matches["60 seconds"]
+    assert rows.groupby("window")["matches"].nunique().eq(1).all()
     check_agreement(rows)
     for message, how in (
         ("no evaluator 'trie'.*did you mean 'tree'", {"options": {"trie": ("{}",)}}),
@@ -435,29 +418,18 @@ def test_an_evaluator_without_a_plan_has_cells_of_its_own(
 
 
 def test_equal_plans_run_once_if_asked(
-    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+    stream: EventStream, statistics: Statistics, ran: list[str]
 ) -> None:
-    timed: list[str] = []
-    real = measure.evaluate
-
-    def counting(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
-        if len(events) == len(stream):
-            timed.append(plan.text)
-        return real(pattern, events, plan, **options)
-
-    monkeypatch.setattr(measure, "evaluate", counting)
-    monkeypatch.setattr(measure, "WARM_UP_EVENTS", 100)
     names = ["GREEDY", "DP-LD", "II-GREEDY", "DP-B"]
-    alone = results_frame(
-        measure_pattern(SPEC, stream, statistics, Grid(generators=names, repetitions=2))
-    )
-    assert len(timed) == 8 and alone["measured_with"].isna().all()
-    timed.clear()
+    grid = Grid(generators=names, repetitions=2, evaluators=["recorded"])
+    alone = results_frame(measure_pattern(SPEC, stream, statistics, grid))
+    # After a warm-up with each kind of plan.
+    assert len(ran[2:]) == 8 and alone["measured_with"].isna().all()
+    ran.clear()
     shared = results_frame(
-        measure_pattern(
-            SPEC, stream, statistics, Grid(generators=names, repetitions=2, share_equal_plans=True)
-        )
+        measure_pattern(SPEC, stream, statistics, replace(grid, share_equal_plans=True))
     )
+    timed = ran[2:]
     assert list(shared["plan"]) == list(alone["plan"])
     assert len(timed) == 2 * shared["plan"].nunique() == len(set(timed)) * 2 < 8
     assert (shared["matches"] == alone["matches"]).all()
@@ -488,17 +460,6 @@ def test_agreement_is_asked_within_a_strategy(stream: EventStream, statistics: S
     weighed = rows.assign(alpha=1.0, matches=rows["matches"] + 5)
     with pytest.raises(ExperimentError, match=r"sequence-3-0000 \(any\) has \d+ matches"):
         check_agreement(pd.concat([rows, weighed], ignore_index=True))
-
-
-def test_other_failures_are_rows(
-    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def out_of_memory(*_: Any, **__: Any) -> Any:
-        raise MemoryError("too much")
-
-    monkeypatch.setattr(measure, "evaluate", out_of_memory)
-    (row,) = measure_pattern(SPEC, stream, statistics, Grid(generators=["TRIVIAL"], repetitions=1))
-    assert (row["status"], row["reason"]) == (ERROR, "MemoryError: too much")
 
 
 def test_compare_has_a_row_for_each_of_the_paper_s_generators_and_one_s_own(
@@ -538,26 +499,17 @@ def test_compare_shows_failures_beside_the_others(
 
 
 def test_two_numbers_of_matches_are_never_silent(
-    stream: EventStream, statistics: Statistics, monkeypatch: pytest.MonkeyPatch
+    stream: EventStream, statistics: Statistics
 ) -> None:
-    real = measure.evaluate
+    @plan_evaluator("lossy", kinds=["tree"])
+    def lossy(pattern: Any, events: EventStream, plan: Any) -> Any:
+        return cep.evaluate(pattern, events, plan, evaluator="tree").matches[1:]
 
-    def one_too_many(pattern: Any, events: EventStream, plan: Any, **options: Any) -> Any:
-        result = real(pattern, events, plan, **options)
-        if options["evaluator"] == "tree":
-            object.__setattr__(result.metrics, "matches", result.metrics.matches + 1)
-        return result
-
-    monkeypatch.setattr(measure, "evaluate", one_too_many)
-    with pytest.raises(ExperimentError, match=r"matches by TRIVIAL in lazy-nfa .* by DP-B in tree"):
+    with pytest.raises(ExperimentError, match=r"matches by TRIVIAL in lazy-nfa .* by .* in lossy"):
         compare(
-            SPEC.pattern,
-            stream,
-            statistics=statistics,
-            generators=["TRIVIAL", "DP-B"],
-            repetitions=1,
-            seconds=0,
-        )
+            SPEC.pattern, stream, statistics=statistics, generators=["TRIVIAL", "DP-B"],
+            evaluators=["lazy-nfa", "lossy"], repetitions=1, seconds=0,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("difference", [-1, 1])

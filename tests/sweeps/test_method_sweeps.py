@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.aggregators.live import Aggregator
+from cepbench.aggregators.protocol import Row
+from cepbench.aggregators.two_step import TwoStepRun
 from cepbench.errors import ExperimentError, PlanningRefusedError
 from cepbench.streams.ticker_trades import TICKERS
 from cepbench.sweeps.aggregation import MatchLimitError, aggregated
@@ -61,10 +62,12 @@ def sample() -> cep.EventStream:
     return cep.open_dataset("ticker-trades/sample").stream()[:3000]
 
 
-def rows_of(sample: cep.EventStream, **changes: Any) -> pd.DataFrame:
+def rows_of(
+    sample: cep.EventStream, grid_changes: dict[str, Any] | None = None, **changes: Any
+) -> pd.DataFrame:
     config = SweepConfig.from_dict({**CONFIG, "repetitions": 1, **changes})
     specs = workload_of(config, {"": dict.fromkeys(TICKERS, 1.0)})
-    grid = config.grid([])
+    grid = replace(config.grid([]), **(grid_changes or {}))  # user-defined ones are for it alone
     return results_frame(row for spec in specs for row in measure_pattern(spec, sample, {}, grid))
 
 
@@ -165,9 +168,7 @@ def test_workloads_run_each_query(sample: cep.EventStream) -> None:
     assert rows.set_index("method")["updates"]["two-step"] == sum(each.updates for each in listed)
 
 
-def test_sharing_as_planned_changes_no_value(
-    sample: cep.EventStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sharing_as_planned_changes_no_value(sample: cep.EventStream) -> None:
     changes: dict[str, Any] = {
         "user_patterns": {}, "user_workloads": {"w": SHARED}, "methods": ["a-seq", "two-step"],
         "sharing": ["none", "PRETREE", "CHOP-CONNECT", "STEINER"],
@@ -191,12 +192,12 @@ def test_sharing_as_planned_changes_no_value(
     row, plan = rows.loc["e-cube STEINER"], cep.plan_workload(workload, statistics, "STEINER")
     assert row[["method", "sharing", "plan"]].tolist() == ["e-cube", "STEINER", plan.describe()]
 
-    def refusing(*_: Any, **__: Any) -> None:
+    @cep.workload_planner("REFUSING")
+    def refusing(problem: Any, rng: Any) -> Any:
         raise PlanningRefusedError("too many")
 
-    monkeypatch.setattr("cepbench.sweeps.measure.plan_workload", refusing)
-    refused = rows_of(sample, **changes).set_index("generator")
-    assert refused.loc["a-seq PRETREE", "status"] == REFUSED
+    refused = rows_of(sample, {"sharing": ["none", "REFUSING"]}, **changes).set_index("generator")
+    assert refused.loc["e-cube REFUSING", "status"] == REFUSED
     assert refused.loc["a-seq", "status"] == OK
 
 
@@ -218,21 +219,20 @@ def test_listing_too_many_matches_ends_a_run(sample: cep.EventStream) -> None:
     assert pd.isna(ended["digest"]) and pd.isna(ended["values"])
 
 
-def test_other_values_are_an_error(
-    sample: cep.EventStream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = Aggregator.push
+class OneMore(TwoStepRun):
+    """A method that counts one match too many."""
 
-    def wrong(self: Aggregator, batch: cep.EventStream) -> pd.DataFrame:
-        found = right(self, batch)
-        if self.method == "two-step" and len(found):
-            found.iloc[-1, found.columns.get_loc("COUNT")] += 1
-        return found
+    def push(self, batch: cep.EventStream) -> list[Row]:
+        return [
+            row._replace(values=(row.values[0] + 1, *row.values[1:])) for row in super().push(batch)
+        ]
 
-    monkeypatch.setattr(Aggregator, "push", wrong)
-    rows = rows_of(sample).set_index("method")
-    assert rows.loc["a-seq", "status"] == OK and rows.loc["two-step", "status"] == ERROR
-    assert rows.loc["two-step", "reason"].startswith("its values differ from those of a-seq")
+
+def test_other_values_are_an_error(sample: cep.EventStream) -> None:
+    cep.aggregator("one-more")(OneMore)
+    rows = rows_of(sample, {"methods": ["a-seq", "one-more"]}).set_index("method")
+    assert rows.loc["a-seq", "status"] == OK and rows.loc["one-more", "status"] == ERROR
+    assert rows.loc["one-more", "reason"].startswith("its values differ from those of a-seq")
 
 
 @given(
@@ -255,10 +255,7 @@ def test_a_digest_is_of_the_values_alone(
     pattern = cep.parse(
         "PATTERN SEQ(A a, B b) AGG COUNT, SUM(a.x), AVG(b.x), MAX(a.x) WITHIN 4 units"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cepbench.sweeps.aggregation._FIRST", first)
-        patch.setattr("cepbench.sweeps.aggregation._MOST", first)
-        batches = aggregated(pattern, stream, "two-step", 1 << 40)
+    batches = aggregated(pattern, stream, "two-step", 1 << 40, first=first, most=first)
     whole = aggregated(pattern, stream, "two-step", 1 << 40)
     assert batches["digest"] == whole["digest"] and batches["updates"] == whole["updates"]
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import fields, replace
 from functools import partial
@@ -33,7 +34,6 @@ from cepbench.planners.registry import (
     find_generator,
     plan_generator,
 )
-from cepbench.spark import jobs
 from cepbench.streams.event_stream import EventStream
 from cepbench.sweeps.cells import ERROR, LATENCY, OF_METHODS, OK, REFUSED, RESULT_SCHEMA, Cell
 from cepbench.sweeps.configuration import SweepConfig
@@ -51,7 +51,7 @@ from cepbench.sweeps.store import (
     read_with_user_parts,
 )
 from cepbench.sweeps.sweep_file import read_sweep
-from cepbench.sweeps.workload import PATTERN_SETS, draw_workload
+from cepbench.sweeps.workload import PATTERN_SETS
 from tests.naive.matcher import naive_matches
 
 IDENTITY = ["pattern_id", *Cell._fields]
@@ -418,10 +418,8 @@ def test_a_killed_sweep_loses_no_row_and_repeats_none(
     assert (results["status"] == OK).all() and set(results["generator"]) == {"SLOW", "DP-B"}
 
 
-def test_every_field_of_a_sweep_reaches_its_patterns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the worker's function, called here: whatever a configuration and a grid share."""
+def test_every_field_of_a_sweep_reaches_its_patterns(tmp_path: Path) -> None:
+    """In the job that workers get: whatever a configuration and a grid share."""
     config = SweepConfig(
         data="somewhere", pattern_sets=("sequence",), sizes=(3,), repetitions=5, alphas=(0, 0.25),
         generators=("GREEDY",), evaluators=("tree",), strategies=("consuming",), latency=True,
@@ -436,21 +434,8 @@ def test_every_field_of_a_sweep_reaches_its_patterns(
     plain = SweepConfig(data="", pattern_sets=("sequence",))
     assert all(getattr(config, n) != getattr(plain, n) for n in shared)
     assert {each.name for each in fields(Grid)} - shared == {"seconds"} | of_workloads
-    given: list[Grid] = []
-    monkeypatch.setattr(
-        sweep, "measure_pattern", lambda _, __, ___, grid, **____: given.append(grid) or []
-    )
-    monkeypatch.setattr(sweep, "own_stream", lambda data, spec, config: None)
-    spec = draw_workload(
-        {"S0": 3.0, "S1": 2.0, "S2": 1.0}, pattern_sets=["sequence"], sizes=[3], patterns=1
-    )[0]
     job = sweep.SweepJob(config, "{}", tmp_path, sweep.pickled(config, [find_generator("GREEDY")]))
-    (tmp_path / "journals").mkdir()
-    statistics = cep.Statistics(
-        rates={v.name: 1.0 + k for k, v in enumerate(spec.pattern.variables)}
-    ).to_dict()
-    assert sweep._measure_one(job, sweep.Task(spec, "", {"1 minutes": statistics})) is None
-    (grid,) = given
+    grid = job.grid("")
     assert [getattr(each, "name", each) for each in grid.generators] == ["GREEDY", "left"]
     assert getattr(grid.cost, "name", None) == "comparisons"  # itself, for it may be user-defined
     assert {name: getattr(grid, name) for name in shared} == {
@@ -471,23 +456,25 @@ def test_the_stream_of_a_pattern_is_that_of_its_own_types() -> None:
     assert sweep.of_own_types(measured, pattern).rates == rates
 
 
-def test_an_interrupted_sweep_goes_on(
-    spark: SparkSession, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_sweep_goes_on(spark: SparkSession, data: Path, tmp_path: Path) -> None:
     config = small(data, patterns=3, generators=["EFREQ", "DP-LD", "DP-B"])
 
-    def interrupting(path: Path, known: dict[str, tuple[int, int]]) -> int:
-        rows = count_rows(path, known)
-        if rows >= 20:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.1)  # the signal is handled here at the latest
-        return rows
+    over = threading.Event()
 
-    with monkeypatch.context() as patched:
-        patched.setattr(sweep, "count_rows", interrupting)
-        patched.setattr(jobs, "_POLL_SECONDS", 0.01)
+    def interrupting() -> None:
+        while not over.wait(0.005):
+            if sum(text.count(b"\n") for text in journals(tmp_path).values()) >= 20:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    watcher = threading.Thread(target=interrupting)
+    watcher.start()
+    try:
         with pytest.raises(KeyboardInterrupt):
             run_sweep(spark, config, tmp_path, progress=False)
+    finally:
+        over.set()
+        watcher.join()
     kept = journals(tmp_path)
     assert sum(text.count(b"\n") for text in kept.values()) >= 20
     assert not (tmp_path / "results.parquet").exists()

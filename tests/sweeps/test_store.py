@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import ExperimentError
-from cepbench.sweeps import store
 from cepbench.sweeps.cells import OF_METHODS, cell_of, results_frame, results_table
 from cepbench.sweeps.store import (
     Journal,
@@ -158,10 +158,10 @@ def test_rows_are_in_the_file_at_once_and_on_the_disk_after_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, synced = [0.0], []
-    monkeypatch.setattr(store.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     path = tmp_path / "journal.jsonl"
     with Journal(path) as journal:
-        monkeypatch.setattr(store.os, "fsync", lambda handle: synced.append(path.read_bytes()))
+        monkeypatch.setattr(os, "fsync", lambda handle: synced.append(path.read_bytes()))
         for repetition, seconds in enumerate((0.5, 0.9, 1.1, 1.2)):
             now[0] = seconds
             journal.append(row(repetition=repetition))

@@ -13,6 +13,7 @@ from cepbench.commands.app import app
 from cepbench.sweeps.cells import OK
 from cepbench.sweeps.estimate import read_estimate
 from cepbench.sweeps.store import read_results
+from tests.analysis.test_summary import MOST, made_up_results
 from tests.reporting.offline import read_page
 
 if TYPE_CHECKING:
@@ -77,6 +78,19 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     assert named <= {entry["name"] for entry in listed["sweeps"]}
     assert listed["results"] == [{"folder": str(folder), "complete": True, "rows": 12}]
     assert "complete" in sweep("list", "--folder", tmp_path).stdout
+
+    # Of a finished sweep the table says what its medians leave out.
+    made = made_up_results(failing=MOST | {("sequence-4-0", "DP-B")})
+    made[made["size"] == 3].assign(matches=1).to_parquet(folder / "results.parquet")
+    lines = [line.split() for line in sweep("run", *TINY, "--folder", tmp_path).stdout.splitlines()]
+    (greedy,) = (line for line in lines if line[:2] == ["sequence", "GREEDY"])
+    assert greedy == ["sequence", "GREEDY", "lazy-nfa", "–", "–", "0", "4"]
+    (trivial,) = (line for line in lines if line[:2] == ["sequence", "TRIVIAL"])
+    assert trivial[-1] == "6"  # none missing of the six that it is compared over
+    text = " ".join(map(" ".join, lines))
+    assert "sequence: Patterns missing, of 6: GREEDY 4." in text
+    assert "Not compared where more than half are missing: GREEDY." in text
+    assert "conjunction:" not in text
 
 
 def test_user_patterns_and_a_user_defined_generator_from_files(

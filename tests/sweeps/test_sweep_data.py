@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import cepbench as cep
+from cepbench.datasets.making import make_stream
 from cepbench.errors import DatasetError
 from cepbench.streams.nasdaq_style import NasdaqStyle
-from cepbench.sweeps.on_spark import data as module
 from cepbench.sweeps.on_spark.data import sweep_data
 from cepbench.sweeps.sweep_file import read_sweep
 
@@ -40,15 +40,12 @@ def test_names_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         found(file, '"minute-bars/sample"')
 
 
-def test_a_stream_is_generated_from_the_seed_of_the_sweep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[tuple[Any, ...]] = []
-
-    def generate(spark: Any, path: Path, stream: Any, progress: bool) -> None:
-        made.append((path, stream))
-
-    monkeypatch.setattr(module, "generate_stream", generate)
-    path = found(tmp_path / "mine.toml", "{identifiers = 30, days = 2}", "reports/data")
-    assert path == Path("reports/data/nasdaq-style-30-2-4")
-    assert made == [(path, NasdaqStyle(30, 2, seed=4))]
+def test_a_stream_is_generated_from_the_seed_of_the_sweep(tmp_path: Path) -> None:
+    """One that is there already needs no Spark."""
+    folder = tmp_path / "data"
+    there = folder / "nasdaq-style-30-2-4"
+    make_stream(there, NasdaqStyle(30, 2, seed=4))
+    assert found(tmp_path / "mine.toml", "{identifiers = 30, days = 2}", str(folder)) == there
+    shutil.move(there, folder / "nasdaq-style-30-3-4")
+    with pytest.raises(DatasetError, match="days 2 found, 3 requested"):
+        found(tmp_path / "mine.toml", "{identifiers = 30, days = 3}", str(folder))

@@ -65,7 +65,7 @@ def test_every_kind_of_work_is_measured() -> None:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(unit_costs, "private_folders", lambda: iter([tmp_path / "cache"]))
+    monkeypatch.setenv("CEPBENCH_UNIT_COSTS", str(tmp_path / "cache"))
     unit_costs.unit_costs.cache_clear()
     yield tmp_path / "cache"
     unit_costs.unit_costs.cache_clear()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -24,7 +25,13 @@ _ENGINE = "hierarchical-stacks"
 
 
 def runs_by_results(
-    sweep: str, profile: str, *, seed: int = 0, repetitions: int = 0
+    sweep: str,
+    profile: str,
+    *,
+    seed: int = 0,
+    events: int = 0,
+    results: Sequence[int] = (),
+    repetitions: int = 0,
 ) -> pd.DataFrame:
     """Plan and run a workload by every planner, in turns, in windows that give more and more results.
 
@@ -36,6 +43,10 @@ def runs_by_results(
         One of :data:`PROFILES`.
     seed : int
         Of the stream.
+    events : int
+        Trades; 0: as many as the profile has.
+    results : sequence of int
+        The least numbers of results; by default those of the profile.
     repetitions : int
         Runs; 0: as many as the profile has.
 
@@ -45,11 +56,11 @@ def runs_by_results(
         As :func:`cepbench.studies.runs.figure_runs` does, of the rows of
         :func:`cepbench.studies.liu2011.turns.planner_runs` with the number of results as setting.
     """
-    events, numbers, runs = PROFILES[profile]
-    stream = company_stream(events, seed)
+    own_events, numbers, runs = PROFILES[profile]
+    stream = company_stream(events or own_events, seed)
     rows = []
-    for results in numbers:
-        window = f"{window_for(sweep, stream, results)} milliseconds"
+    for least in results or numbers:
+        window = f"{window_for(sweep, stream, least)} milliseconds"
         workload = study_workload(sweep, stream.hierarchy, window)
         found = planner_runs(
             workload, stream, evaluator=_ENGINE, repetitions=repetitions or runs, seed=seed

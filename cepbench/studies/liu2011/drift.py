@@ -7,7 +7,7 @@ in Section VII", which shows nothing of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -43,15 +43,15 @@ ROUND = 20_000
 PROFILES = {"quick": (3, 5), "full": (15, 15)}
 
 
-def drifting_stream(rounds: int, seed: int) -> EventStream:
-    """The segments in a row, each of so many rounds."""
-    events = rounds * ROUND * len(SEGMENTS)
+def drifting_stream(each: int, seed: int) -> EventStream:
+    """The segments in a row, each of so many events."""
+    events = each * len(SEGMENTS)
     table = CompanyTrades(events, seed, segments=[*SEGMENTS.values()]).table(0, events)
     return EventStream.from_arrow(table, type="symbol", time="ts").with_hierarchy(HIERARCHY)
 
 
 def drift_runs(
-    profile: str, *, seed: int = 0, evaluator: str, repetitions: int = 0
+    profile: str, *, seed: int = 0, evaluator: str, repetitions: int = 0, round_events: int = ROUND
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run the planners' plans for the first segment, and plans that follow the stream, in turns.
 
@@ -66,6 +66,8 @@ def drift_runs(
     evaluator : str
     repetitions : int
         0: as many as the profile has.
+    round_events : int
+        Events of a round.
 
     Returns
     -------
@@ -80,9 +82,10 @@ def drift_runs(
     """
     rounds, runs = PROFILES[profile]
     workload = study_workload("both", HIERARCHY, WINDOW)
-    stream = drifting_stream(rounds, seed)
-    segments = dict(zip(SEGMENTS, stream.batches(rounds * ROUND), strict=True))
-    statistics = measure_statistics(workload, stream[: rounds * ROUND], seed=seed)
+    each = rounds * round_events
+    stream = drifting_stream(each, seed)
+    segments = dict(zip(SEGMENTS, stream.batches(each), strict=True))
+    statistics = measure_statistics(workload, stream[:each], seed=seed)
     plans = {
         name: plan_workload(workload, statistics, name, seed=seed, evaluator=evaluator)
         for name in PLANNERS
@@ -97,12 +100,12 @@ def drift_runs(
         }
         for name, policy in ADAPTIVE.items():
             detectors[name] = AdaptiveWorkloadDetector(
-                workload, policy=policy, batch_size=ROUND, seed=seed, **how
+                workload, policy=policy, batch_size=round_events, seed=seed, **how
             )
         seen = dict.fromkeys(detectors, 0)
         for setting, events in segments.items():
             for name, detector in detectors.items():
-                seconds = sum(_pushed(detector, events))
+                seconds = sum(_pushed(detector, events.batches(round_events)))
                 found, seen[name] = (
                     detector.metrics().matches - seen[name],
                     detector.metrics().matches,
@@ -131,9 +134,9 @@ def drift_runs(
     return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)
 
 
-def _pushed(detector: Detector, events: EventStream) -> Iterator[float]:
+def _pushed(detector: Detector, rounds: Iterable[EventStream]) -> Iterator[float]:
     """Seconds of each round."""
-    for batch in events.batches(ROUND):
+    for batch in rounds:
         began = time.perf_counter()
         detector.push(batch)
         yield time.perf_counter() - began

@@ -50,17 +50,20 @@ def every_plan(problem: ReuseProblem) -> Iterator[Sources]:
 def plans_measured(
     profile: str,
     *,
+    sweep: str = "both",
     seed: int = 0,
     events: int = 10_000,
     evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Measure every plan of the workload of Figure 19, then the planners' and the fastest again.
+    """Measure every plan of a workload, then the planners' and the fastest again.
 
     Parameters
     ----------
     profile : str
         One of :data:`PROFILES`.
+    sweep : str
+        Whose workload it is; by default that of Figure 19.
     seed : int
         Of the stream.
     events : int
@@ -82,7 +85,7 @@ def plans_measured(
     """
     all_runs, best_runs = PROFILES[profile]
     stream = company_stream(events, seed)
-    workload = study_workload("both", stream.hierarchy)
+    workload = study_workload(sweep, stream.hierarchy)
     statistics = measure_statistics(workload, stream, seed=seed)
     problems = {
         cost: ReuseProblem.of(workload, statistics, cost, delays=True, evaluator=evaluator)

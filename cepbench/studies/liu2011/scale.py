@@ -81,6 +81,8 @@ def scale_runs(
     *,
     seed: int = 0,
     sizes: tuple[int, ...] = SIZES,
+    events: int = 0,
+    searched: int = SEARCHED,
     evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> pd.DataFrame:
@@ -94,6 +96,10 @@ def scale_runs(
         Of stream and workloads.
     sizes : tuple of int
         Numbers of queries.
+    events : int
+        Trades; 0: as many as the profile has.
+    searched : int
+        The most queries of a workload that planners by search get.
     evaluator : str
     repetitions : int
         Runs; 0: as many as the profile has.
@@ -104,8 +110,8 @@ def scale_runs(
         As :func:`cepbench.studies.runs.figure_runs` does, of the rows of
         :func:`cepbench.studies.liu2011.turns.planner_runs` with the number of queries as setting.
     """
-    events, runs = PROFILES[profile]
-    stream = company_stream(events, seed)
+    own_events, runs = PROFILES[profile]
+    stream = company_stream(events or own_events, seed)
     rows = [
         row | {"setting": f"{size:,}"}
         for size in sizes
@@ -115,7 +121,7 @@ def scale_runs(
             evaluator=evaluator,
             repetitions=repetitions or runs,
             seed=seed,
-            planners=(*(PLANNERS if size > SEARCHED else all_planners()), ALONE),
+            planners=(*(PLANNERS if size > searched else all_planners()), ALONE),
         )
     ]
     return figure_runs(pd.DataFrame(rows), "setting", "generator")

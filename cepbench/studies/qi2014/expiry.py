@@ -59,6 +59,8 @@ def expiry_runs(
     lengths: Sequence[int] = LENGTHS,
     active: Sequence[int] = ACTIVE,
     repetitions: int = 0,
+    longest: float | None = None,
+    methods: Sequence[str] = METHODS,
 ) -> pd.DataFrame:
     """Measure methods in windows that are full: a run is :data:`EVENTS` further events.
 
@@ -73,6 +75,9 @@ def expiry_runs(
     lengths, active : sequence of int
     repetitions : int
         Runs; 0: as many as the profile has.
+    longest : float, optional
+        The most seconds that the runs of a method may be expected to take; by default the profile's.
+    methods : sequence of str
 
     Returns
     -------
@@ -87,18 +92,19 @@ def expiry_runs(
     EvaluationError
         If the values of two methods differ.
     """
-    runs, longest = PROFILES[profile]
+    runs, its_longest = PROFILES[profile]
+    longest = its_longest if longest is None else longest
     rows = [
         row
         for length in lengths
         for count in active
-        for row in _cell(length, count, repetitions or runs, longest, seed)
+        for row in _cell(length, count, repetitions or runs, longest, seed, methods)
     ]
     return pd.DataFrame(rows)
 
 
 def _cell(
-    length: int, active: int, repetitions: int, longest: float, seed: int
+    length: int, active: int, repetitions: int, longest: float, seed: int, methods: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     """The runs of one length and number of active first events."""
     made = TickerTrades(2 * length * active + EVENTS * repetitions, seed, length)
@@ -109,8 +115,11 @@ def _cell(
     items = ", ".join(f"{ticker} i{place}" for place, ticker in enumerate(TICKERS[:length]))
     pattern = f"PATTERN SEQ({items}) AGG COUNT WITHIN < {window} milliseconds"
     events = filled + EVENTS * repetitions
-    methods = [its for its in METHODS if expected_seconds(its, length, active, events) <= longest]
-    live = {method: Aggregator(pattern, method) for method in methods}
+    live = {
+        method: Aggregator(pattern, method)
+        for method in methods
+        if expected_seconds(method, length, active, events) <= longest
+    }
     for each in live.values():
         each.push(stream[:filled])
     for run in range(repetitions):

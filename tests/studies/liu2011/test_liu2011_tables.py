@@ -16,9 +16,9 @@ from cepbench.errors import PlanError
 from cepbench.plans.reuse import in_order
 from cepbench.reporting.verdicts import ledger
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
-from cepbench.studies.liu2011 import by_results, drift, every_plan, scale
+from cepbench.studies.liu2011 import drift
 from cepbench.studies.liu2011.by_results import runs_by_results, window_for
-from cepbench.studies.liu2011.every_plan import plans_measured
+from cepbench.studies.liu2011.every_plan import every_plan, plans_measured
 from cepbench.studies.liu2011.runs import over_time, ways_of, with_axes
 from cepbench.studies.liu2011.scale import FAMILY, all_planners, drawn_workload, scale_runs
 from cepbench.studies.liu2011.turns import ALONE, PLANNERS, company_stream, study_workload
@@ -101,7 +101,7 @@ def test_every_plan_is_each_choice_of_sources_without_circles() -> None:
     stream = company_stream(EVENTS, 0)
     workload = study_workload("both", stream.hierarchy)
     problem = ReuseProblem.of(workload, cep.measure_statistics(workload, stream), delays=True)
-    plans = [tuple(sources.items()) for sources in every_plan.every_plan(problem)]
+    plans = [tuple(sources.items()) for sources in every_plan(problem)]
     assert len(set(plans)) == len(plans)
     pairs = {(edge.source, edge.query) for edge in problem.edges}
     for plan in plans:
@@ -110,16 +110,15 @@ def test_every_plan_is_each_choice_of_sources_without_circles() -> None:
     few = ReuseProblem(
         dict.fromkeys(["q1", "q2"], 1.0), [e for e in problem.edges if {e.source, e.query} == {"q1", "q2"}]
     )  # fmt: skip
-    assert [*every_plan.every_plan(few)] == [
+    assert [*every_plan(few)] == [
         {"q1": None, "q2": None}, {"q1": None, "q2": "q1"}, {"q1": "q2", "q2": None},
     ]  # fmt: skip
     with pytest.raises(PlanError, match="circle"):
         in_order({"q1": "q2", "q2": "q1"})
 
 
-def test_planners_are_ranked_among_all_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(every_plan, "study_workload", lambda _, h: study_workload("pattern", h))
-    plans, runs = plans_measured("quick", events=EVENTS, repetitions=2)
+def test_planners_are_ranked_among_all_plans() -> None:
+    plans, runs = plans_measured("quick", sweep="pattern", events=EVENTS, repetitions=2)
     assert len(plans) == 3 and plans["milliseconds"].is_monotonic_increasing
     named = {name for names in plans["planners"] for name in names.split(", ") if name}
     assert named == set(PLANNERS)
@@ -144,10 +143,8 @@ def test_a_smaller_workload_is_the_beginning_of_a_larger_one() -> None:
         assert number == root or (f"q{root}", f"q{number}") in refined
 
 
-def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(scale.PROFILES, "quick", (EVENTS, 1))
-    monkeypatch.setattr(scale, "SEARCHED", 5)
-    runs = scale_runs("quick", sizes=(5, 10))
+def test_planners_take_turns_on_workloads_of_all_sizes() -> None:
+    runs = scale_runs("quick", sizes=(5, 10), events=EVENTS, searched=5, repetitions=1)
     assert runs.groupby("pattern_set", sort=False)["generator"].apply(list).to_dict() == {
         "5": [*all_planners(), ALONE], "10": [*PLANNERS, ALONE],
     }  # fmt: skip
@@ -159,11 +156,10 @@ def test_planners_take_turns_on_workloads_of_all_sizes(monkeypatch: pytest.Monke
     assert reusing[5, "NAIVE"] == reusing[5, ALONE] == 0 and reusing[10, "TOP-DOWN"] == 9
 
 
-def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_give_the_numbers_of_results() -> None:
     numbers = (30, 300)
-    monkeypatch.setitem(by_results.PROFILES, "quick", (EVENTS, numbers, 1))
     stream = company_stream(EVENTS, 0)
-    runs = runs_by_results("concept", "quick")
+    runs = runs_by_results("concept", "quick", events=EVENTS, results=numbers, repetitions=1)
     assert (runs.groupby("pattern_set").size() == len(PLANNERS)).all()
     for wanted, (_, its) in zip(numbers, runs.groupby("matches"), strict=True):
         window = window_for("concept", stream, wanted)
@@ -173,10 +169,8 @@ def test_windows_give_the_numbers_of_results(monkeypatch: pytest.MonkeyPatch) ->
         assert its["matches"].iloc[0] >= wanted
 
 
-def test_plans_that_follow_find_what_plans_that_stay_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "ROUND", 200)
-    monkeypatch.setitem(drift.PROFILES, "quick", (2, 1))
-    runs, switches = drift.drift_runs("quick", evaluator="tree")
+def test_plans_that_follow_find_what_plans_that_stay_find() -> None:
+    runs, switches = drift.drift_runs("quick", evaluator="tree", repetitions=1, round_events=150)
     assert set(runs["generator"]) == {*PLANNERS, *drift.ADAPTIVE}
     assert (runs.groupby("setting")["matches"].nunique() == 1).all()
     found = runs.groupby("setting", sort=False)["matches"].first()

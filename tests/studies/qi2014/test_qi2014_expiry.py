@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cepbench.aggregators.protocol import Row
+from cepbench.aggregators.registry import aggregator
+from cepbench.aggregators.two_step import TwoStepRun
 from cepbench.errors import EvaluationError
-from cepbench.studies.qi2014 import expiry
+from cepbench.streams.event_stream import EventStream
 from cepbench.studies.qi2014.expiry import EVENTS, expected_seconds, expiry_runs, growth
 from cepbench.studies.runs import figure_runs
 
@@ -26,21 +29,24 @@ def test_methods_take_turns_on_full_windows() -> None:
     assert "two-step" not in text  # it ran with ten active events only
 
 
-def test_methods_that_would_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_methods_that_would_take_too_long_are_left_out() -> None:
     assert expected_seconds("two-step", 3, 100, 10_000) > 100 * expected_seconds(
         "window-product", 3, 100, 10_000
     )
     assert expected_seconds("a-seq", 3, 10_000, 10) > expected_seconds("a-seq", 3, 10, 10)
-    monkeypatch.setitem(expiry.PROFILES, "quick", (1, 0.0))
-    assert expiry_runs("quick", lengths=(3,), active=(10,)).empty
+    assert expiry_runs("quick", lengths=(3,), active=(10,), repetitions=1, longest=0.0).empty
 
 
-def test_methods_that_differ_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(expiry.Aggregator):
-        def push(self, batch: expiry.EventStream) -> object:  # type: ignore[override]
-            found = super().push(batch)
-            return found.assign(COUNT=found["COUNT"] + (self.method == "a-seq"))
+class OneMore(TwoStepRun):
+    """A method that counts one match too many."""
 
-    monkeypatch.setattr(expiry, "Aggregator", Wrong)
+    def push(self, batch: EventStream) -> list[Row]:
+        return [row._replace(values=(row.values[0] + 1,)) for row in super().push(batch)]
+
+
+def test_methods_that_differ_are_an_error() -> None:
+    aggregator("one-more")(OneMore)
     with pytest.raises(EvaluationError, match="differ at length 3 with 10 active events"):
-        expiry_runs("quick", lengths=(3,), active=(10,), repetitions=1)
+        expiry_runs(
+            "quick", lengths=(3,), active=(10,), repetitions=1, methods=("a-seq", "one-more")
+        )
