@@ -12,6 +12,7 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.pieces import matches_at_once
 from cepbench.evaluators.plan_runs.engine import (
     BranchTask,
     Chunks,
@@ -294,12 +295,12 @@ class ZStreamEngine(PlanEngine):
             sizes = [leaf.stop - leaf.base for leaf in leaves]
             begun = [int(leaf.times[leaf.base]) for leaf in leaves if leaf.stop > leaf.base]
             operators.choose_stars(sizes, min(1.0, operators.window / max(1, now - min(begun))))
-        cuts = events > FEWEST_EVENTS
+        cuts, most = events > FEWEST_EVENTS, matches_at_once(MOST_RECORDS)
         assembly = Assembly(
             operators,
             leaves,
             self._records,
-            most=MOST_RECORDS if cuts else max(MOST_RECORDS, self.task.limit),
+            most=most if cuts else max(most, self.task.limit),
             cuts=cuts,
             reports=self.task.reports,
             code=self.task.reader.code,
@@ -311,7 +312,7 @@ class ZStreamEngine(PlanEngine):
         else:
             assembly.discard(min(fresh) - operators.window)
             found = self._assemble(assembly, cuts=cuts)
-            if 4 * assembly.tallies[:, counts.CREATED].max() < MOST_RECORDS:
+            if 4 * assembly.tallies[:, counts.CREATED].max() < most:
                 self._size = min(2 * self._size, self._batch_size)
             self.rounds[1] += 1
             for leaf in leaves:
