@@ -265,6 +265,26 @@ def statistics_for(draw: st.DrawFn, case: Case) -> Statistics:
     )
 
 
+def with_all_records(text: str, tree: Any, events: pd.DataFrame) -> tuple[str, Any, pd.DataFrame]:
+    """A pattern with conditions below the root that always hold, the tree, and events to hold them.
+
+    An alternative is neither a range nor a comparison of columns, so that ZStream makes the records
+    below the root instead of only counting those that it can count.
+    """
+
+    def names(tree: Any) -> list[str]:
+        return [tree] if isinstance(tree, str) else [*names(tree[0]), *names(tree[1])]
+
+    always = [
+        f"({x}.one = 1 OR {y}.one = 2)"
+        for side in tree
+        for x, y in itertools.combinations(names(side), 2)
+    ]
+    head, window = text.split("WITHIN")
+    joined = f"{head}{'AND' if 'WHERE' in head else 'WHERE'} {' AND '.join(always)} WITHIN{window}"
+    return joined, tree, events.assign(one=1)
+
+
 @st.composite
 def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
     """The stream in pieces, empty ones among them."""
