@@ -104,7 +104,7 @@ def cases(
     events = draw(event_frames(kinds))
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
-    return Case(pattern, _affordable(pattern, events))
+    return Case(pattern, affordable_events(pattern, events))
 
 
 @st.composite
@@ -292,7 +292,7 @@ def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
     return [stream[i:j] for i, j in itertools.pairwise([0, *cuts, len(stream)])]
 
 
-def _affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
+def affordable_events(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all combinations would take too long."""
     seen = dict.fromkeys((*TYPES, None), 0)
     for position, kind in enumerate(events["type"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.hierarchical_stacks.engine import SharedStacks
+from cepbench.evaluators.matches import Found
 from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.registry import EVALUATORS
@@ -391,46 +391,36 @@ def task_of(pattern: Pattern, output: str = "matches", **more: Any) -> Task:
 
 
 @given(data=st.data())
-def test_detectors_on_shared_stacks(data: st.DataObject) -> None:
+def test_runs_on_shared_stacks(data: st.DataObject) -> None:
     """Each push of each gives what a detector alone gives, also after all have been restored."""
     several = patterns(*data.draw(st.lists(st.sampled_from(TOGETHER), min_size=1, max_size=4)))
     outputs = [data.draw(st.sampled_from(["matches", "count"])) for _ in several]
     chosen = EVALUATORS["hierarchical-stacks"]
     assert chosen.together is not None
 
-    def opened(position: int) -> list[Detector]:
-        sharing = replace(chosen, open=chosen.together()) if chosen.together else chosen
+    def opened(position: int, how: Callable[[Task], Any]) -> list[Any]:
         return [
-            Detector.of_task(
-                sharing,
-                task_of(pattern, output, position=position),
-            )
+            how(task_of(pattern, output, position=position))
             for pattern, output in zip(several, outputs, strict=True)
         ]
 
-    alone = [
-        Detector(pattern, evaluator="hierarchical-stacks", output=output)
-        for pattern, output in zip(several, outputs, strict=True)
-    ]
-    shared = opened(0)
+    alone, shared, position = opened(0, chosen.open), opened(0, chosen.together()), 0
     for batch in data.draw(batches_of(stream_of(data.draw(event_frames("ABC", most=18))))):
         if data.draw(st.booleans()):
-            states = [detector._run.snapshot() for detector in shared]
-            position = shared[0].position
-            shared = opened(position)
-            for detector, state in zip(shared, states, strict=True):
-                detector._run.restore(state)
+            states = [run.snapshot() for run in shared]
+            shared = opened(position, chosen.together())
+            for run, state in zip(shared, states, strict=True):
+                run.restore(state)
+        position += len(batch)
         for one, other in zip(shared, alone, strict=True):
-            assert_same(one.push(batch), other.push(batch))
+            if len(batch):
+                assert rows_found(one.push(batch)) == rows_found(other.push(batch))
     for one, other in zip(shared, alone, strict=True):
-        assert_same(one.flush(), other.flush())
+        assert rows_found(one.finish()) == rows_found(other.finish())
 
 
-def assert_same(one: Any, other: Any) -> None:
-    if isinstance(one, int):
-        assert one == other
-    else:
-        assert_frame_equal(one, other)
+def rows_found(found: Found) -> tuple[int, list[Any]]:
+    return found.number, [None if its is None else its.rows() for its in found.matches]
 
 
 def test_a_query_opened_later_has_other_stacks() -> None:
