@@ -226,7 +226,6 @@ def test_a_trace_is_of_a_short_stream() -> None:
     """Each run ignores every later event: so many steps for so many events."""
     frame = pd.DataFrame({"type": "A", "time": range(460)})
     query = "PATTERN SEQ(A a, A b) WITHIN 999 units"
-    assert len(cep.trace(query, stream_of(frame[:100])).moves) > 100 * 99
     with pytest.raises(EvaluationError, match=r"event \d+: more than 100,000 steps"):
         cep.trace(query, stream_of(frame))
 

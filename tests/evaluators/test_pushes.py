@@ -151,8 +151,9 @@ def test_a_failure_of_one_query_is_one_of_all() -> None:
     """Those that share state, or reuse matches, fail together."""
     live: Any = SHELLS["workload"]()
     live.push(FIRST)
+    twin = type(live).restore(live.snapshot())
     with _Interrupt(0) as counted:
-        type(live).restore(live.snapshot()).push(SECOND)
+        twin.push(SECOND)
     with pytest.raises(ZeroDivisionError), _Interrupt(counted.calls // 2, ZeroDivisionError):
         live.push(SECOND)
     with pytest.raises(FailedStateError, match="ZeroDivisionError"):
