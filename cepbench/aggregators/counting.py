@@ -20,6 +20,7 @@ from cepbench.aggregators.typed_parts import TypedParts
 from cepbench.aggregators.valuation import Changes, Valuation
 from cepbench.aggregators.windows import CountingWindow
 from cepbench.errors import SnapshotError, StreamError
+from cepbench.evaluators.pieces import events_at_once
 from cepbench.evaluators.plan_runs.engine import read_only
 from cepbench.evaluators.sase.automaton_engine import ROUND, events_of
 from cepbench.evaluators.snapshot import arrays_under
@@ -134,7 +135,7 @@ class CountingRun:
         rows = []
         times, end = batch.timestamps, 0
         while end < len(batch):
-            begin, last = end, times[min(end + ROUND, len(batch)) - 1]
+            begin, last = end, times[min(end + events_at_once(ROUND), len(batch)) - 1]
             # Whole timestamps, so that only those at the end of a batch are held.
             end = int(np.searchsorted(times, last, side="right"))
             part = batch[begin:end]

@@ -133,7 +133,7 @@ class _Query(QueryTerms):
             if {*sides} <= {*bound}:
                 for variable in variables:
                     fitting = math.prod(self.selectivity(variable.name, side) for side in sides)
-                    kept *= _without(self.size(variable.name) * fitting, len(bound))
+                    kept *= share_without(self.size(variable.name) * fitting, len(bound))
         return kept
 
     @property
@@ -296,11 +296,11 @@ def _contained(way: Reuse, specific: _Query, general: _Query) -> float:
     share = min(1.0, between / general.all)
     if len(images) < len(specific.names):
         # As many as there are, on average, in one of the gaps of the window.
-        share *= 1.0 - _without(len(images) * specific.all / between, len(images))
+        share *= 1.0 - share_without(len(images) * specific.all / between, len(images))
     return share
 
 
-def _without(events: float, items: int) -> float:
+def share_without(events: float, items: int) -> float:
     """The share of gaps between two of k ordered events in which none of some other events is.
 
     The k − 1 gaps and the rest of the window divide it like as many events at random, so that the gap

@@ -195,7 +195,7 @@ class ZStream(CostModel):
         is_exact = [self._applied(problem, terms, sets) for sets in (left, right, whole)]
         new = is_exact[2] & ~is_exact[0] & ~is_exact[1]
         cards = [self.log_cards(problem, sets) for sets in (left, right)]
-        join = self._join(problem, left, right, *cards)
+        join = self.joined(problem, left, right, *cards)
         read, made = join.read, join.made
         parts = []
         pushed = np.zeros_like(new)
@@ -330,7 +330,7 @@ class ZStream(CostModel):
             found[:, number] = negation.is_exact_at(grouped, terms.precedes) & joined
         return found
 
-    def _join(
+    def joined(
         self,
         problem: PlanningProblem,
         left: np.ndarray,
@@ -494,7 +494,7 @@ class _Walk:
     def _join(self, left: tuple[int, ...], right: tuple[int, ...], *cards: float) -> float:
         sides = self._set(left), self._set(right)
         arrays = [np.array([card]) for card in cards]
-        join = self._cost._join(self._problem, *sides, *arrays)
+        join = self._cost.joined(self._problem, *sides, *arrays)
         read, made, tests = float(join.read[0]), float(join.made[0]), float(join.tests[0])
         for negation in self._terms.negations:
             if negation.name in self._tied and self._exact(negation, left + right):

@@ -78,7 +78,7 @@ class CompressedMatches:
         places: np.ndarray | None = None,
     ) -> None:
         self.pattern = pattern
-        self._parts = list(parts) or [
+        self.parts = list(parts) or [
             (0, RootedGraph.of(empty_graph(), *np.empty((3, 0), np.int64)))
         ]
         self._places = places
@@ -86,17 +86,17 @@ class CompressedMatches:
 
     def moved(self, places: np.ndarray) -> CompressedMatches:
         """The matches with ``places[position]`` for each position."""
-        return CompressedMatches(self.pattern, self._parts, places=places)
+        return CompressedMatches(self.pattern, self.parts, places=places)
 
     def count(self) -> int:
         """The number of matches, exact at any size."""
-        return sum(sum(part.counts) for _, part in self._parts)
+        return sum(sum(part.counts) for _, part in self.parts)
 
     def last_events(self) -> pd.DataFrame:
         """The number of matches by their last event: ``position``, ``ts``, ``matches``."""
         matches: Counter[int] = Counter()
         times: dict[int, int] = {}
-        for _, part in self._parts:
+        for _, part in self.parts:
             positions = self._shown(part.last_positions()).tolist()
             for position, ts, its in zip(positions, part.times.tolist(), part.counts, strict=True):
                 matches[position] += its
@@ -114,7 +114,7 @@ class CompressedMatches:
     def first_events(self) -> pd.DataFrame:
         """The number of matches by their first event: ``position``, ``matches``."""
         found: Counter[int] = Counter()
-        for _, part in self._parts:
+        for _, part in self.parts:
             found.update(part.starts())
         present = sorted(position for position, its in found.items() if its)
         return pd.DataFrame(
@@ -127,7 +127,7 @@ class CompressedMatches:
     def lengths(self) -> pd.DataFrame:
         """The number of matches by their number of events: ``length``, ``matches``."""
         found: Counter[int] = Counter()
-        for _, part in self._parts:
+        for _, part in self.parts:
             found.update(part.lengths())
         present = sorted(length for length, its in found.items() if its)
         return pd.DataFrame(
@@ -147,7 +147,7 @@ class CompressedMatches:
             ``branch``. Matches of one last event come together, last events in the order of the
             stream, branch by branch within a batch.
         """
-        for number, part in self._parts:
+        for number, part in self.parts:
             branch = {"branch": number} if len(self._branches) > 1 else {}
             for chunk in self._chunks(number, part, _ENUMERATED):
                 shown = chunk if self._places is None else chunk.moved(self._places)
@@ -181,7 +181,7 @@ class CompressedMatches:
         drawn = sorted(_below(total, rng) for _ in range(n))
         rows: list[list[list[Any]]] = [[] for _ in self._branches]
         before = 0
-        for number, part in self._parts:
+        for number, part in self.parts:
             behind = before + sum(part.counts)
             variables = self._branches[number].positive
             its = [one - before for one in drawn if before <= one < behind]
@@ -223,13 +223,13 @@ class CompressedMatches:
             table = arrow_table(pattern, self.branch_matches())
             return returned_table(table, pattern, events, places=places)
         return pa.concat_tables(
-            returned_values(part, pattern, events, places=places) for _, part in self._parts
+            returned_values(part, pattern, events, places=places) for _, part in self.parts
         )
 
     def branch_matches(self) -> tuple[BranchMatches, ...]:
         """All matches by branch, with positions in the evaluated stream."""
         found = [[no_matches(branch.positive)] for branch in self._branches]
-        for number, part in self._parts:
+        for number, part in self.parts:
             found[number] += self._chunks(number, part, FIRST_CHUNK)
         return tuple(joined(its[1:] or its) for its in found)
 
@@ -296,7 +296,7 @@ class CompressedMatches:
     def _numbered(self) -> Iterator[tuple[int, int, RootedGraph]]:
         """The parts, with the number of the first node of each and that of its branch."""
         offset = 0
-        for number, part in self._parts:
+        for number, part in self.parts:
             yield offset, number, part
             offset += int(part.graph.totals[NEXT])
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from cepbench.evaluators.matches import BranchMatches, Column, SetColumn
+from cepbench.evaluators.pieces import room_for_more
 from cepbench.evaluators.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.match_graph import enumeration, values
@@ -86,7 +87,7 @@ def written_chunks(
     rows = first_chunk
     while status != enumeration.ENDED:
         needed = int(search.progress[enumeration.LENGTH])
-        members = max(min(_MEMBERS * rows, _MOST_MEMBERS), needed)
+        members = max(min(room_for_more(_MEMBERS) * rows, _MOST_MEMBERS), needed)
         # Of a larger chunk than needed, the rest is never touched and takes no memory.
         chunk = enumeration.Chunk(
             np.zeros((len(variables), 1 + rows), np.int64),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from cepbench.evaluators.pieces import events_at_once, matches_at_once
 from cepbench.streams.event_stream import EventStream
 
 #: Events of the first round, and the matches that a round should have.
@@ -22,8 +23,8 @@ class Rounds:
     """
 
     def __init__(self, events: int = _ROUND, matches: int = _MATCHES) -> None:
-        self._size = events
-        self._matches = matches
+        self._size = events_at_once(events)
+        self._matches = matches_at_once(matches)
 
     def parts(self, batch: EventStream, updates: Callable[[], int]) -> Iterator[EventStream]:
         """The rounds of a batch.

@@ -44,7 +44,7 @@ def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budge
     """
     deadline = budget.deadline()
     most = min(budget.most_steps, _MOST_SETS) if budget.steps < np.inf else _SETS
-    k = _block_length(problem.n, most)
+    k = block_length(problem.n, most)
     equal = problem.partly_equal
     classes = np.zeros((0, problem.n), np.int64)
     log_repeated = np.zeros((0, problem.n + 1))
@@ -67,14 +67,14 @@ def iterative_dp(problem: CostedProblem, rng: np.random.Generator, budget: Budge
             return Found(extended(problem, order), complete=False)
         order += block
     bound = problem.log_order_cost(order) if k == problem.n else None
-    return Found(order, log_bound=bound, steps=_sets(problem.n, k))
+    return Found(order, log_bound=bound, steps=sets_of_blocks(problem.n, k))
 
 
-def _block_length(n: int, most_sets: int) -> int:
+def block_length(n: int, most_sets: int) -> int:
     """The largest block length for which all blocks have at most that many sets."""
-    return max((k for k in range(2, n + 1) if _sets(n, k) <= most_sets), default=1)
+    return max((k for k in range(2, n + 1) if sets_of_blocks(n, k) <= most_sets), default=1)
 
 
-def _sets(n: int, k: int) -> int:
+def sets_of_blocks(n: int, k: int) -> int:
     """The number of sets of all blocks of k variables."""
     return sum(comb(m, size) for m in range(n, 0, -k) for size in range(1, min(k, m) + 1))

@@ -62,7 +62,7 @@ def descent(
 ) -> Found:
     """Descend from an order to a local minimum, or until the budget ends."""
     order = start.astype(np.int64)
-    moves = rng.permutation(_moves(problem.n, rng))
+    moves = rng.permutation(all_moves(problem.n, rng))
     if problem.form == "sets":
         steps, complete = descend(order, moves, problem.terms, most_steps, deadline)
     else:
@@ -77,7 +77,7 @@ def better(problem: CostedProblem, first: Found, second: Found) -> Found:
     return Found(plan, complete=second.complete, steps=(first.steps or 0) + (second.steps or 0))
 
 
-def _moves(n: int, rng: np.random.Generator) -> np.ndarray:
+def all_moves(n: int, rng: np.random.Generator) -> np.ndarray:
     """All swaps, and all or ``_MOST_CYCLES`` 3-cycles, as rows i, j, k for the kernels."""
     i, j = np.triu_indices(n, 1)
     swaps = np.column_stack([i, j, j])

@@ -80,7 +80,7 @@ def annealed(
             return Found(best.tolist(), complete=False, steps=steps)
         moves = _random_moves(problem.n, count, rng)
         before = log_best
-        allowances = _log_allowances(temperature, rng.random(count))
+        allowances = log_allowances(temperature, rng.random(count))
         if compiled:
             log_best = anneal(state, moves, allowances, best, log_best)
         else:
@@ -92,7 +92,7 @@ def annealed(
     return Found(end.plan, complete=end.complete, steps=steps + (end.steps or 0))
 
 
-def _log_allowances(temperature: float, chances: np.ndarray) -> np.ndarray:
+def log_allowances(temperature: float, chances: np.ndarray) -> np.ndarray:
     """ln x for the largest x with exp(−x / temperature) above the chance."""
     # The smallest positive value of ``rng.random``.
     part = -temperature * np.log(np.maximum(chances, 2.0**-53))

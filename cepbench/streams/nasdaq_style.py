@@ -405,7 +405,7 @@ class NasdaqStyle:
             for name, factor in (
                 ("drift", self._drifting),
                 ("intraday", self._over_the_day),
-                ("bursts", self._bursting),
+                ("bursts", self.bursting),
             )
             if getattr(self, name) != 1.0
         ]
@@ -428,7 +428,7 @@ class NasdaqStyle:
         rate = 1.0 + (self.intraday - 1.0) * from_noon**2
         return np.asarray(rate / rate.mean())
 
-    def _bursting(self, identifier: int, day: int) -> np.ndarray:
+    def bursting(self, identifier: int, day: int) -> np.ndarray:
         """Rate in each minute of a day over the mean one, by the bursts of the sector."""
         draws = np.random.default_rng(
             np.random.SeedSequence(

@@ -103,7 +103,7 @@ class StockRates(Ticks):
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        _ = self._drawn  # raises errors of names and cycles
+        _ = self.drawn  # raises errors of names and cycles
 
     @property
     def name(self) -> str:
@@ -140,8 +140,8 @@ class StockRates(Ticks):
         place = (draws[:, 1] >> np.uint64(32)) * 2.0**-32
         codes = np.empty(last - first, np.int32)
         prices = np.empty(last - first)
-        ends = [self.events * k // len(self._drawn) for k in range(len(self._drawn) + 1)]
-        for (begin, end), (shares, lowest) in zip(pairwise(ends), self._drawn, strict=True):
+        ends = [self.events * k // len(self.drawn) for k in range(len(self.drawn) + 1)]
+        for (begin, end), (shares, lowest) in zip(pairwise(ends), self.drawn, strict=True):
             inside = slice(*(np.clip((begin, end), first, last) - first))
             codes[inside] = np.searchsorted(shares, share[inside], side="right")
             prices[inside] = lowest[codes[inside]] + _WIDTH * place[inside]
@@ -159,7 +159,7 @@ class StockRates(Ticks):
         )
 
     @cached_property
-    def _drawn(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def drawn(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """By segment: cumulative shares and lowest prices of the names; float64, shape (names,)."""
         found = []
         for segment in self.segments or [{}]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 
 from cepbench.adaptation.detector import AdaptiveDetector
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.zstream.engine import ZStreamEngine
 from cepbench.evaluators.zstream.zstream import ZSTREAM
+from cepbench.kernels import counts
+from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
+from cepbench.streams.numeric import NumericReader
 from tests.budgets import examples
 from tests.evaluators.checks import found_in
 from tests.evaluators.constructs import (
@@ -65,38 +70,52 @@ def test_switches_inside_a_window(family: str, data: st.DataObject) -> None:
     assert set(found) == labelled_matches(pattern, case.events)
 
 
-def test_buffers_of_the_same_variables_are_not_made_again(monkeypatch) -> None:
+def engine_along(pattern: Pattern, tree: Any, reader: NumericReader) -> ZStreamEngine:
+    task = BranchTask(
+        branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
+        reader=reader, reports=True, limit=999, timed=False, watched=False,
+    )  # fmt: skip
+    return ZStreamEngine(task, batch_size=999, hashing=True)
+
+
+def test_buffers_of_the_same_variables_are_not_made_again() -> None:
     """Whatever the plan inside them is; nothing that no later event joins is made."""
-    adopted, made = [], []
-    adopt, make = ZStreamEngine.adopt, ZStreamEngine._count
-    monkeypatch.setattr(
-        ZStreamEngine, "adopt", lambda self, old: adopted.append(adopt(self, old)) or adopted[-1]
-    )
-    monkeypatch.setattr(
-        ZStreamEngine,
-        "_count",
-        lambda self, assembly, found: (
-            made.append(assembly.tallies[:, 0].tolist()) or make(self, assembly, found)
-        ),
-    )
     stream = stream_of(events_of("A@1 B@2 C@3 D@4 A@5 A@6 B@7 C@8 C@9 D@10 A@11 D@12 A@13"))
     pattern = parse("PATTERN SEQ(A a, B b, C c, D d, A e) WITHIN 20 units")
     below = ((("a", "b"), "c"), "d"), (("a", ("b", "c")), "d"), (("a", "b"), ("c", "d"))
-    plans = [TreePlan((tree, "e")) for tree in below]
-    expected = len(evaluate(pattern, stream, plans[0]).matches)
-    detector = AdaptiveDetector(pattern, evaluator="zstream", policy="static", initial=plans[0])
-    found = len(detector.push(stream[:8]))
-    for plan, is_made in zip(
-        plans[1:], ([], [("a", "b"), ("c", "d"), ("a", "b", "c", "d")]), strict=True
+    expected = len(evaluate(pattern, stream, TreePlan((below[0], "e"))).matches)
+    reader = NumericReader()
+    engine = engine_along(pattern, (below[0], "e"), reader)
+    found = engine.run(stream[:8], 0, ended=False).number
+    for tree, is_made in (
+        (below[1], []),
+        (below[2], [("a", "b"), ("c", "d"), ("a", "b", "c", "d")]),
     ):
-        made.clear()
-        detector.switch(plan)
-        engine = detector._run._inner._run._opened[0]
-        (tally,) = made
-        names = [names for names, its in zip(engine.layout.nodes, tally, strict=True) if its]
-        assert names == is_made
-    assert adopted == [True, True]
-    assert found + len(detector.push(stream[8:])) + len(detector.flush()) == expected
+        old, engine = engine, engine_along(pattern, (tree, "e"), reader)
+        assert engine.adopt(old)
+        (counted,) = engine.node_counts()
+        names = zip(counted.variables, counted.counts[:, counts.CREATED], strict=True)
+        assert [names for names, made in names if made] == is_made
+    found += engine.run(stream[8:], 8, ended=False).number
+    assert found + engine.run(None, 13, ended=True).number == expected
+
+
+def test_a_detector_hands_over_its_buffers() -> None:
+    """So that a switch takes no assembly of the window's events."""
+    stream = stream_of(events_of("A@1 B@2 C@3 A@4 B@5 C@6 A@7 B@8 C@9"))
+    pattern = parse("PATTERN SEQ(A a, B b, C c, D d) WITHIN 20 units")
+    created = []
+    for evaluator in (ZSTREAM, REBUILDING):
+        detector = AdaptiveDetector(
+            pattern, evaluator=evaluator, policy="static",
+            initial=TreePlan(((("a", "b"), "c"), "d")),
+        )  # fmt: skip
+        detector.push(stream)
+        detector.push(stream_of(events_of("D@10")))
+        detector.switch(TreePlan((("a", ("b", "c")), "d")))
+        detector.push(stream_of(events_of("D@11")))
+        created.append(detector.metrics().partial_matches_created)
+    assert 0 < created[0] < created[1]
 
 
 def test_what_no_round_has_assembled_is_not_assembled_by_a_switch() -> None:

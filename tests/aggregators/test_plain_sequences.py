@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.aggregators import windows
 from tests.budgets import examples
 from tests.evaluators.strategies import batches_of
 
@@ -90,23 +87,6 @@ def test_concepts(condition: str) -> None:
     for method in ("window-product", "a-seq"):
         assert [row.values for row in cep.aggregate(pattern, stream, method).rows] == due
     assert due[-1] != (0,)
-
-
-def test_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    called = []
-    kernel = windows.count_plain
-
-    def count(*given: Any) -> bool:
-        called.append(given)
-        return kernel(*given)
-
-    monkeypatch.setattr(windows, "count_plain", count)
-    frame = pd.DataFrame({"type": [*"AAB"], "time": range(3)})
-    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
-    query = "PATTERN SEQ({}) AGG COUNT WITHIN 9 units"
-    for items, number in (("A a, B b", 1), ("A a, NOT(A n), B b", 1), ("KL(A a), B b", 1)):
-        cep.aggregate(query.format(items), stream, "window-product")
-        assert len(called) == number
 
 
 @pytest.mark.parametrize("method", ["window-product", "a-seq"])

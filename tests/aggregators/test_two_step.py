@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.aggregators import two_step
 from cepbench.errors import EvaluationError
-from cepbench.evaluators.rounds import Rounds
+from cepbench.evaluators.pieces import pieces_of
 from tests.aggregators.cases import aggregate_cases
 from tests.budgets import examples
 from tests.evaluators.strategies import Case
@@ -33,8 +32,7 @@ def check_rounds(
 ) -> None:
     """A batch in rounds gives the same values."""
     whole = cep.aggregate(pattern, stream, "two-step", scope=scope)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(two_step, "Rounds", partial(Rounds, 1, most))
+    with pieces_of(events=1, matches=most):
         by_rounds = cep.aggregate(pattern, stream, "two-step", scope=scope)
     assert by_rounds.rows == whole.rows
     assert by_rounds.metrics.updates == whole.metrics.updates

@@ -110,7 +110,7 @@ def test_a_join_of_two_sets_has_the_selectivity_of_what_it_adds(case: str, cost:
                 assert problem.log_conditions(*sides)[0] == pytest.approx(added, abs=1e-9)
                 continue
             cards = [problem.cost.log_cards(problem, side) for side in sides]  # type: ignore[attr-defined]
-            join = problem.cost._join(problem, *sides, *cards)  # type: ignore[attr-defined]
+            join = problem.cost.joined(problem, *sides, *cards)  # type: ignore[attr-defined]
             assert join.made[0] == pytest.approx(log_size(case, names), abs=1e-9)
             assert join.read[0] == pytest.approx(log_size(case, names), abs=1e-9)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 
 import cepbench as cep
 from cepbench.costs.reuse import ReuseProblem, plan_cost
-from cepbench.costs.reuse_calibrated import Calibrated, Work, _without
+from cepbench.costs.reuse_calibrated import Calibrated, Work, share_without
 from cepbench.errors import PlanGeneratorError
 from cepbench.plans.reuse import reuses
 from tests.costs.test_e_cube import HIERARCHY, sequences
@@ -200,7 +200,7 @@ def test_the_share_of_gaps_without_events(items: int, events: float) -> None:
     if items > 1:
         u = (np.arange(200_000) + 0.5) / 200_000
         expected = np.mean((items - 1) * (1 - u) ** (items - 2) * np.exp(-events * u))
-    assert _without(events, items) == pytest.approx(expected, abs=2e-4)
+    assert share_without(events, items) == pytest.approx(expected, abs=2e-4)
 
 
 def test_one_source_for_nine_children_is_worth_it() -> None:

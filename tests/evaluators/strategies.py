@@ -104,7 +104,7 @@ def cases(
     events = draw(event_frames(kinds))
     if is_datetime:
         events["time"] = MORNING + events["time"] * 10**9
-    return Case(pattern, _affordable(pattern, events))
+    return Case(pattern, affordable_events(pattern, events))
 
 
 @st.composite
@@ -265,6 +265,26 @@ def statistics_for(draw: st.DrawFn, case: Case) -> Statistics:
     )
 
 
+def with_all_records(text: str, tree: Any, events: pd.DataFrame) -> tuple[str, Any, pd.DataFrame]:
+    """A pattern with conditions below the root that always hold, the tree, and events to hold them.
+
+    An alternative is neither a range nor a comparison of columns, so that ZStream makes the records
+    below the root instead of only counting those that it can count.
+    """
+
+    def names(tree: Any) -> list[str]:
+        return [tree] if isinstance(tree, str) else [*names(tree[0]), *names(tree[1])]
+
+    always = [
+        f"({x}.one = 1 OR {y}.one = 2)"
+        for side in tree
+        for x, y in itertools.combinations(names(side), 2)
+    ]
+    head, window = text.split("WITHIN")
+    joined = f"{head}{'AND' if 'WHERE' in head else 'WHERE'} {' AND '.join(always)} WITHIN{window}"
+    return joined, tree, events.assign(one=1)
+
+
 @st.composite
 def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
     """The stream in pieces, empty ones among them."""
@@ -272,7 +292,7 @@ def batches_of(draw: st.DrawFn, stream: EventStream) -> list[EventStream]:
     return [stream[i:j] for i, j in itertools.pairwise([0, *cuts, len(stream)])]
 
 
-def _affordable(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
+def affordable_events(pattern: Pattern, events: pd.DataFrame) -> pd.DataFrame:
     """The events up to where trying all combinations would take too long."""
     seen = dict.fromkeys((*TYPES, None), 0)
     for position, kind in enumerate(events["type"]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,10 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import EvaluationError, StreamError
-from cepbench.evaluators import match_batches as batching
 from cepbench.evaluators.arrow_matches import match_schema
-from cepbench.kernels.joins import advance
 from tests.budgets import examples
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
-from tests.evaluators.strategies import stream_of
+from tests.evaluators.strategies import Case, stream_of
 
 pytestmark = pytest.mark.kernel
 
@@ -55,24 +52,44 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @given(data=st.data())
 @examples(5)
 def test_the_same_matches_in_chunks_and_in_batches(family: str, data: st.DataObject) -> None:
-    """However small the chunks in which the kernels find them."""
     case = data.draw(construct_cases(FAMILIES[family]))
     plan = data.draw(branch_plans("tree", case.pattern))
     expected = plain(cep.evaluate(case.pattern, case.stream, plan).matches)
     rows = data.draw(st.integers(1, 4))
-    with (
-        mock.patch.object(advance, "FIRST_CHUNK", 1),
-        mock.patch.object(advance, "LARGEST_CHUNK", 2),
-        mock.patch.object(batching, "_FIRST_EVENTS", 2),
-    ):
-        result = cep.evaluate(case.pattern, case.stream, plan, output="arrow")
-        batches = list(cep.match_batches(case.pattern, case.stream, plan, rows=rows))
+    result = cep.evaluate(case.pattern, case.stream, plan, output="arrow")
+    batches = list(cep.match_batches(case.pattern, case.stream, plan, rows=rows))
     assert result.arrow.schema == match_schema(case.pattern)
     assert in_order(result.arrow.to_pylist()) == in_order(expected)
     assert plain(result.matches) == expected
     assert all(1 <= batch.num_rows <= rows for batch in batches)
     whole = pa.concat_tables([match_schema(case.pattern).empty_table(), *batches])
     assert in_order(whole.to_pylist()) == in_order(expected)
+    if expected:
+        check_chunks(case, plan, expected)
+
+
+def check_chunks(case: Case, plan: cep.TreePlan, expected: list[dict[str, Any]]) -> None:
+    """The same events again and again, with more matches than the kernels' first chunks hold."""
+    events, size = case.events, len(case.events)
+    times = min(-(-2500 // len(expected)), 3000 // size)
+    after = int(events["time"].max() - events["time"].min()) + 3 * case.pattern.window.length + 1
+    repeated = pd.concat([events] * times, ignore_index=True)
+    repeated["time"] += np.repeat(np.arange(times) * after, size)
+    stream = Case(case.pattern, repeated).stream
+    found = cep.evaluate(case.pattern, stream, plan, output="arrow").arrow
+
+    def moved(name: str, entry: Any, by: int) -> Any:
+        if isinstance(entry, list):
+            return [position + by for position in entry]
+        return entry if entry is None or name == "branch" else entry + by
+
+    assert in_order(found.to_pylist()) == in_order(
+        [
+            {name: moved(name, entry, number * size) for name, entry in row.items()}
+            for number in range(times)
+            for row in expected
+        ]
+    )
 
 
 def test_chunks_are_not_copied() -> None:
@@ -176,8 +193,7 @@ def test_what_cannot_be_joined_back_says_so() -> None:
     assert cep.with_events(table.slice(0, 0), stream, ["x"]).column_names == ["a", "a.x"]
 
 
-def test_batches_tell_how_far_they_are_and_what_that_took(monkeypatch) -> None:
-    monkeypatch.setattr(batching, "_FIRST_EVENTS", 2)
+def test_batches_tell_how_far_they_are_and_what_that_took() -> None:
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 10 units")
     plan, stream = cep.OrderPlan(["a", "b"]), stream_of(EVENTS)
     progress: list[tuple[int, int]] = []

@@ -120,7 +120,7 @@ def test_everything_said_is_true_of_the_list(text: str, stream: cep.EventStream,
             for row in sampled.astype(object).to_dict("records")
         ]
         assert not as_counter(drawn).keys() - as_counter(rows).keys()
-        graph_parts = list(its._parts)
+        graph_parts = list(its.parts)
         numbers = [list(range(sum(part.counts))) for _, part in graph_parts]
         picked = [
             [position for its in history for position in its]

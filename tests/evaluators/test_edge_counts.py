@@ -15,8 +15,6 @@ import cepbench as cep
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
 from cepbench.evaluators.result import RunCounts
-from cepbench.evaluators.sase.engine import SaseEngine
-from cepbench.kernels.sase import profile, tables
 from tests.budgets import examples
 from tests.evaluators.constructs import able, construct_cases
 from tests.evaluators.strategies import Case, batches_of
@@ -70,12 +68,6 @@ def counts_in_batches(
     detector = Detector(case.pattern, evaluator=evaluator, output="count", node_times=True)
     for batch in batches:
         detector.push(batch)
-        for engine in detector._run._of_automata:  # type: ignore[attr-defined]
-            if isinstance(engine, SaseEngine):
-                runs = engine._state.runs
-                states = runs[runs[:, tables.IS_LINKED] * (runs[:, tables.STATE] >= 0) == 1]
-                stored = np.bincount(states[:, tables.STATE], minlength=len(engine.profile))
-                assert engine.profile[:, profile.STORED].tolist() == stored.tolist()
         detector = Detector.restore(detector.snapshot())
     detector.flush()
     runs = detector.metrics().runs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.hierarchical_stacks import engine
 from cepbench.evaluators.hierarchical_stacks.engine import SharedStacks
+from cepbench.evaluators.matches import Found
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.registry import EVALUATORS
 from cepbench.evaluators.task_runs import run_together
@@ -61,7 +61,7 @@ def patterns(*texts: str) -> list[Pattern]:
 
 def rows_of(shared: SharedStacks) -> dict[int, int]:
     """The row of each stored event, by its position."""
-    held = shared._stacks
+    held = shared.stacks
     rows = [
         row
         for origin, size in zip(held.origins.tolist(), held.sizes.tolist(), strict=True)
@@ -72,7 +72,7 @@ def rows_of(shared: SharedStacks) -> dict[int, int]:
 
 def pointers_of(shared: SharedStacks, label: int = 0) -> dict[int, dict[str | None, int | None]]:
     """For each event, by position, the position to which it points in each stack."""
-    held, places = shared._stacks, shared.layout.graph.places[label]
+    held, places = shared.stacks, shared.layout.graph.places[label]
     found: dict[int, dict[str | None, int | None]] = {}
     for position, row in rows_of(shared).items():
         its = found[position] = {}
@@ -105,7 +105,7 @@ def test_stacks_by_hand() -> None:
         5: {"D": 4, "A": 3}, 7: {"D": 4, "A": 3},
     }  # fmt: skip
     assert [len(rows) for rows in found] == [2, 4, 2, 4]
-    assert int(shared._stacks.sizes.sum()) == len(events) - 1
+    assert int(shared.stacks.sizes.sum()) == len(events) - 1
 
 
 def test_keyed_pointers_by_hand() -> None:
@@ -140,11 +140,8 @@ def queries(draw: st.DrawFn) -> Pattern:
 def test_any_conditions_any_rounds(data: st.DataObject) -> None:
     """Filters, pointers by value and programs, with rounds and chunks of matches of any size."""
     case = Case(data.draw(queries()), data.draw(event_frames("ABC", most=18)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "ROUND", data.draw(st.sampled_from([1, 2, 5, 99])))
-        patch.setattr(engine, "FIRST_CHUNK", 1)
-        patch.setattr(engine, "LARGEST_CHUNK", 2)
-        patch.setattr(engine, "_SPARE", 0)
+    rounds = data.draw(st.sampled_from([1, 2, 5, 99]))
+    with pieces_of(events=rounds, matches=data.draw(st.integers(1, 2)), room=0):
         matches = evaluate(case.pattern, case.stream, evaluator="hierarchical-stacks").matches
         counted = evaluate(
             case.pattern, case.stream, evaluator="hierarchical-stacks", output="count"
@@ -181,8 +178,7 @@ def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
     found: list[list[tuple[Any, ...]]] = [[] for _ in several]
     left = [*range(len(several))]
     position = 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_SPARE", 0)
+    with pieces_of(room=0):
         for batch in data.draw(batches_of(stream_of(events))):
             if data.draw(st.booleans()):
                 state = shared.packed()
@@ -206,8 +202,7 @@ def test_memory_follows_the_window_not_the_stream() -> None:
         "PATTERN SEQ(A a, NOT(B n), B b, C c) WHERE a.x < b.x AND n.x > b.x AND a.y = c.y "
         "WITHIN 60 units"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "ROUND", 64)
+    with pieces_of(events=64):
         short, long = (
             evaluate(
                 text,
@@ -263,9 +258,9 @@ def test_an_event_is_in_the_stack_of_its_finest_type() -> None:
     shared = shared_by(several)
     advanced(shared, stream_of(one_each("GBus TX D DBus DHospital OK X")))
     stacks_of = {
-        name: shared._stacks.events.positions[origin : origin + size].tolist()
+        name: shared.stacks.events.positions[origin : origin + size].tolist()
         for name, origin, size in zip(
-            shared.layout.stacks, shared._stacks.origins, shared._stacks.sizes, strict=True
+            shared.layout.stacks, shared.stacks.origins, shared.stacks.sizes, strict=True
         )
     }
     assert stacks_of == {"TX": [1], "OK": [5], "D": [2, 4], "G": [0], "DBus": [3]}
@@ -297,7 +292,7 @@ def test_pointers_are_those_of_the_workload_graph(data: st.DataObject) -> None:
     rows, stack_of = rows_of(shared), shared.layout.stacks
     assert expected["position"].tolist() == sorted(found)
     for position, stack, pointers in expected.itertuples(index=False):
-        assert (stack_of[shared._stacks.events.stacks[rows[position]]] or "ANY") == stack
+        assert (stack_of[shared.stacks.events.stacks[rows[position]]] or "ANY") == stack
         its = {name or "ANY": other for name, other in found[position].items()}
         assert its.items() <= pointers.items()
         if not any(pattern.negated for pattern in several):
@@ -318,7 +313,7 @@ def test_an_event_that_no_item_takes_is_not_stored() -> None:
     shared = shared_by(several)
     events = events_of("A@1 A@2 A@3 B@4 C@5 C@6").assign(x=[0.5, 2.0, -1.0, 3.0, None, 1.0])
     assert [len(rows) for rows in advanced(shared, stream_of(events))] == [1, 1]
-    assert dict(zip(shared.layout.stacks, shared._stacks.sizes.tolist(), strict=True)) == {
+    assert dict(zip(shared.layout.stacks, shared.stacks.sizes.tolist(), strict=True)) == {
         "A": 2, "B": 1, "C": 1
     }  # fmt: skip
 
@@ -327,15 +322,14 @@ def test_batches_of_one_event_rarely_arrange_the_stacks() -> None:
     """Pushes take no time that grows with the window."""
     (query,) = patterns("SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 100 units")
     shared = shared_by([query])
-    arranged = []
-    hold = shared._hold
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared, "_hold", lambda *given: arranged.append(hold(*given)))
-        stream = stream_of(steady_events(2_000))
-        for position in range(2_000):
-            shared.advance(stream[position : position + 1], position)
+    stream = stream_of(steady_events(2_000))
+    arranged, held = 0, None
+    for position in range(2_000):
+        shared.advance(stream[position : position + 1], position)
+        arranged += shared.stacks is not held
+        held = shared.stacks
     assert shared.numbers == [len(rows) for rows in advanced(shared_by([query]), stream)] > [0]
-    assert len(arranged) < 40
+    assert 2 < arranged < 40
 
 
 @pytest.mark.parametrize(
@@ -397,46 +391,36 @@ def task_of(pattern: Pattern, output: str = "matches", **more: Any) -> Task:
 
 
 @given(data=st.data())
-def test_detectors_on_shared_stacks(data: st.DataObject) -> None:
+def test_runs_on_shared_stacks(data: st.DataObject) -> None:
     """Each push of each gives what a detector alone gives, also after all have been restored."""
     several = patterns(*data.draw(st.lists(st.sampled_from(TOGETHER), min_size=1, max_size=4)))
     outputs = [data.draw(st.sampled_from(["matches", "count"])) for _ in several]
     chosen = EVALUATORS["hierarchical-stacks"]
     assert chosen.together is not None
 
-    def opened(position: int) -> list[Detector]:
-        sharing = replace(chosen, open=chosen.together()) if chosen.together else chosen
+    def opened(position: int, how: Callable[[Task], Any]) -> list[Any]:
         return [
-            Detector.of_task(
-                sharing,
-                task_of(pattern, output, position=position),
-            )
+            how(task_of(pattern, output, position=position))
             for pattern, output in zip(several, outputs, strict=True)
         ]
 
-    alone = [
-        Detector(pattern, evaluator="hierarchical-stacks", output=output)
-        for pattern, output in zip(several, outputs, strict=True)
-    ]
-    shared = opened(0)
+    alone, shared, position = opened(0, chosen.open), opened(0, chosen.together()), 0
     for batch in data.draw(batches_of(stream_of(data.draw(event_frames("ABC", most=18))))):
         if data.draw(st.booleans()):
-            states = [detector._run.snapshot() for detector in shared]
-            position = shared[0].position
-            shared = opened(position)
-            for detector, state in zip(shared, states, strict=True):
-                detector._run.restore(state)
+            states = [run.snapshot() for run in shared]
+            shared = opened(position, chosen.together())
+            for run, state in zip(shared, states, strict=True):
+                run.restore(state)
+        position += len(batch)
         for one, other in zip(shared, alone, strict=True):
-            assert_same(one.push(batch), other.push(batch))
+            if len(batch):
+                assert rows_found(one.push(batch)) == rows_found(other.push(batch))
     for one, other in zip(shared, alone, strict=True):
-        assert_same(one.flush(), other.flush())
+        assert rows_found(one.finish()) == rows_found(other.finish())
 
 
-def assert_same(one: Any, other: Any) -> None:
-    if isinstance(one, int):
-        assert one == other
-    else:
-        assert_frame_equal(one, other)
+def rows_found(found: Found) -> tuple[int, list[Any]]:
+    return found.number, [None if its is None else its.rows() for its in found.matches]
 
 
 def test_a_query_opened_later_has_other_stacks() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest import mock
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +10,7 @@ from hypothesis import strategies as st
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.joins import engine
-from cepbench.kernels.joins import pool
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
 from cepbench.streams.event_stream import EventStream
@@ -75,26 +72,28 @@ def test_the_limit_is_exact_however_steps_are_put_together(
             return str(error)
         return [*result.nodes["created"], result.metrics.peak_partial_matches]
 
-    with mock.patch.object(engine, "UNSORTED_EVENTS_PER_STEP", 1):
+    with pieces_of(events=1):
         moment_by_moment = [outcome(limit) for limit in range(1, 40, 3)]
     assert [outcome(limit) for limit in range(1, 40, 3)] == moment_by_moment
 
 
 @pytest.mark.parametrize("output", ["arrow", "count"])
-def test_the_room_for_sets_changes_no_match(monkeypatch: pytest.MonkeyPatch, output: str) -> None:
-    """A pool that is compacted every few sets, and one that never is."""
+def test_sets_of_earlier_windows_make_room(output: str) -> None:
+    """So many sets that their pool is compacted again and again; the other engine has none."""
     rng = np.random.default_rng(3)
+    count = 4_000
     events = pd.DataFrame(
-        {"type": rng.choice(list("ABC"), 400), "time": np.arange(400), "x": rng.random(400)}
+        {"type": rng.choice(list("ABC"), count), "time": np.arange(count), "x": rng.random(count)}
     )
     stream = EventStream.from_pandas(events, type="type", time="time")
     text = "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].x > b[i-1].x WITHIN 12 units"
     plan = OrderPlan(["a", "b", "c"])
-    found = []
-    for room in (0, 1 << 20):
-        monkeypatch.setattr(pool, "LEAST_ROOM", room)
-        found.append(evaluate(text, stream, plan, output=output))
-    few, many = found
-    assert few.metrics.matches == many.metrics.matches > 100
+    pooled, apart = (
+        evaluate(text, stream, plan, evaluator=name, output=output)
+        for name in ("lazy-nfa", "lazy-nfa-instances")
+    )
+    assert pooled.metrics.matches == apart.metrics.matches > 10_000
     if output == "arrow":
-        assert few.arrow.equals(many.arrow)
+        assert sorted(map(str, pooled.arrow.to_pylist())) == sorted(
+            map(str, apart.arrow.to_pylist())
+        )

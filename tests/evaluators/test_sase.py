@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.plan_runs.programs import COMPARISONS
-from cepbench.evaluators.sase import automaton_engine, sase_backtrack, sase_basic
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from tests.budgets import examples
@@ -116,14 +117,8 @@ def test_the_matches_of_the_naive_automaton(family: str, data: st.DataObject) ->
     batches = data.draw(batches_of(case.stream))
     restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
     crowded = data.draw(st.booleans())
-    with pytest.MonkeyPatch.context() as patch:
-        if crowded:
-            # Tables are full after every move or two.
-            patch.setattr(automaton_engine, "ROUND", 3)
-            patch.setattr(sase_basic, "_LOG", 2)
-            patch.setattr(sase_basic, "_ENDS", 2)
-            patch.setattr(sase_basic, "_VERSIONS", 4)
-            patch.setattr(sase_backtrack, "_ENDS", 1)
+    # Tables are full after every move or two.
+    with pieces_of(events=3, room=2) if crowded else nullcontext():
         for name in ENGINES:
             check(case, expected, None, name)
             check_in_batches(case, expected, None, name, batches, restored)
@@ -159,20 +154,18 @@ def rising(events: int, symbols: int) -> EventStream:
 @pytest.mark.parametrize("evaluator", ENGINES)
 @pytest.mark.parametrize("output", ["count", "arrow"])
 @pytest.mark.parametrize("symbols", [2, 10**6], ids=["few partitions", "ever new partitions"])
-def test_memory_is_bounded_by_the_window(
-    output: str, symbols: int, evaluator: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(automaton_engine, "ROUND", 500)
+def test_memory_is_bounded_by_the_window(output: str, symbols: int, evaluator: str) -> None:
     text = (
         "PATTERN SEQ(S a+, S b) WHERE [symbol] AND a[1].price % 5 = 0 AND b.volume < 150"
         " AND a[i].price > a[i-1].price STRATEGY next WITHIN 60 units"
     )
-    peaks = [
-        evaluate(
-            text, rising(events, symbols), evaluator=evaluator, output=output
-        ).metrics.peak_bytes
-        for events in (20_000, 200_000)
-    ]
+    with pieces_of(events=500):
+        peaks = [
+            evaluate(
+                text, rising(events, symbols), evaluator=evaluator, output=output
+            ).metrics.peak_bytes
+            for events in (20_000, 200_000)
+        ]
     assert peaks[0] == peaks[1]
 
 

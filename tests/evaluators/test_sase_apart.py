@@ -13,11 +13,12 @@ import cepbench as cep
 from cepbench.errors import EvaluationError, PartialMatchLimitError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.sase.sase_basic import BasicEngine
-from cepbench.kernels.sase import sase_backtrack as kernel
 from cepbench.kernels.sase import versioned_buffer as stored
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
 from tests.budgets import examples
 from tests.evaluators.constructs import able, construct_cases
 from tests.evaluators.strategies import events_of, stream_of
@@ -26,10 +27,18 @@ from tests.evaluators.test_sase import BOTH, QUERY_3, stock
 pytestmark = pytest.mark.kernel
 
 
-def pointers_of(detector: Detector) -> list[list[object]]:
-    """The buffer of an engine with one automaton, as :meth:`cepbench.explainer.Trace.pointers`, sorted."""
-    (engine,) = detector._run._of_automata  # type: ignore[attr-defined]
-    assert isinstance(engine, BasicEngine)
+def engine_of(pattern: cep.Pattern) -> BasicEngine:
+    """An engine that keeps the runs of one automaton apart."""
+    task = BranchTask(
+        branches=[pattern], trees=[cep.automaton(pattern)], placements=[()],
+        written=pattern.positive_names, reader=NumericReader(), reports=True, limit=10**6,
+        timed=False, watched=False,
+    )  # fmt: skip
+    return BasicEngine(task)
+
+
+def pointers_of(engine: BasicEngine) -> list[list[object]]:
+    """The buffer of an engine, as :meth:`cepbench.explainer.Trace.pointers`, sorted."""
     (automaton,) = engine.task.trees
     names = [state.name for state in automaton.states]
     entries, pointers, bounds = engine.buffer
@@ -56,9 +65,9 @@ def pointers_of(detector: Detector) -> list[list[object]]:
 
 
 def test_the_versions_and_pointers_of_figure_4() -> None:
-    detector = Detector(QUERY_3, evaluator="sase-basic")
-    detector.push(stock()[:4])
-    assert pointers_of(detector) == [
+    engine = engine_of(parse(QUERY_3))
+    engine.run(stock()[:4], 0, ended=False)
+    assert pointers_of(engine) == [
         ["a[1]", 0, "", -1, "1"],
         ["a[1]", 2, "", -1, "2"],
         ["a[i]", 1, "a[1]", 0, "1.0"],
@@ -66,8 +75,8 @@ def test_the_versions_and_pointers_of_figure_4() -> None:
         ["a[i]", 3, "a[1]", 2, "2.0"],
         ["a[i]", 3, "a[i]", 2, "1.0"],
     ]
-    detector.push(stock()[4:])
-    assert [pointer for pointer in pointers_of(detector) if pointer[0] == "b"] == [
+    engine.run(stock()[4:], 4, ended=False)
+    assert [pointer for pointer in pointers_of(engine) if pointer[0] == "b"] == [
         ["b", 5, "a[i]", 3, "2.0.0"],  # R2
         ["b", 5, "a[i]", 4, "1.0.0"],  # R1
         ["b", 7, "a[i]", 5, "2.1.0"],
@@ -88,10 +97,10 @@ def test_the_buffer_is_that_of_the_trace(family: str, data: st.DataObject) -> No
         traced = cep.trace(pattern, case.stream)
     except EvaluationError:
         return
-    detector = Detector(pattern, evaluator="sase-basic")
-    detector.push(case.stream)
+    engine = engine_of(pattern)
+    engine.run(case.stream, 0, ended=False)
     expected = traced.pointers(len(case.stream)).to_numpy().tolist()
-    assert pointers_of(detector) == sorted(expected)
+    assert pointers_of(engine) == sorted(expected)
 
 
 #: A single Kleene item, and two others; what each may take.
@@ -101,40 +110,29 @@ FIGURE_7 = (
 )
 
 
-def test_the_moves_of_figure_7(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_moves_of_figure_7() -> None:
+    """A run that may take and proceed is split, and the second one reads again what the first had."""
     columns = {
         "type": "S", "time": range(1, 7), "starts": [1, 0, 0, 0, 0, 0], "loops": [0, 1, 1, 1, 0, 0],
         "ends": [0, 0, 1, 0, 1, 0], "closes": [0, 0, 0, 0, 0, 1],
     }  # fmt: skip
     stream = EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
-    detector = Detector(FIGURE_7, evaluator="sase-backtrack")
-    step, read = kernel._step, []
-
-    def recording(plan, state, graph, machine, events, end, counts, prunes) -> None:  # type: ignore[no-untyped-def]
-        depth = state.counters[kernel.DEPTH]
-        run = state.stack.numbers[depth - 1]
-        read.append(
-            (
-                int(depth),
-                ["a[1]", "a[i]", "b", "c"][run[kernel.RUN_STATE]],
-                int(run[kernel.FROM]) + 1,
-            )
-        )
-        step(plan, state, graph, machine, events, end, counts, prunes)
-
-    monkeypatch.setattr(kernel, "_step", recording)
-    monkeypatch.setattr(kernel, "backtrack", getattr(kernel.backtrack, "py_func", kernel.backtrack))
+    detector = Detector(FIGURE_7, evaluator="sase-backtrack", node_times=True)
     assert detector.push(stream).values.tolist() == [[(0, 1, 2, 3), 4, 5]]
-    assert read == [
-        (1, "a[1]", 1),
-        (1, "a[i]", 2),
-        (1, "a[i]", 3),  # may take and proceed: the second run is postponed below the first one
-        (2, "c", 4),  # the first one fails
-        (1, "a[i]", 3),  # the second one reads from there again
-        (1, "a[i]", 4),
-        (1, "a[i]", 5),
-        (1, "c", 6),  # and produces a match
-    ]
+    edges = detector.node_metrics().set_index(["state", "edge"])
+    assert edges.loc["a[i]", "tested"].tolist() == [5, 5, 5]  # events 2 to 5, the third one twice
+    assert edges["passed"].to_dict() == {
+        ("a[1]", "begin"): 1,
+        ("a[i]", "take"): 4,
+        # After the third event, where it may take too, and reads on; after the fifth one.
+        ("a[i]", "proceed"): 3,
+        ("a[i]", "ignore"): 0,
+        ("b", "begin"): 3,
+        ("b", "ignore"): 0,
+        ("c", "begin"): 1,  # the first run fails, the second one produces a match
+        ("c", "ignore"): 0,
+    }
+    assert edges.loc[("c", "begin"), "tested"] == 2
     runs = detector.metrics().runs
     assert runs is not None
     assert (runs.runs_started, runs.runs_split, runs.peak_runs, runs.events_reprocessed) == (

@@ -14,8 +14,8 @@ from cepbench.automata.model import Automaton
 from cepbench.automata.negation import with_negation
 from cepbench.errors import EvaluationError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.result import RunCounts
-from cepbench.evaluators.sase import automaton_engine
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
 from tests.evaluators.checks import Labelled, check, check_in_batches, found_in
@@ -64,7 +64,7 @@ def case_of(rng: np.random.Generator) -> Case:
 
 
 @pytest.mark.kernel
-def test_the_matches_of_the_naive_automaton(seeds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_matches_of_the_naive_automaton(seeds) -> None:
     """Counted, listed or compressed, in batches, restored after any of them."""
     negated = 0
     for seed in seeds(350):
@@ -79,8 +79,8 @@ def test_the_matches_of_the_naive_automaton(seeds, monkeypatch: pytest.MonkeyPat
         )
         if len(expected) < positive:
             negated += len(expected) > 0
-            monkeypatch.setattr(automaton_engine, "ROUND", int(rng.choice([3, 1000])))
-            _check(case, expected, rng)
+            with pieces_of(events=int(rng.choice([3, 1000]))):
+                _check(case, expected, rng)
     assert negated > 40
 
 
@@ -167,10 +167,7 @@ def test_a_forbidden_event_does_not_end_a_run_that_goes_on_at_the_same_time() ->
     ],
     ids=["loop", "plain", "postponed"],
 )
-def test_memory_is_bounded_by_the_window(
-    text: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(automaton_engine, "ROUND", 500)
+def test_memory_is_bounded_by_the_window(text: str, options: dict[str, Any]) -> None:
     peaks = []
     for events in (10_000, 50_000):
         number = np.arange(events)
@@ -181,7 +178,8 @@ def test_memory_is_bounded_by_the_window(
         }
         stream = EventStream.from_pandas(pd.DataFrame(columns), type="type", time="time")
         pattern = f"PATTERN {text} WITHIN 30 units"
-        result = evaluate(pattern, stream, evaluator="sase", options=options, output="count")
+        with pieces_of(events=500):
+            result = evaluate(pattern, stream, evaluator="sase", options=options, output="count")
         assert result.metrics.matches > events / 10
         peaks.append(result.metrics.peak_bytes)
     assert peaks[0] == peaks[1]

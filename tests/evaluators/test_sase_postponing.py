@@ -9,7 +9,7 @@ import pytest
 
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.sase import automaton_engine
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.patterns.parse import parse
 from tests.evaluators.checks import check, check_in_batches, found_in
 from tests.evaluators.strategies import Case, events_of, few_values, stream_of
@@ -47,7 +47,7 @@ def case_of(rng: np.random.Generator) -> Case:
 
 
 @pytest.mark.kernel
-def test_the_matches_of_the_naive_automaton(seeds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_matches_of_the_naive_automaton(seeds) -> None:
     """Counted, listed or compressed, in batches, restored after any of them."""
     matched = 0
     for seed in seeds(120):
@@ -57,15 +57,16 @@ def test_the_matches_of_the_naive_automaton(seeds, monkeypatch: pytest.MonkeyPat
         if not expected and seed % 4:
             continue
         matched += bool(expected)
-        monkeypatch.setattr(automaton_engine, "ROUND", int(rng.choice([3, 1000])))
+        events = int(rng.choice([3, 1000]))
         cuts = sorted(rng.integers(len(case.stream) + 1, size=rng.integers(6)).tolist())
         batches = [case.stream[i:j] for i, j in pairwise([0, *cuts, len(case.stream)])]
         restored = rng.choice([True, False], len(batches)).tolist()
-        check(case, expected, None, "sase", POSTPONE)
-        check_in_batches(case, expected, None, "sase", batches, restored, POSTPONE)
-        result = evaluate(
-            case.pattern, case.stream, evaluator="sase", output="compressed", options=POSTPONE
-        )
+        with pieces_of(events=events):
+            check(case, expected, None, "sase", POSTPONE)
+            check_in_batches(case, expected, None, "sase", batches, restored, POSTPONE)
+            result = evaluate(
+                case.pattern, case.stream, evaluator="sase", output="compressed", options=POSTPONE
+            )
         assert result.compressed.count() == len(expected)
         assert set(found_in(case.pattern, result.matches)) == expected
     assert matched > 30

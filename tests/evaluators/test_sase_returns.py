@@ -12,8 +12,8 @@ import pytest
 from cepbench.errors import EvaluationError, PartialMatchLimitError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.result import Result
-from cepbench.evaluators.sase import automaton_engine
 from cepbench.patterns.parse import parse
 from tests.evaluators.returns import plain
 from tests.evaluators.strategies import Case, events_of, stream_of
@@ -67,9 +67,7 @@ def case_of(rng: np.random.Generator, text: str) -> Case:
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(("text", "columns", "in_vector"), RETURNED)
-def test_the_rows_are_those_of_the_twin(
-    text: str, columns: str, in_vector: bool, seeds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_are_those_of_the_twin(text: str, columns: str, in_vector: bool, seeds) -> None:
     found = 0
     for seed in seeds(12):
         rng = np.random.default_rng(seed)
@@ -78,19 +76,20 @@ def test_the_rows_are_those_of_the_twin(
             f"RETURN {columns}"
         )
         case = case_of(rng, pattern)
-        monkeypatch.setattr(automaton_engine, "ROUND", int(rng.choice([3, 1000])))
+        events = int(rng.choice([3, 1000]))
         rows = case.events.to_dict("records")
         expected = [
             tuple(map(plain, returned_row(case.pattern, match, rows)))
             for _, match in automaton_matches(case.pattern, case.events)
         ]
         found += len(expected)
-        result = evaluate(case.pattern, case.stream, evaluator="sase", output="arrow")
+        with pieces_of(events=events):
+            result = evaluate(case.pattern, case.stream, evaluator="sase", output="arrow")
+            _check_result(result, case, expected)
+            _check_in_batches(case, expected, rng)
         # Matches are filtered by a NOT there.
         filtered = "NOT" in text and case.pattern.strategy.name == "partition_contiguity"
         assert (result.values is not None) == (in_vector and not filtered)
-        _check_result(result, case, expected)
-        _check_in_batches(case, expected, rng)
     assert found > 0
 
 

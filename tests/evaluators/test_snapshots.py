@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,6 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import SnapshotError
-from cepbench.evaluators import snapshot as module
 from cepbench.evaluators.detector import Detector
 from cepbench.plans.model import OrderPlan, UnionPlan
 from cepbench.streams.event_stream import EventStream
@@ -260,20 +260,20 @@ def test_a_loaded_detector_goes_on(kept: str, write: Any, tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     detector = detector_of("SEQ")
     path = tmp_path / "state.npz"
     detector.save(path)
     before = path.read_bytes()
 
-    def full(file: io.BufferedWriter, **arrays: np.ndarray) -> None:
-        file.write(b"PK")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module.np, "savez", full)
-    with pytest.raises(SnapshotError, match=r"No space left.*where there is room"):
-        detector.save(path)
+    most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # as on a disk that is full
+    try:
+        with pytest.raises(SnapshotError, match=r"File too large.*where there is room"):
+            detector.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     assert os.listdir(tmp_path) == ["state.npz"]
     assert path.read_bytes() == before
     for junk in (None, 3, [1], path / "below a file"):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.evaluators.evaluate import evaluate
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.evaluators.plan_runs.engine import BranchTask
-from cepbench.evaluators.stack_nfa import engine
+from cepbench.evaluators.stack_nfa.engine import StackEngine
 from cepbench.evaluators.stack_nfa.layout import partitions_of
 from cepbench.patterns.model import Attribute
 from cepbench.patterns.parse import parse
@@ -35,11 +36,9 @@ def stacks_of(text: str, tree: Tree[str], events: pd.DataFrame) -> dict[str, lis
         branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
         reader=NumericReader(), reports=True, limit=9, timed=False, watched=False,
     )  # fmt: skip
-    run = engine.StackEngine(task)
-    held = run._arrived(stream_of(events), 0)
-    if any(run.layout.keys):
-        run._partition(held)
-    tops = run._activate(held)
+    run = StackEngine(task)
+    held = run.arrived(stream_of(events), 0)
+    tops = run.arranged(held)
     found: dict[str, list[Any]] = {}
     for item, name in enumerate(pattern.positive_names):
         below = held[item - 1].positions.tolist() if item else []
@@ -109,10 +108,7 @@ def test_any_partitions_any_rounds(data: st.DataObject) -> None:
         parse(f"PATTERN SEQ({items}) WHERE {where} WITHIN 9 units"),
         data.draw(event_frames("ABC", most=18)),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "ROUND", data.draw(st.sampled_from([1, 2, 5, 99])))
-        patch.setattr(engine, "FIRST_CHUNK", 1)
-        patch.setattr(engine, "LARGEST_CHUNK", 2)
+    with pieces_of(events=data.draw(st.sampled_from([1, 2, 5, 99])), matches=1):
         matches = evaluate(case.pattern, case.stream, evaluator="stack-nfa").matches
         counted = evaluate(case.pattern, case.stream, evaluator="stack-nfa", output="count")
     found = [match for _, match in found_in(case.pattern, matches)]
@@ -122,8 +118,7 @@ def test_any_partitions_any_rounds(data: st.DataObject) -> None:
 
 def test_memory_follows_the_window_not_the_stream() -> None:
     text = "PATTERN SEQ(A a, NOT(B n), B b, C c) WHERE a.x < b.x AND n.x > b.x WITHIN 60 units"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "ROUND", 64)
+    with pieces_of(events=64):
         short, long = (
             evaluate(
                 text, stream_of(steady_events(count)), evaluator="stack-nfa", output="count"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 from cepbench.errors import PartialMatchLimitError, StreamError, UnsupportedPatternError
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.zstream import assembly, engine
-from cepbench.evaluators.zstream.operators import Operators
+from cepbench.evaluators.pieces import pieces_of
+from cepbench.evaluators.plan_runs.engine import BranchTask
+from cepbench.evaluators.zstream.engine import ZStreamEngine
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import OrderPlan, TreePlan
-from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
 from tests.evaluators.checks import check_in_batches
 from tests.evaluators.constructs import FAMILIES, branch_plans, construct_cases
 from tests.evaluators.strategies import (
@@ -28,6 +30,7 @@ from tests.evaluators.strategies import (
     events_of,
     stream_of,
     tree_plans,
+    with_all_records,
 )
 from tests.naive.matcher import labelled_matches, naive_matches
 
@@ -42,6 +45,20 @@ def found_by(
         parse(f"PATTERN {text}"), stream_of(events), TreePlan(tree),
         evaluator="zstream", output=output, options=options,
     )  # fmt: skip
+
+
+def engine_after(
+    text: str, tree: Any, events: pd.DataFrame, *, reports: bool = True
+) -> ZStreamEngine:
+    """An engine after one batch."""
+    pattern = parse(f"PATTERN {text}")
+    task = BranchTask(
+        branches=[pattern], trees=[tree], placements=[()], written=pattern.positive_names,
+        reader=NumericReader(), reports=reports, limit=10**6, timed=False, watched=False,
+    )  # fmt: skip
+    engine = ZStreamEngine(task, batch_size=1 << 16, hashing=True)
+    engine.run(stream_of(events), 0, ended=False)
+    return engine
 
 
 @given(data=st.data())
@@ -118,7 +135,7 @@ def test_rounds_without_a_final_event_are_idle() -> None:
     assert result.metrics.partial_matches_created == 1
 
 
-def test_rounds_that_make_many_records_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_that_make_many_records_are_cut() -> None:
     rng = np.random.default_rng(2)
     events = pd.DataFrame(
         {"type": rng.choice(list("ABC"), 900), "time": np.arange(900), "x": rng.random(900)}
@@ -126,13 +143,13 @@ def test_rounds_that_make_many_records_are_cut(monkeypatch: pytest.MonkeyPatch) 
     text = "SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN 60 units"
     tree = (("a", "b"), "c")
     whole = found_by(text, tree, events)
-    monkeypatch.setattr(engine, "MOST_RECORDS", 2000)
-    cut = found_by(text, tree, events)
+    with pieces_of(matches=2000):
+        cut = found_by(text, tree, events)
     assert cut.metrics.details["assembly_rounds"] > whole.metrics.details["assembly_rounds"] == 1
     pd.testing.assert_frame_equal(cut.matches, whole.matches)
 
 
-def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_by_words_of_bits() -> None:
     """Without running counts, and in ranges of more than two words."""
     rng = np.random.default_rng(3)
     events = pd.DataFrame(
@@ -141,9 +158,9 @@ def test_counting_by_words_of_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 580 units"
     counted = []
     for tree in (("a", ("b", "c")), (("a", "b"), "c")):
-        for dense in (assembly._DENSE, 0):
-            monkeypatch.setattr(assembly, "_DENSE", dense)
-            counted.append(found_by(text, tree, events, "count").metrics.matches)
+        for room in (inf, 0):
+            with pieces_of(room=room):
+                counted.append(found_by(text, tree, events, "count").metrics.matches)
     plan = OrderPlan(["a", "b", "c"])
     expected = evaluate(f"PATTERN {text}", stream_of(events), plan, output="count")
     assert set(counted) == {expected.metrics.matches}
@@ -184,10 +201,8 @@ def test_any_negation_and_pair_on_the_right(data: st.DataObject) -> None:
     pattern = parse(f"PATTERN {text}")
     matches = naive_matches(pattern, events)
     expected = len(matches)
-    for size, dense, output in product((1, 5, 100), (0, 1 << 22), ("matches", "count")):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(assembly, "_DENSE", dense)
-            patch.setattr(assembly, "LARGEST_CHUNK", 3)
+    for size, room, output in product((1, 5, 100), (0, inf), ("matches", "count")):
+        with pieces_of(matches=3, room=room):
             result = evaluate(
                 pattern, stream_of(events), plan, evaluator="zstream", output=output,
                 options={"batch_size": size},
@@ -224,15 +239,8 @@ def test_ten_times_the_stream_takes_the_same_bytes(tree: Any, output: str) -> No
 
 
 @pytest.mark.parametrize("rare", ["AB", "CD"])
-def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_pairs_the_rarer_one_is_made(rare: str) -> None:
     """The metrics are those of the plan, whichever pair is only counted; so is the node table."""
-    runs = []
-    cheapest = engine.ZStreamEngine._cheapest
-
-    def noted(self: engine.ZStreamEngine, sample: EventStream, first_position: int) -> int:
-        runs.append(self)
-        return cheapest(self, sample, first_position)
-
     rng = np.random.default_rng(5)
     chances = [0.05 if kind in rare else 0.45 for kind in "ABCD"]
     events = pd.DataFrame({"type": rng.choice(list("ABCD"), 600, p=chances), "time": range(600)})
@@ -240,16 +248,14 @@ def test_of_two_pairs_the_rarer_one_is_made(rare: str, monkeypatch: pytest.Monke
     # Without two conditions that share no variable, matches are counted without any record.
     text = "SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x WITHIN 40 units"
     tree = (("a", "b"), ("c", "d"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "operators_of", lambda *given, **how: [Operators(*given, **how)])
-        made = found_by(text, tree, events)
-    monkeypatch.setattr(engine.ZStreamEngine, "_cheapest", noted)
+    made = found_by(*with_all_records(text, tree, events))
     for output in ("count", "matches"):
         found = found_by(text, tree, events, output)
         assert found.metrics.matches == made.metrics.matches > 0
         columns = ["variables", "created", "mean_stored"]
         pd.testing.assert_frame_equal(found.nodes[columns], made.nodes[columns])
-        assert runs.pop()._operators.names[-2] == tuple("abcd".replace(rare.lower(), ""))
+        chosen = engine_after(text, tree, events, reports=output == "matches")
+        assert chosen.operators.names[-2] == tuple("abcd".replace(rare.lower(), ""))
     pd.testing.assert_frame_equal(found.matches, made.matches)
 
 
@@ -267,34 +273,31 @@ def test_either_event_of_a_pair_is_the_outer_one(data: st.DataObject) -> None:
         )
     )
     events = data.draw(event_frames("ABC", most=14))
+    # By the first batch the event of the other type is chosen, as the rarer one.
+    common = data.draw(st.sampled_from("AB"))
+    before = events_of(" ".join([f"{common}@0"] * 15)).assign(x=0.0, y=0, s="p")
+    events = pd.concat([before, events.assign(time=events["time"] + 99)], ignore_index=True)
+    events["type"] = events["type"].astype(str)
     pattern = parse(f"PATTERN {items} WITHIN 5 units")
     plan = TreePlan(("a", "b"), placements=placements)
-    outer = data.draw(st.integers(0, 1))
     size = data.draw(st.sampled_from([1, 3, 100]))
-    batches = data.draw(batches_of(stream_of(events)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine.ZStreamEngine, "_cheapest", lambda *_: outer)
-        for output in ("matches", "count"):
-            detector = Detector(
-                pattern, plan, evaluator="zstream", output=output, options={"batch_size": size}
-            )
-            for batch in batches:
-                detector.push(batch)
-            detector.flush()
-            metrics = detector.metrics()
-            assert metrics.matches == len(naive_matches(pattern, events))
-            (its,) = detector._run._opened  # type: ignore[attr-defined]
-            assert its._alternative == outer or not len(events)
+    stream = stream_of(events)
+    batches = [stream[:15], *data.draw(batches_of(stream[15:]))]
+    for output in ("matches", "count"):
+        detector = Detector(
+            pattern, plan, evaluator="zstream", output=output, options={"batch_size": size}
+        )
+        for batch in batches:
+            detector.push(batch)
+        detector.flush()
+        assert detector.metrics().matches == len(naive_matches(pattern, events))
 
 
 def test_the_outer_event_is_the_rarer_one() -> None:
     for common, outer in (("A", "b"), ("B", "a")):
         events = events_of(" ".join(f"{kind}@1" for kind in f"AABB{common * 5}"))
-        pattern = parse("PATTERN SEQ(A a, B b) WITHIN 5 units")
-        detector = Detector(pattern, TreePlan(("a", "b")), evaluator="zstream")
-        detector.push(stream_of(events))
-        (its,) = detector._run._opened  # type: ignore[attr-defined]
-        assert its.layout.leaves[its._operators.joins[0].outer].name == outer
+        its = engine_after("SEQ(A a, B b) WITHIN 5 units", ("a", "b"), events)
+        assert its.layout.leaves[its.operators.joins[0].outer].name == outer
 
 
 def test_a_limit_that_no_cut_can_keep() -> None:

@@ -12,16 +12,19 @@ from hypothesis import strategies as st
 
 from cepbench.evaluators.detector import Detector
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.zstream import engine
-from cepbench.evaluators.zstream.assembly import Assembly
-from cepbench.evaluators.zstream.operators import Operators
 from cepbench.evaluators.zstream.stars import Stars
-from cepbench.evaluators.zstream.zstream import warm_up
 from cepbench.kernels.zstream import bounds
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.plans.model import TreePlan
-from tests.evaluators.strategies import TYPES, event_frames, stream_of, tree_plans
+from cepbench.streams.event_stream import EventStream
+from tests.evaluators.strategies import (
+    TYPES,
+    event_frames,
+    stream_of,
+    tree_plans,
+    with_all_records,
+)
 from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -51,17 +54,15 @@ def test_stars_are_counted_as_records_would_be(data: st.DataObject) -> None:
     plan = data.draw(tree_plans(pattern.positive_names))
     stream, expected = stream_of(events), len(naive_matches(pattern, events))
 
-    def run(output: str, size: int) -> Any:
+    text, _, more = with_all_records(str(pattern), plan.tree, events)
+
+    def run(pattern: Pattern | str, stream: EventStream, output: str, size: int) -> Any:
         options = {"batch_size": size}
         return evaluate(pattern, stream, plan, evaluator="zstream", output=output, options=options)
 
     for size in (1, 4, 100):
-        counted = run("count", size)
-        with pytest.MonkeyPatch.context() as patch:
-            # Bushy plans as they are given, and all records.
-            patch.setattr(engine, "operators_of", lambda *its, **how: [Operators(*its, **how)])
-            patch.setattr(Operators, "_can_count_last", lambda _: False)
-            made = run("arrow", size)
+        counted = run(pattern, stream, "count", size)
+        made = run(text, stream_of(more), "arrow", size)
         assert counted.metrics.matches == expected
         columns = ["variables", "created", "mean_stored", "peak_stored"]
         pd.testing.assert_frame_equal(
@@ -82,7 +83,7 @@ def test_stars_are_counted_as_records_would_be(data: st.DataObject) -> None:
     "tree",
     [((("i", "s"), "o"), "g"), ("i", ("s", ("o", "g"))), (("i", "s"), ("o", "g")), ("i", (("s", "o"), "g"))],
 )  # fmt: skip
-def test_no_record_of_query_6_is_made(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_record_of_query_6_is_made(tree: Any) -> None:
     """Query 6 of [mei2009]_ along its four plans, with many events in a window."""
     rng = np.random.default_rng(6)
     kinds, x, window = rng.choice(list("ISOG"), 400), rng.random(400), 300
@@ -92,14 +93,19 @@ def test_no_record_of_query_6_is_made(tree: Any, monkeypatch: pytest.MonkeyPatch
     within = np.subtract.outer(g, i) <= window
     expected = int((((i[:, None] < s) @ before.astype(int)) * (after @ within.astype(int)).T).sum())
     events = pd.DataFrame({"type": kinds, "time": range(400), "x": x})
-    warm_up()
-    monkeypatch.delattr(Assembly, "_evaluate")
-    found = evaluate(
-        "PATTERN SEQ(I i, S s, O o, G g) WHERE o.x > s.x AND o.x > g.x WITHIN 300 units",
-        stream_of(events), TreePlan(tree), evaluator="zstream", output="count",
-        options={"batch_size": 150},
+    text = "PATTERN SEQ(I i, S s, O o, G g) WHERE o.x > s.x AND o.x > g.x WITHIN 300 units"
+    whole, _, more = with_all_records(text, tree, events)
+    counted, made = (
+        evaluate(
+            pattern, stream_of(frame), TreePlan(tree), evaluator="zstream", output="count",
+            options={"batch_size": 150},
+        ).metrics
+        for pattern, frame in ((text, events), (whole, more))
     )  # fmt: skip
-    assert found.metrics.matches == expected > 0
+    assert counted.matches == made.matches == expected > 0
+    assert counted.partial_matches_created == made.partial_matches_created > 6_000
+    # Of some ten thousand records, the first plan has half a megabyte.
+    assert counted.peak_bytes < 12_000 < made.peak_bytes / 3
 
 
 def test_of_two_spokes_the_rarer_one_is_taken() -> None:

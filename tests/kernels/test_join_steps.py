@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unittest import mock
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.joins import engine
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
 from cepbench.kernels.joins.equality import FEWEST_INNER, FEWEST_OUTER
 from cepbench.kernels.joins.filters import BLOCK
@@ -77,22 +77,24 @@ def test_lengths_of_ranges(ranges: list[tuple[int, int]]) -> None:
 @given(
     data=st.data(),
     case=cases(sizes=(2, 4)),
-    moments=st.integers(1, 12),
+    ticks=st.sampled_from([1, 4, 50]),
     enough=st.sampled_from([1, 2, 3, 5, 1000]),
 )
 def test_the_length_of_a_step_changes_no_match(
-    data: st.DataObject, case: Case, moments: int, enough: int
+    data: st.DataObject, case: Case, ticks: int, enough: int
 ) -> None:
     """From one tick to a whole window at once; and no count depends on what a step is made of."""
     plan = data.draw(tree_plans(case.pattern.names))
+    # A window is divided into a few moments, each of several ticks.
+    window = case.pattern.window
+    pattern = replace(case.pattern, window=replace(window, amount=window.amount * ticks))
+    time = case.events["time"]
+    first = time.iloc[:1].sum()
+    stream = Case(pattern, case.events.assign(time=first + (time - first) * ticks)).stream
     results = []
     for events_per_step in (1, enough):
-        with (
-            mock.patch.object(engine, "MOMENTS_PER_WINDOW", moments),
-            mock.patch.object(engine, "EVENTS_PER_STEP", events_per_step),
-            mock.patch.object(engine, "UNSORTED_EVENTS_PER_STEP", events_per_step),
-        ):
-            results.append(evaluate(case.pattern, case.stream, plan, evaluator="tree"))
+        with pieces_of(events=events_per_step):
+            results.append(evaluate(pattern, stream, plan, evaluator="tree"))
     expected = naive_matches(case.pattern, case.events)
     for result in results:
         found = [tuple(row) for row in result.matches.to_numpy().tolist()]

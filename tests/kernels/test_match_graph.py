@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.evaluators import graph_matches
 from cepbench.evaluators.graph_matches import graph_chunks
 from cepbench.evaluators.matches import BranchMatches
+from cepbench.evaluators.pieces import pieces_of
 from cepbench.kernels.match_graph import graph as graphs
 from cepbench.kernels.match_graph.choice import NO_ROOM, choose
 from cepbench.kernels.match_graph.nodes import new_scratch
@@ -67,8 +67,7 @@ def test_roots_of_one_run_are_enumerated_as_each_by_itself(
         chunks = graph_chunks(its.graph, roots[some], earliest[some], variables, first_chunk)
         return [row for chunk in chunks for row in BranchMatches(["v"], [chunk]).rows()]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph_matches, "_MEMBERS", members)
+    with pieces_of(room=members):
         together = rows(slice(None))
         # Of the roots backwards, the graph still has the marks of the roots forwards.
         backwards = rows(slice(None, None, -1))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cepbench.kernels import cache_folder, jit
+from cepbench.kernels import cache_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,13 +55,15 @@ def ended(process: subprocess.Popen[str]) -> tuple[str, list[str]]:
 def test_of_processes_that_start_at_once_one_compiles_and_says_so(tmp_path: Path) -> None:
     runs = sorted(map(ended, [started(tmp_path), started(tmp_path)]))
     assert [output for output, _ in runs] == ["42 0", "42 1"]
-    assert runs[0][1] == [jit._COMPILING]
-    assert runs[1][1] in ([], [jit._WAITING])  # none if the other was much quicker
+    ((line,), waited) = runs[0][1], runs[1][1]
+    assert "compil" in line
+    # None if the other was much quicker.
+    assert len(waited) <= 1 and all("another process" in line for line in waited)
     (kept,) = (tmp_path / "caches" / "cepbench").iterdir()
     # A damaged file is made anew.
     for path in kept.rglob("*.nbi"):
         path.write_bytes(path.read_bytes()[:-9])
-    assert ended(started(tmp_path)) == ("42 0", [jit._COMPILING])
+    assert ended(started(tmp_path)) == ("42 0", [line])
 
 
 def test_equal_sources_are_compiled_once_wherever_they_lie(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from cepbench.patterns.rewriting import RULES, Rewriting
 from tests.budgets import examples
 from tests.evaluators.checks import found_in
 from tests.evaluators.constructs import FAMILIES, GROUP_FAMILIES, branch_plans, construct_cases
-from tests.evaluators.strategies import TYPES, Case, _affordable, clauses, event_frames
+from tests.evaluators.strategies import TYPES, Case, affordable_events, clauses, event_frames
 from tests.naive.matcher import naive_matches
 
 #: Rule → patterns that it applies to at once; types are drawn.
@@ -82,7 +82,7 @@ def cases(draw: st.DrawFn, rule: str) -> Case:
     if rule == "order":
         pattern = in_time(pattern)
     events = draw(event_frames(TYPES[:3], most=14))
-    return Case(pattern, _affordable(pattern, events.assign(ts=events["time"])))
+    return Case(pattern, affordable_events(pattern, events.assign(ts=events["time"])))
 
 
 def same_matches(case: Case, found: Rewriting) -> None:

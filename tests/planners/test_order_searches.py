@@ -11,9 +11,9 @@ import pytest
 
 from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.generate import plan_problem
-from cepbench.planners.iterative_dp import _block_length, _sets, iterative_dp
+from cepbench.planners.iterative_dp import block_length, iterative_dp, sets_of_blocks
 from cepbench.planners.iterative_improvement import ii_greedy, ii_random
-from cepbench.planners.simulated_annealing import _log_allowances, annealed, simulated_annealing
+from cepbench.planners.simulated_annealing import annealed, log_allowances, simulated_annealing
 from cepbench.planners.two_phase import two_phase
 from tests.planning_cases import ALPHAS, READINGS, STRATEGIES, modelled, random_case
 
@@ -109,15 +109,15 @@ def test_no_seconds_left(search) -> None:
 @pytest.mark.parametrize(("operator", "time_selectivity"), READINGS)
 @pytest.mark.parametrize("n", [1, 2, 5, 6])
 def test_each_block_is_the_cheapest_next_one(operator, time_selectivity, n) -> None:
-    for length in {_block_length(n, _sets(n, k)) for k in range(1, n + 1)}:
+    for length in {block_length(n, sets_of_blocks(n, k)) for k in range(1, n + 1)}:
         for strategy in STRATEGIES:
             for alpha in ALPHAS[:2]:
                 case = modelled(
                     random_case(n, n, operator, time_selectivity).in_floats(), strategy, alpha
                 )
                 problem = case.problem
-                found = iterative_dp(problem, rng_of(), Budget(steps=_sets(n, length)))
-                assert found.steps == _sets(n, length)
+                found = iterative_dp(problem, rng_of(), Budget(steps=sets_of_blocks(n, length)))
+                assert found.steps == sets_of_blocks(n, length)
                 # Block by block, for equally good blocks need not lead to equal costs.
                 for begin in range(0, n, length):
                     prefix, left = found.plan[:begin], found.plan[begin:]
@@ -131,23 +131,23 @@ def test_each_block_is_the_cheapest_next_one(operator, time_selectivity, n) -> N
 def test_blocks_are_as_long_as_their_sets_allow() -> None:
     for n in (1, 4, 9, 30):
         for most in (1, 50, 1000, 10**6):
-            length = _block_length(n, most)
-            assert length == 1 or _sets(n, length) <= most
-            assert all(_sets(n, k) > most for k in range(length + 1, n + 1))
-    assert _sets(4, 2) == (4 + 6) + (2 + 1)
-    assert [_block_length(n, 1 << 22) for n in (20, 50, 100, 200)] == [20, 4, 3, 2]
+            length = block_length(n, most)
+            assert length == 1 or sets_of_blocks(n, length) <= most
+            assert all(sets_of_blocks(n, k) > most for k in range(length + 1, n + 1))
+    assert sets_of_blocks(4, 2) == (4 + 6) + (2 + 1)
+    assert [block_length(n, 1 << 22) for n in (20, 50, 100, 200)] == [20, 4, 3, 2]
 
 
 def test_annealing_goes_uphill_less_the_colder_it_is() -> None:
     # One that adds the part x is taken with a probability of exp(-x / temperature).
     chances = (np.arange(10_000) + 0.5) / 10_000
     for temperature in (2.0, 0.3, 0.01):
-        most = np.exp(_log_allowances(temperature, chances))
+        most = np.exp(log_allowances(temperature, chances))
         assert np.exp(-most / temperature) == pytest.approx(chances, rel=1e-9)
         for part in (0.001, 0.1, 1.0):
             taken = (part <= most).mean()
             assert taken == pytest.approx(np.exp(-part / temperature), abs=2e-4)
-    assert np.isfinite(_log_allowances(1.0, np.zeros(1))).all()
+    assert np.isfinite(log_allowances(1.0, np.zeros(1))).all()
 
 
 def test_the_second_phase_begins_at_the_best_minimum_and_lukewarm(monkeypatch) -> None:

@@ -19,7 +19,7 @@ from cepbench.kernels.planning.subset_sizes import log_subset_sizes
 from cepbench.kernels.planning.zstream import cheapest_cuts
 from cepbench.planners.budget import UNLIMITED, Budget
 from cepbench.planners.generate import plan_problem
-from cepbench.planners.iterative_improvement import _moves
+from cepbench.planners.iterative_improvement import all_moves
 from cepbench.planners.registry import PLAN_GENERATORS
 from tests.naive import plans as naive
 from tests.planning_cases import READINGS, random_case
@@ -185,7 +185,7 @@ def test_the_descent_takes_the_moves_that_a_naive_one_takes(
         case = random_case(seed, n, operator, time_selectivity)
         rng = np.random.default_rng(seed)
         start = rng.permutation(n).astype(np.int64)
-        moves = rng.permutation(_moves(n, rng))
+        moves = rng.permutation(all_moves(n, rng))
         order = start.copy()
         problem = case.problem
         steps, complete = descend(order, moves, problem.terms, UNLIMITED, UNLIMITED)
@@ -196,18 +196,18 @@ def test_the_descent_takes_the_moves_that_a_naive_one_takes(
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 def test_the_moves_are_all_swaps_and_all_three_cycles(n) -> None:
     made = set()
-    for i, j, k in _moves(n, np.random.default_rng(0)).tolist():
+    for i, j, k in all_moves(n, np.random.default_rng(0)).tolist():
         order = list(range(n))
         order[i], order[j], order[k] = (j, i, i) if j == k else (j, k, i)
         made.add(tuple(order))
     expected = {tuple(order) for order in naive.neighbours(list(range(n)))}
     assert made == expected
-    assert len(_moves(n, np.random.default_rng(0))) == len(expected)
+    assert len(all_moves(n, np.random.default_rng(0))) == len(expected)
 
 
 def test_sampled_cycles_are_of_three_positions() -> None:
     n = 40
-    moves = _moves(n, np.random.default_rng(0))
+    moves = all_moves(n, np.random.default_rng(0))
     swaps, cycles = moves[: n * (n - 1) // 2], moves[n * (n - 1) // 2 :]
     assert len({tuple(sorted(row[:2])) for row in swaps.tolist()}) == len(swaps)
     assert len(cycles) == 10_000

@@ -208,5 +208,5 @@ def test_public_names_are_the_same_for_type_checkers_and_at_run_time() -> None:
         for alias in node.names
     }
     for name, module in declared.items():
-        assert getattr(cepbench, name) is getattr(import_module(module), name), name
+        assert getattr(cepbench, name) is getattr(import_module(str(module)), name), name
     assert set(declared) | {"__version__"} == set(cepbench.__all__)

@@ -156,7 +156,7 @@ def test_the_identifiers_of_a_sector_burst_together(events: pd.DataFrame) -> Non
     day = pd.factorize(found.ts.dt.date, sort=True)[0]
     counts = np.zeros((40, 15, 390))
     np.add.at(counts, (found.sequence.to_numpy(), day, minute), 1)
-    busy = np.array([[style._bursting(k, d) for d in range(15)] for k in range(40)])
+    busy = np.array([[style.bursting(k, d) for d in range(15)] for k in range(40)])
     levels = np.unique(busy)
     np.testing.assert_allclose(levels, [1 / 1.8, 9 / 1.8])
     in_burst = busy == levels[1]

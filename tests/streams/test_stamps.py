@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import StreamError
+from cepbench.evaluators.arrival import by_arrival
+from cepbench.evaluators.tasks import task_for
 from cepbench.streams.arrival import ArrivalClock, in_time
 from tests.evaluators.strategies import batches_of
 
@@ -94,9 +96,12 @@ def test_what_does_not_fit_is_an_error_with_the_numbers() -> None:
 def test_a_batch_that_does_not_fit_the_first_one_is_refused_before_anything_moves(
     times, words
 ) -> None:
-    detector = cep.Detector(pattern_of("1 ms"), evaluator="stack-nfa")
-    assert len(detector.push(stream_of([1_000_000, 1_000_000], is_datetime=True))) == 1
-    run = detector._run
+    _, task = task_for(
+        pattern_of("1 ms"), None, evaluator="stack-nfa", options=None, output="matches",
+        partial_match_limit=9,
+    )  # fmt: skip
+    run = by_arrival(cep.EVALUATORS["stack-nfa"], task)
+    assert run.push(stream_of([1_000_000, 1_000_000], is_datetime=True)).number == 1
     before = {name: its.copy() for name, its in run.snapshot().items()}
     with pytest.raises(StreamError, match=words):
         run.push(stream_of(times, is_datetime=True))

@@ -89,7 +89,7 @@ def test_names_come_at_their_rates_and_independently() -> None:
 def test_the_selectivity_is_exact(selectivity: float) -> None:
     rates = {"a": 1.0, "b": 1.0, "c": 1.0}
     ticks = StockRates(1, rates=rates, selectivities={"a > b": selectivity, "b < c": 0.25})
-    ((_, lowest),) = ticks._drawn
+    ((_, lowest),) = ticks.drawn
     a, b, c = lowest / WIDTH
     assert probability_above(a - b) == pytest.approx(selectivity, abs=1e-4)
     assert probability_above(c - b) == pytest.approx(0.25, abs=1e-4)

@@ -11,6 +11,7 @@ import numpy as np
 from cepbench.errors import SnapshotError
 from cepbench.evaluators.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.evaluators.matches import BranchMatches, Found
+from cepbench.evaluators.pieces import events_at_once, matches_at_once, room_for_more
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
@@ -52,9 +53,12 @@ class SharedStacks:
         The time spent in constructing its sequences.
     peaks : ndarray of int64
         See :mod:`cepbench.kernels.counts`.
+    stacks : Stacks
+        The events; others once they have been arranged anew.
     """
 
     layout: StackLayout
+    stacks: Stacks
 
     def __init__(self) -> None:
         self.reader = NumericReader()
@@ -140,8 +144,9 @@ class SharedStacks:
         if batch is not None:
             # Divisions by zero are valid values of conditions.
             with np.errstate(all="ignore"):
-                for begin in range(0, len(batch), ROUND):
-                    part = batch[begin : begin + ROUND]
+                size = events_at_once(ROUND)
+                for begin in range(0, len(batch), size):
+                    part = batch[begin : begin + size]
                     self._round(part, first_position + begin, chunks)
         self.found = []
         for number, (branch, rows) in enumerate(zip(self.branches, chunks, strict=True)):
@@ -156,17 +161,17 @@ class SharedStacks:
         """Take up some events, and construct the sequences that they complete."""
         fresh = self._arrived(part, first_position)
         arrived = np.bincount(fresh.stacks, minlength=len(self.layout.stacks))
-        if (self._stacks.sizes + arrived > self._room).any():
+        if (self.stacks.sizes + arrived > self._room).any():
             self._hold(self._held(int(part.timestamps[0]) - self._window), arrived)
         rows = np.empty(len(fresh.stacks), np.int64)
-        push(fresh, self._stacks, self.layout.graph, rows)
+        push(fresh, self.stacks, self.layout.graph, rows)
         self._arrivals += arrived
         for number in np.flatnonzero(self._completes[:, arrived > 0].any(axis=1)).tolist():
             query = self.layout.queries[number]
             finals = rows[self._completes[number][fresh.stacks]]
             needed = query.filters[query.items - 1]
             if needed >= 0:
-                finals = finals[self._stacks.events.passed[needed, finals]]
+                finals = finals[self.stacks.events.passed[needed, finals]]
             if len(finals):
                 self._construct(number, finals, chunks[number])
         self._measure(int(part.timestamps[-1]) - self._window)
@@ -216,9 +221,9 @@ class SharedStacks:
 
     def _held(self, earliest: int) -> Events:
         """The stored events from a time on, in the order of arrival."""
-        spans = zip(self._stacks.origins, self._stacks.sizes, strict=True)
+        spans = zip(self.stacks.origins, self.stacks.sizes, strict=True)
         rows = np.concatenate([np.arange(origin, origin + size) for origin, size in spans])
-        events = self._stacks.events
+        events = self.stacks.events
         rows = rows[events.times[rows] >= earliest]
         rows = rows[np.argsort(events.positions[rows])]
         return Events(*(np.ascontiguousarray(array[..., rows]) for array in events))
@@ -226,14 +231,15 @@ class SharedStacks:
     def _hold(self, events: Events, arriving: np.ndarray) -> None:
         """Arrange the stacks anew, without events that are too old, with room for others."""
         graph, count = self.layout.graph, len(self.layout.stacks)
-        self._room = 2 * (np.bincount(events.stacks, minlength=count) + arriving) + _SPARE
+        self._room = 2 * (np.bincount(events.stacks, minlength=count) + arriving)
+        self._room += room_for_more(_SPARE)
         room = int(self._room.sum())
         buckets = 2
         while buckets < 2 * room * max(len(graph.keys), 1):
             buckets *= 2
         if not len(graph.keys):
             buckets = 1
-        self._stacks = Stacks(
+        self.stacks = Stacks(
             events=Events(*(np.empty((*array.shape[:-1], room), array.dtype) for array in events)),
             pointers=np.empty((np.diff(graph.edge_spans).max(initial=0), room), np.int64),
             previous=np.empty((len(graph.keys), room), np.int64),
@@ -244,13 +250,13 @@ class SharedStacks:
             heads=np.empty(buckets),
             lasts=np.empty(buckets, np.int64),
         )
-        push(events, self._stacks, graph, np.empty(len(events.stacks), np.int64))
+        push(events, self.stacks, graph, np.empty(len(events.stacks), np.int64))
         self._lows[:] = 0
 
     def _construct(self, number: int, finals: np.ndarray, chunks: list[np.ndarray]) -> None:
         """Find the sequences of a query that these events complete."""
         begun = perf_counter_ns()
-        query, stacks = self.layout.queries[number], self._stacks
+        query, stacks = self.layout.queries[number], self.stacks
         items, reports = query.items, self.reports[number]
         read = (int(stacks.sizes[query.read_by(item)].sum()) for item in range(items))
         most = max(len(finals), *read)
@@ -265,7 +271,7 @@ class SharedStacks:
         )
         scratch.candidates[-1, : len(finals)] = finals
         scratch.sizes[-1] = len(finals)
-        size = FIRST_CHUNK if reports else 0
+        size = matches_at_once(FIRST_CHUNK) if reports else 0
         ended = False
         while not ended:
             matches = np.empty((items, size), np.int64)
@@ -273,7 +279,7 @@ class SharedStacks:
                 reports, query, stacks, self.layout.graph, self._lows[number], scratch, matches
             )
             chunks.append(matches[:, : scratch.progress[sequences.WRITTEN]])
-            size = min(2 * size, LARGEST_CHUNK)
+            size = min(2 * size, matches_at_once(LARGEST_CHUNK))
         found = int(scratch.progress[sequences.FOUND])
         self.numbers[number] += found
         self.nanoseconds[number] += perf_counter_ns() - begun
@@ -299,7 +305,7 @@ class SharedStacks:
 
     def _measure(self, earliest: int) -> None:
         """Note how many events are stored that may still be bound."""
-        stacks = self._stacks
+        stacks = self.stacks
         kept = [
             size - np.searchsorted(stacks.events.times[origin : origin + size], earliest)
             for origin, size in zip(stacks.origins, stacks.sizes, strict=True)
@@ -308,7 +314,7 @@ class SharedStacks:
         self._note_bytes(0)
 
     def _note_bytes(self, more: int) -> None:
-        arrays = (*self._stacks.events, *self._stacks[1:])
+        arrays = (*self.stacks.events, *self.stacks[1:])
         taken = more + sum(array.nbytes for array in arrays)
         self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
 

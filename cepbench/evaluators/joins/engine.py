@@ -11,6 +11,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.joins.forest import forest_layout, places_of
 from cepbench.evaluators.joins.layout import JoinLayout, join_layout
 from cepbench.evaluators.joins.snapshot import pack, unpack
+from cepbench.evaluators.pieces import events_at_once
 from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.plan_runs.nodes import Tree
@@ -228,7 +229,7 @@ def _pace(plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
         return tables.Pace(length=length, most=1, enough=1, cap=cap, watched=watched)
     length = max(1, plan.window // MOMENTS_PER_WINDOW)
     in_order = plan.nodes[plan.inner : -1, tables.SORTED].all()
-    enough = EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP
+    enough = events_at_once(EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP)
     return tables.Pace(length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched)
 
 

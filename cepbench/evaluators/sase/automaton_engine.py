@@ -13,6 +13,7 @@ import numpy as np
 from cepbench.automata.vector import Column as VectorColumn
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.matches import BranchMatches, Column, Found, SetColumn, no_matches
+from cepbench.evaluators.pieces import events_at_once
 from cepbench.evaluators.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.sase.layout import AutomatonLayout, automaton_layout
@@ -98,15 +99,16 @@ class AutomatonEngine(Engine):
 
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
         """Process a batch of events; see :meth:`Engine.run`."""
-        for begin in range(0, 0 if batch is None else len(batch), ROUND):
+        size = events_at_once(ROUND)
+        for begin in range(0, 0 if batch is None else len(batch), size):
             assert batch is not None
-            part = batch[begin : begin + ROUND]
+            part = batch[begin : begin + size]
             position = first_position + begin
             if not len(self._times):
                 self._first = position
             self._times = np.concatenate((self._times, part.timestamps))
             self.events += len(part)
-            behind = batch.timestamps[begin + ROUND : begin + ROUND + 1]
+            behind = batch.timestamps[begin + size : begin + size + 1]
             self._until = int(behind[0] if len(behind) else part.timestamps[-1])
             with np.errstate(all="ignore"):
                 events = self._events(part, position)

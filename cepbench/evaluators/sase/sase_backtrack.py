@@ -20,6 +20,7 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError
 from cepbench.evaluators.graph_matches import graph_chunks
+from cepbench.evaluators.pieces import room_for_more
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
@@ -59,7 +60,7 @@ class BacktrackEngine(AutomatonEngine):
             stack=self._runs(16),
             waiting=self._runs(0),
             suspended=self._runs(16),
-            ends=np.zeros((2, _ENDS), np.int64),
+            ends=np.zeros((2, room_for_more(_ENDS)), np.int64),
             counters=np.zeros(kernel.COUNTERS, np.int64),
             tallies=np.zeros(tables.TALLIES, np.int64),
         )

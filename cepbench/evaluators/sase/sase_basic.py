@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 
 from cepbench.evaluators.graph_matches import written_chunks
+from cepbench.evaluators.pieces import room_for_more
 from cepbench.evaluators.plan_runs.engine import BranchTask
 from cepbench.evaluators.protocol import Task
 from cepbench.evaluators.sase.automaton_engine import AutomatonEngine
@@ -56,10 +57,12 @@ class BasicEngine(AutomatonEngine):
             runs=np.zeros((0, kernel.RUN_COLUMNS), np.int64),
             vectors=np.zeros((0, width)),
             heads=np.empty(0, np.int64),
-            versions=np.zeros((_VERSIONS, versioned_buffer.VERSION_COLUMNS), np.int64),
+            versions=np.zeros(
+                (max(4, room_for_more(_VERSIONS)), versioned_buffer.VERSION_COLUMNS), np.int64
+            ),
             tops=tops,
-            log=np.zeros((_LOG, versioned_buffer.LOG_COLUMNS), np.int64),
-            ends=np.zeros((_ENDS, versioned_buffer.END_COLUMNS), np.int64),
+            log=np.zeros((room_for_more(_LOG), versioned_buffer.LOG_COLUMNS), np.int64),
+            ends=np.zeros((room_for_more(_ENDS), versioned_buffer.END_COLUMNS), np.int64),
             counters=counters,
             tallies=np.zeros(tables.TALLIES, np.int64),
         )

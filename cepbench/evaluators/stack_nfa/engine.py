@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cepbench.evaluators.pieces import events_at_once, matches_at_once
 from cepbench.evaluators.plan_runs.engine import BranchTask, Chunks, PlanEngine
 from cepbench.evaluators.plan_runs.node_table import NodeCounts
 from cepbench.evaluators.snapshot import stored_array
@@ -110,15 +111,16 @@ class StackEngine(PlanEngine):
         chunks = [np.empty((self._items, 0), np.int64)]
         found = 0
         if batch is not None:
-            for begin in range(0, len(batch), ROUND):
-                part = batch[begin : begin + ROUND]
+            size = events_at_once(ROUND)
+            for begin in range(0, len(batch), size):
+                part = batch[begin : begin + size]
                 found += self._round(part, first_position + begin, chunks)
         return [(rows, _NO_MEMBERS) for rows in chunks], found
 
     def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
         """Take up some events, and give the number of new matches; these are added to ``chunks``."""
         layout, last = self.layout, self._items - 1
-        held = self._arrived(part, first_position)
+        held = self.arrived(part, first_position)
         found = 0
         if len(held[last]):
             found = self._search(held, chunks)
@@ -134,7 +136,7 @@ class StackEngine(PlanEngine):
         self._peaks[counts.PEAK_EVENTS] = max(self._peaks[counts.PEAK_EVENTS], sizes.sum())
         return found
 
-    def _arrived(self, part: EventStream, first_position: int) -> list[Instances]:
+    def arrived(self, part: EventStream, first_position: int) -> list[Instances]:
         """The instances so far and the events that may become some, by stack."""
         held = []
         for number, rows in enumerate(self.leaf_rows(part)):
@@ -149,9 +151,7 @@ class StackEngine(PlanEngine):
 
     def _search(self, held: list[Instances], chunks: list[np.ndarray]) -> int:
         """Arrange the stacks and search backward from the accepting events."""
-        if any(self.layout.keys):
-            self._partition(held)
-        tops = self._activate(held)
+        tops = self.arranged(held)
         if not len(held[self._items - 1]):
             return 0
         rows = self._rows(held, tops)
@@ -167,16 +167,28 @@ class StackEngine(PlanEngine):
             tallies=np.zeros((items, search.TALLIES), np.int64),
         )
         reports = self.task.reports
-        size = max(FIRST_CHUNK, longest) if reports else 0
+        size = max(matches_at_once(FIRST_CHUNK), longest) if reports else 0
         ended = False
         while not ended:
             matches = np.empty((items, size), np.int64)
             ended = search.search(reports, self.layout.plan, rows, scratch, matches)
             chunks.append(matches[:, : scratch.progress[search.WRITTEN]])
-            size = max(longest, min(2 * size, LARGEST_CHUNK))
+            size = max(longest, min(2 * size, matches_at_once(LARGEST_CHUNK)))
         found = int(scratch.progress[search.FOUND])
         self._tally(held, rows, scratch, found)
         return found
+
+    def arranged(self, held: list[Instances]) -> list[np.ndarray]:
+        """Arrange the stacks for a search, in place.
+
+        Returns
+        -------
+        list of int64 array
+            For each item the row behind the most recent instance in the previous stack (RIP).
+        """
+        if any(self.layout.keys):
+            self._partition(held)
+        return self._activate(held)
 
     def _partition(self, held: list[Instances]) -> None:
         """Sort the stacks by partition; events without one are dropped."""
@@ -198,13 +210,7 @@ class StackEngine(PlanEngine):
             held[number] = held[number].taken(order[:-1])
 
     def _activate(self, held: list[Instances]) -> list[np.ndarray]:
-        """Keep the instances that an active one of the item before precedes within the window.
-
-        Returns
-        -------
-        list of int64 array
-            For each item the row behind the most recent instance in the previous stack (RIP).
-        """
+        """Keep the instances that an active one of the item before precedes within the window."""
         tops = [np.zeros(len(held[0]), np.int64)]
         for item in range(1, self._items):
             behind = self._first_rows(held, item, item - 1, 0)

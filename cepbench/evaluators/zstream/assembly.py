@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.evaluators.pieces import matches_at_once, room_for_more
 from cepbench.evaluators.plan_runs.engine import GroupTest
 from cepbench.evaluators.zstream.buffers import Leaf
 from cepbench.evaluators.zstream.operators import Join, Negation, Operators, Table
@@ -559,7 +560,7 @@ class Assembly:
         resume = np.zeros(2, np.int64)
         while count:
             # Large chunks are all of one size, which the allocator finds again.
-            room = min(count + slack, max(LARGEST_CHUNK, slack + 1))
+            room = min(count + slack, max(matches_at_once(LARGEST_CHUNK), slack + 1))
             chunk = np.empty((len(root.columns), room), np.int64)
             made = listed.list_last(
                 *inputs, positions, offsets, self._operators.targets, resume, chunk
@@ -616,7 +617,7 @@ class Assembly:
         if offsets == [None]:
             origins, tables = _NO_SIZES, []
         bits = origins
-        if tables and pairs + size <= _DENSE:
+        if tables and pairs + size <= room_for_more(_DENSE):
             passed, origins = np.empty(pairs + size, np.int32), bits.copy()
             count_passed(words, *self._tested_range(tables[0]), first, y.stop, origins, passed)
         last = counted.Last(

@@ -12,6 +12,7 @@ import numpy as np
 
 from cepbench.errors import PartialMatchLimitError, SnapshotError
 from cepbench.evaluators.latency import Latency
+from cepbench.evaluators.pieces import matches_at_once
 from cepbench.evaluators.plan_runs.engine import (
     BranchTask,
     Chunks,
@@ -64,6 +65,8 @@ class ZStreamEngine(PlanEngine):
     ----------
     rounds : ndarray of int64, shape (2,)
         The number of idle and of assembly rounds.
+    operators : Operators
+        Those of the alternative by which the first batch is evaluated, and all others.
     """
 
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
@@ -88,7 +91,7 @@ class ZStreamEngine(PlanEngine):
     def _start(self, alternative: int) -> None:
         """Begin without events, by one of the alternatives."""
         self._alternative = alternative
-        operators = self._operators = copy(self._alternatives[alternative])
+        operators = self.operators = copy(self._alternatives[alternative])
         self.layout = Layout(
             leaves=tuple(operators.leaves),
             filters=tuple(map(tuple, operators.filters)),
@@ -112,7 +115,7 @@ class ZStreamEngine(PlanEngine):
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
-        window, order = self._operators.window, self._operators.order
+        window, order = self.operators.window, self.operators.order
         names = [self.layout.nodes[node] for node in order]
         return [NodeCounts(names, len(self._leaves), window, self._counts[order])]
 
@@ -166,7 +169,7 @@ class ZStreamEngine(PlanEngine):
 
     def _cheapest(self, sample: EventStream, first_position: int) -> int:
         """The alternative that makes fewest records of some events, or has fewest outer ones."""
-        if not self._operators.made:
+        if not self.operators.made:
             sizes = [
                 sum(len(sample.rows_of(v.type)) for v in self._variables(its.joins[0].outer))
                 for its in self._alternatives
@@ -186,7 +189,7 @@ class ZStreamEngine(PlanEngine):
     def _make_room(self, events: int) -> None:
         """Have leaf buffers hold what is stored and so many events more."""
         dropped = [leaf.make_room(events) for leaf in self._leaves]
-        for number, join in enumerate(self._operators.joins):
+        for number, join in enumerate(self.operators.joins):
             moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
             self._records[number] = self._records[number] - moved
         self._pending = self._pending - moved
@@ -216,7 +219,7 @@ class ZStreamEngine(PlanEngine):
         """
         for number, variable in enumerate(self.layout.leaves):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
-            columns, filters = self._operators.values[number], self.layout.filters[number]
+            columns, filters = self.operators.values[number], self.layout.filters[number]
             times = leaf.times[leaf.stop :]
             if number in self._sides.choices:
                 rows = self._rows_of_sides(batch, number, first, len(codes))
@@ -279,7 +282,7 @@ class ZStreamEngine(PlanEngine):
             Matches are added to it.
         """
         since = time.perf_counter()
-        operators, leaves = self._operators, self._leaves
+        operators, leaves = self.operators, self._leaves
         fresh = [
             int(leaves[number].times[leaves[number].fresh])
             for number in operators.finals
@@ -294,12 +297,12 @@ class ZStreamEngine(PlanEngine):
             sizes = [leaf.stop - leaf.base for leaf in leaves]
             begun = [int(leaf.times[leaf.base]) for leaf in leaves if leaf.stop > leaf.base]
             operators.choose_stars(sizes, min(1.0, operators.window / max(1, now - min(begun))))
-        cuts = events > FEWEST_EVENTS
+        cuts, most = events > FEWEST_EVENTS, matches_at_once(MOST_RECORDS)
         assembly = Assembly(
             operators,
             leaves,
             self._records,
-            most=MOST_RECORDS if cuts else max(MOST_RECORDS, self.task.limit),
+            most=most if cuts else max(most, self.task.limit),
             cuts=cuts,
             reports=self.task.reports,
             code=self.task.reader.code,
@@ -311,7 +314,7 @@ class ZStreamEngine(PlanEngine):
         else:
             assembly.discard(min(fresh) - operators.window)
             found = self._assemble(assembly, cuts=cuts)
-            if 4 * assembly.tallies[:, counts.CREATED].max() < MOST_RECORDS:
+            if 4 * assembly.tallies[:, counts.CREATED].max() < most:
                 self._size = min(2 * self._size, self._batch_size)
             self.rounds[1] += 1
             for leaf in leaves:
@@ -343,9 +346,9 @@ class ZStreamEngine(PlanEngine):
         self, assembly: Assembly, late: Sequence[Negation], rows: np.ndarray, now: int
     ) -> np.ndarray:
         """The records whose window has passed, without those that are negated; others wait."""
-        join = self._operators.joins[-1]
+        join = self.operators.joins[-1]
         first = assembly.extent(join, rows)[0]
-        due = first < now - self._operators.window
+        due = first < now - self.operators.window
         self._pending = np.compress(~due, rows, axis=1)
         rows = np.compress(due, rows, axis=1)
         for negation in late:
@@ -366,7 +369,7 @@ class ZStreamEngine(PlanEngine):
 
     def _expire(self, now: int, assembly: Assembly | None) -> None:
         """Keep what later rounds may read."""
-        operators, window = self._operators, self._operators.window
+        operators, window = self.operators, self.operators.window
         earliest = now - window
         for number, leaf in enumerate(self._leaves):
             # A late negation looks back from the last event of a record that waits.
@@ -417,7 +420,7 @@ class ZStreamEngine(PlanEngine):
         -----
         Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
         """
-        operators, given = self._operators, old._operators
+        operators, given = self.operators, old.operators
         has_choice = len(self._alternatives) > 1 and operators.made
         if has_choice or operators.looks_back != given.looks_back:
             return False
@@ -486,7 +489,7 @@ class ZStreamEngine(PlanEngine):
             arrays[f"times/{number}"] = leaf.times[stored].copy()
             arrays[f"positions/{number}"] = leaf.positions[stored].copy()
             arrays[f"values/{number}"] = leaf.values[:, stored].copy()
-        for number, join in enumerate(self._operators.joins):
+        for number, join in enumerate(self.operators.joins):
             base = np.array([[self._leaves[leaf].base] for leaf in join.columns], np.int32)
             arrays[f"records/{number}"] = self._records[number] - base
         arrays["pending"] = self._pending - base
@@ -515,9 +518,9 @@ class ZStreamEngine(PlanEngine):
         self.rounds = stored("rounds", self.rounds, self.rounds.shape)
         (self._size,) = stored("size", self.rounds, (1,)).tolist()
         fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
-        for number, columns in enumerate(self._operators.values):
+        for number, columns in enumerate(self.operators.values):
             leaf = self._leaves[number] = Leaf.empty(
-                len(columns), has_positions=self._operators.has_positions
+                len(columns), has_positions=self.operators.has_positions
             )
             times = stored(f"times/{number}", leaf.times)
             leaf.make_room(len(times))

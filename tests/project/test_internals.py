@@ -1,0 +1,205 @@
+"""Tests use what the library shows: private names and patched insides are counted, and only go down."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PATCHING = {"setattr", "delattr", "setitem", "delitem", "object", "dict", "multiple"}
+NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public in spite of their underscore
+LATER = "not yet freed"
+
+# File of tests -> how many uses it has, and why. The list only shrinks.
+ALLOWED: dict[str, tuple[int, str]] = {
+    "aggregators/test_greta.py": (1, "the limit itself takes gigabytes"),
+    "aggregators/test_two_step.py": (1, "no built-in evaluator reports late"),
+    "analysis/test_checks.py": (1, LATER),
+    "app/test_app.py": (36, LATER),
+    "app/test_cube_explorer.py": (3, LATER),
+    "app/test_magic.py": (2, LATER),
+    "benchmarks/test_against_engines.py": (1, "a benchmark's script with contestants that differ"),
+    "benchmarks/test_bench_workloads.py": (3, "a benchmark's script, shortened"),
+    "commands/test_errors.py": (1, LATER),
+    "commands/test_help.py": (1, LATER),
+    "commands/test_report.py": (2, LATER),
+    "commands/test_results.py": (7, LATER),
+    "conftest.py": (1, "plans do not depend on what was measured on this machine"),
+    "datasets/test_open_dataset.py": (1, LATER),
+    "evaluators/test_benchmarks.py": (1, "a benchmark's script, shortened"),
+    "evaluators/test_detector.py": (2, "metrics of a push that failed are those before it"),
+    "evaluators/test_reuse.py": (4, "which way of growth is taken shows in time only"),
+    "evaluators/test_workload_detector.py": (4, "whether queries share their stacks"),
+    "explainer/test_explained_workloads.py": (5, LATER),
+    "explainer/test_findings.py": (1, LATER),
+    "exploration/test_cube.py": (1, LATER),
+    "figures/test_colours.py": (1, LATER),
+    "figures/test_figures.py": (1, LATER),
+    "kernels/test_sets.py": (1, "a function inside a kernel, by hand"),
+    "kernels/test_start_up.py": (1, "digests of a changed copy of the kernels"),
+    "patterns/test_growth.py": (2, "how often branches are looked at"),
+    "planners/test_dpccp.py": (
+        4,
+        "functions inside a kernel, by hand; limits of minutes and gigabytes",
+    ),
+    "reporting/test_provenance.py": (6, LATER),
+    "spark/test_data_sets.py": (2, LATER),
+    "spark/test_detection.py": (1, LATER),
+    "spark/test_generate.py": (2, LATER),
+    "spark/test_java.py": (5, LATER),
+    "spark/test_parquet_slices.py": (2, LATER),
+    "spark/test_session.py": (1, LATER),
+    "spark/test_to_sql_spark.py": (1, LATER),
+    "streams/test_hierarchical_streams.py": (2, "short files"),
+    "streams/test_parquet.py": (1, "row groups that are not read"),
+    "streams/test_sources.py": (1, "short pieces of a file"),
+    "streams/test_ticker_trades.py": (2, "short files"),
+    "studies/kolchinsky2018/test_robustness.py": (1, LATER),
+    "studies/liu2011/test_liu2011_tables.py": (6, LATER),
+    "studies/qi2014/test_qi2014_expiry.py": (2, LATER),
+    "sweeps/test_compare.py": (6, LATER),
+    "sweeps/test_compare_planners.py": (2, LATER),
+    "sweeps/test_estimate.py": (2, LATER),
+    "sweeps/test_measure.py": (13, LATER),
+    "sweeps/test_method_sweeps.py": (4, LATER),
+    "sweeps/test_planner_sweeps.py": (1, LATER),
+    "sweeps/test_spark_job.py": (3, LATER),
+    "sweeps/test_store.py": (2, LATER),
+    "sweeps/test_sweep_data.py": (1, LATER),
+    "sweeps/test_sweep_file.py": (1, LATER),
+    "sweeps/test_unit_costs.py": (1, LATER),
+}
+
+
+def is_private(name: str) -> bool:
+    """Whether a name begins with one underscore, and is no hook such as ``_repr_html_``."""
+    hook = name.endswith("_") or name in NAMED_TUPLES
+    return name.startswith("_") and not name.startswith("__") and not hook
+
+
+def is_own(module: str) -> bool:
+    return module.partition(".")[0] == "cepbench"
+
+
+def root(node: ast.AST) -> str | None:
+    """The name that an expression begins with: ``a`` of ``a.b[0].c``."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def imported(tree: ast.AST) -> dict[str, bool]:
+    """Name -> whether its import is of cepbench, for all imports of a file."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found[alias.asname or alias.name.partition(".")[0]] = is_own(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.asname or alias.name] = is_own(node.module or "")
+    return found
+
+
+def is_patch(call: ast.Call, imports: dict[str, bool]) -> bool:
+    """Whether a call of monkeypatch or ``mock.patch`` replaces something that is not another library's."""
+    of = call.func
+    if isinstance(of, ast.Attribute):
+        of_patch = ast.unparse(of.value).endswith("patch")
+        if not ((of_patch and of.attr in PATCHING) or of.attr == "patch"):
+            return False
+    elif not (isinstance(of, ast.Name) and of.id == "patch"):
+        return False
+    target = call.args[0] if call.args else None
+    if isinstance(target, ast.Constant):
+        return is_own(str(target.value))
+    # Of a fixture or a local name nobody knows what it is: it counts.
+    return target is not None and imports.get(root(target) or "", True)
+
+
+def uses_of_internals(text: str) -> list[int]:
+    """The lines of a test that use what the library does not show.
+
+    Attributes whose name begins with one underscore, of anything but ``self`` and ``cls``, read or
+    by ``getattr``; imports of such names; functions and constants of cepbench that are patched or
+    assigned.
+    """
+    tree = ast.parse(text)
+    imports = imported(tree)
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            of = root(node) or ""
+            mine = of in {"self", "cls"} and isinstance(node.value, ast.Name)
+            changed = isinstance(node.ctx, ast.Store | ast.Del) and imports.get(of, False)
+            if changed or (is_private(node.attr) and not mine and imports.get(of, True)):
+                lines.append(node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            lines += [node.lineno] * sum(is_private(alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call):
+            named = isinstance(node.func, ast.Name) and node.func.id in {"getattr", "hasattr"}
+            if is_patch(node, imports) or (
+                named
+                and isinstance(node.args[1], ast.Constant)
+                and is_private(str(node.args[1].value))
+            ):
+                lines.append(node.lineno)
+    return sorted(lines)
+
+
+def test_what_is_counted() -> None:
+    """Each line but the marked ones is a use."""
+    text = """
+from cepbench.joins import _opened
+detector._run
+result.run()._inner._run
+getattr(detector, "_run", None)
+monkeypatch.setattr(engine, "EVENTS", 1)
+monkeypatch.setattr("cepbench.joins.engine.EVENTS", 1)
+monkeypatch.setattr(found, "seconds", 1)
+patch.delattr(engine.Engine, "run")
+mock.patch.object(engine, "EVENTS", 1)
+mock.patch("cepbench.joins.engine.EVENTS", 1)
+monkeypatch.setitem(engine.PROFILES, "quick", 1)
+engine.EVENTS = 1
+from cepbench import engine  # fine
+import time, os  # fine
+self._run, row._replace(x=1), module.__dict__, result._repr_html_(), os._exit  # fine
+monkeypatch.setattr(time, "time", 1)  # fine
+monkeypatch.setenv("A", "1")  # fine
+monkeypatch.setitem(os.environ, "A", "1")  # fine
+setattr(mine, "EVENTS", 1)  # fine
+"""
+    expected = [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line and not line.endswith("# fine")
+    ]
+    found = uses_of_internals(text)
+    assert sorted(set(found)) == expected
+    assert len(found) == len(expected) + 1  # two private attributes in one line
+
+
+@cache
+def used() -> dict[str, list[int]]:
+    """File -> the lines of its uses, for those that have any."""
+    found = {}
+    for path in sorted(TESTS.rglob("*.py")):
+        if lines := uses_of_internals(path.read_text(encoding="utf-8")):
+            found[path.relative_to(TESTS).as_posix()] = lines
+    return found
+
+
+@pytest.mark.parametrize("file", sorted({*ALLOWED, *used()}))
+def test_internals_are_used_where_a_reason_is_given(file: str) -> None:
+    lines = used().get(file, [])
+    allowed = ALLOWED.get(file, (0, ""))[0]
+    if len(lines) > allowed:
+        pytest.fail(
+            f"tests/{file} uses internals in lines {lines}, {allowed} are allowed: "
+            "test what users see, or give the library a public parameter"
+        )
+    assert len(lines) == allowed, f"write {len(lines)} for {file}: the list only shrinks"
