@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.budgets import examples
 from tests.net.declared import REFUSALS
 
 
@@ -65,3 +67,9 @@ class Tally:
 
     def _add(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
+
+
+def tried(number: int) -> settings:
+    """Settings of a property that tries so many examples in ``make test`` and counts in a tally."""
+    checks = [*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture]
+    return settings(examples(number), suppress_health_check=checks)

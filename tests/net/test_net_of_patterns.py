@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.reach import shared_keys
-from tests.budgets import examples
 from tests.evaluators.constructs import plans_of_kind
 from tests.evaluators.strategies import statistics_for
 from tests.net.cases import NetCase, net_cases
@@ -25,7 +24,7 @@ from tests.net.declared import (
     outputs_of,
     refused,
 )
-from tests.net.tally import Tally
+from tests.net.tally import Tally, tried
 from tests.net.ways import WAYS, Choice
 
 pytestmark = [
@@ -33,27 +32,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning"),
 ]
 
-#: Examples in ``make test`` of each entry of a registry.
-_EXAMPLES = {"evaluator": 20, "generator": 4, "policy": 4}
-
 
 def _pinned(*axes: str) -> Any:
     return pytest.mark.parametrize("name", [name for axis in axes for name in AXES[axis]])
 
 
-def _tried(number: int) -> Any:
-    return settings(
-        examples(number),
-        suppress_health_check=[
-            *settings.default.suppress_health_check,
-            HealthCheck.function_scoped_fixture,
-        ],
-    )
-
-
 @_pinned("evaluator")
 @given(data=st.data())
-@_tried(20)
+@tried(20)
 def test_engine(name: str, tally: Tally, data: st.DataObject) -> None:
     tally.pinned = name
     entry = cep.EVALUATORS[name]
@@ -62,7 +48,7 @@ def test_engine(name: str, tally: Tally, data: st.DataObject) -> None:
 
 @_pinned("generator")
 @given(data=st.data())
-@_tried(4)
+@tried(4)
 def test_generator(name: str, tally: Tally, data: st.DataObject) -> None:
     tally.pinned = name
     generator = cep.PLAN_GENERATORS[name]
@@ -73,7 +59,7 @@ def test_generator(name: str, tally: Tally, data: st.DataObject) -> None:
 
 @_pinned("policy")
 @given(data=st.data())
-@_tried(4)
+@tried(4)
 def test_policy(name: str, tally: Tally, data: st.DataObject) -> None:
     tally.pinned = name
     entry = data.draw(st.sampled_from([e for e in cep.EVALUATORS.values() if kinds_planned(e)]))
@@ -126,12 +112,8 @@ def _choice(
     entry = given["evaluator"]
     kinds = kinds_planned(entry)
     generator = given.get("generator")
-    if (
-        generator is None
-        and any(cep.PLAN_GENERATORS[g].kind in entry.kinds for g in cep.PLAN_GENERATORS)
-        and data.draw(st.booleans())
-    ):
-        fitting = [its.name for its in cep.PLAN_GENERATORS.values() if its.kind in entry.kinds]
+    fitting = [its.name for its in cep.PLAN_GENERATORS.values() if its.kind in entry.kinds]
+    if generator is None and fitting and (way == "adaptive" or data.draw(st.booleans())):
         generator = data.draw(st.sampled_from(fitting))
     plan = None
     if kinds and way != "adaptive":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +18,6 @@ from cepbench.evaluators.compressed import CompressedMatches
 from cepbench.evaluators.protocol import Evaluator
 from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection, cut
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.reach import shared_keys
 from cepbench.plans.model import AnyPlan
 from tests.evaluators.checks import Labelled, check, check_in_batches, found_in
 from tests.evaluators.constructs import plans_of_kind
@@ -61,15 +59,17 @@ def found(pattern: Pattern, shown: Any) -> list[Labelled] | int:
     if isinstance(shown, CompressedMatches):
         shown = shown.expand()
     if isinstance(shown, pa.Table):
-        rows = shown.to_pydict()
-        columns = {
-            name: pd.Series(
-                [tuple(its) if isinstance(its, list) else its for its in values], dtype=object
-            )
-            for name, values in rows.items()
-        }
-        shown = pd.DataFrame(columns)
+        shown = frame_of(shown.to_pylist(), shown.column_names)
     return found_in(pattern, shown)
+
+
+def frame_of(rows: list[dict[str, Any]], names: Iterable[str]) -> pd.DataFrame:
+    """Rows of Arrow as a table of matches, with tuples for lists."""
+    columns = {
+        name: [tuple(its) if isinstance(its := row[name], list) else its for row in rows]
+        for name in names
+    }
+    return pd.DataFrame({name: pd.Series(its, dtype=object) for name, its in columns.items()})
 
 
 def agrees(expected: set[Labelled], parts: Iterable[list[Labelled] | int]) -> None:
@@ -118,33 +118,42 @@ def live(case: NetCase, how: Choice, data: st.DataObject) -> None:
 
 
 def sliced(case: NetCase, how: Choice, data: st.DataObject) -> None:
-    """In slices, by the functions of Spark's tasks; a slice may be cut after every batch."""
-    pattern, stream = case.pattern, case.stream
-    keys = shared_keys(pattern)
-    lasting = pattern.selects
+    """In slices, by the functions of Spark's tasks."""
+    tables, counted = in_slices(
+        SliceDetection(case.pattern, how.engine.name), case.stream, case.events, how.plan, data
+    )
+    agrees(case.expected, [found(case.pattern, table) for table in tables])
+    assert sum(counted) == len(case.expected)
+
+
+def in_slices(
+    detection: SliceDetection,
+    stream: cep.EventStream,
+    events: pd.DataFrame,
+    plan: Any,
+    data: st.DataObject,
+) -> tuple[list[pa.Table], list[Any]]:
+    """Tables and numbers of the matches, cut by time or a key; a slice may be cut after every batch."""
     key = None
-    if keys and (lasting or data.draw(st.booleans())):
-        key = data.draw(st.sampled_from(keys))
-    detection = SliceDetection(pattern, how.engine.name, key=key)
+    if detection.keys and (not detection.by_time or data.draw(st.booleans())):
+        key = data.draw(st.sampled_from(detection.keys))
+        detection = replace(detection, key=key)
     parts = 1 if key is None else data.draw(st.integers(1, 3))
-    of_event = np.zeros(len(stream), int) if key is None else pd.factorize(case.events[key])[0]
-    starts = [] if lasting else data.draw(starts_in(case.events))
-    cuts = not lasting and data.draw(st.booleans())
-    listed: list[list[Labelled] | int] = []
-    counted = 0
+    of_event = np.zeros(len(stream), int) if key is None else pd.factorize(events[key])[0]
+    starts = data.draw(starts_in(events)) if detection.by_time else []
+    cuts = detection.by_time and data.draw(st.booleans())
+    tables, counted = [], []
     for number, (start, end) in enumerate(cut(starts)):
-        part = Slice(number, start, end, how.plan)
+        part = Slice(number, start, end, plan)
         for its in range(parts):
             needed = detection.events_of(part, stream.timestamps) & (of_event % parts == its)
             rows = np.flatnonzero(needed)
             pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
-            for table in matches_of(detection, part, pieces, cuts=cuts):
-                listed.append(found(pattern, table))
+            tables += matches_of(detection, part, pieces, cuts=cuts)
             (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
-            counted += counts["matches"]
             assert counts["events"] + counts["copied"] == len(rows)
-    agrees(case.expected, listed)
-    assert counted == len(case.expected)
+            counted.append(counts["matches"])
+    return tables, counted
 
 
 def starts_in(events: pd.DataFrame) -> st.SearchStrategy[list[int]]:
@@ -207,8 +216,3 @@ Way = Callable[[NetCase, Choice, st.DataObject], None]
 WAYS: dict[str, Way] = {
     "whole": whole, "live": live, "sliced": sliced, "adaptive": adaptive,
 }  # fmt: skip
-
-
-def cuts_of(stream: cep.EventStream, data: st.DataObject) -> list[cep.EventStream]:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5)))
-    return [stream[i:j] for i, j in itertools.pairwise([0, *cuts, len(stream)])]
