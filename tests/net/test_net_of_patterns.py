@@ -82,14 +82,11 @@ def _check(
     if reason is not None:
         tally.must_refuse(name, reason, lambda: WAYS[way](case, how, data))
         return
-    try:
+    limits = {f"{option}=": f"option {option}" for option in how.options}
+    if how.generator is not None and may_refuse(cep.PLAN_GENERATORS[how.generator]):
+        limits[f"{how.generator} "] = "not this problem"
+    with tally.allowing(name, way, limits):
         WAYS[way](case, how, data)
-    except PlanningRefusedError:
-        if not may_refuse(cep.PLAN_GENERATORS[str(how.generator)]):
-            raise
-        tally.refused(name, "cross products")
-        return
-    tally.ran(name, way)
 
 
 def _refused_way(case: NetCase, how: Choice, way: str) -> str | None:
@@ -128,7 +125,7 @@ def _choice(
             except PlanningRefusedError:
                 if not may_refuse(cep.PLAN_GENERATORS[generator]):
                     raise
-                tally.refused(name, "cross products")
+                tally.refused(name, "not this problem")
                 return None
         else:
             plan = data.draw(plans_of_kind(data.draw(st.sampled_from(kinds)), case.pattern))
