@@ -24,9 +24,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CHOSEN = ["-m", "hypothesis or seeded"]
 TRIED = re.compile(r"^tried +([\d,]+) +(\S.*)$", re.MULTILINE)
+COUNTED = re.compile(r"^counted +([\d,]+) +(\S.*)$", re.MULTILINE)
 _PASSING = re.compile(r"(\d+) passing")
 
 _tried: Counter[str] = Counter()
+
+#: What ran and what was refused, by entry of a registry and reason: the properties ``counted``.
+_counted: Counter[str] = Counter()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -34,12 +38,31 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _tried[report.nodeid] += sum(map(int, _PASSING.findall(statistics)))
     if report.when == "call":
         _tried[report.nodeid] += sum(n for name, n in report.user_properties if name == "seeds")
+        for name, counts in report.user_properties:
+            if name == "counted":
+                _counted.update(counts)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, number in sorted(_tried.items()):
         if number:
             terminalreporter.write_line(f"tried {number:>9,} {name}")
+    for name, number in sorted(_counted.items()):
+        terminalreporter.write_line(f"counted {number:>9,} {name}")
+    for line in shares(_counted):
+        terminalreporter.write_line(line)
+
+
+def shares(counted: Counter[str]) -> list[str]:
+    """For each entry of a registry, the share of its examples that were refused."""
+    totals: dict[str, Counter[str]] = {}
+    for name, number in counted.items():
+        entry, _, what = name.partition(": ")
+        totals.setdefault(entry, Counter())[what.partition(",")[0]] += number
+    return [
+        f"{its['refused'] / its.total():>7.0%} of {its.total():,} refused: {entry}"
+        for entry, its in sorted(totals.items())
+    ]
 
 
 def run(paths: list[str], seed: int, examples: int, workers: int) -> tuple[int, str]:
@@ -68,6 +91,7 @@ def soak(args: argparse.Namespace) -> int:
     end = time.monotonic() + longest
     files = files_with_random_cases(args.files)
     tried: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     failures = []
     for number in itertools.count() if args.rounds is None else range(args.rounds):
         seed = secrets.randbits(32) if args.seed is None else args.seed + number
@@ -79,6 +103,8 @@ def soak(args: argparse.Namespace) -> int:
             code, output = run([file], seed, args.examples, args.workers)
             here = {name: int(n.replace(",", "")) for n, name in TRIED.findall(output)}
             tried.update(here)
+            for n, name in COUNTED.findall(output):
+                counted[name] += int(n.replace(",", ""))
             spent = f"{sum(here.values()):>9,} in {time.monotonic() - start:6.1f} s  {file}"
             print(spent, flush=True)
             if code:
@@ -90,6 +116,11 @@ def soak(args: argparse.Namespace) -> int:
     print("tried, examples and seeds of each test:")
     for name, total in sorted(tried.items()):
         print(f"{total:>11,} {name}")
+    if counted:
+        print("what ran, and what was refused by name:")
+    for name, total in sorted(counted.items()):
+        print(f"{total:>11,} {name}")
+    print(*shares(counted), sep="\n")
     print(f"{sum(tried.values()):>11,} together; {len(failures)} failures")
     print(*failures, sep="\n")
     return bool(failures)

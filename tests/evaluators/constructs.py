@@ -434,6 +434,16 @@ def placed_plans(draw: st.DrawFn, branch: Pattern) -> TreePlan:
 
 
 @st.composite
+def plans_of_kind(draw: st.DrawFn, kind: str, pattern: Pattern) -> OrderPlan | TreePlan | UnionPlan:
+    """Any plan of orders, or of trees with placements: of each branch one."""
+    plans = [
+        draw(placed_plans(branch) if kind == "tree" else order_plans(branch.planned_names))
+        for branch in pattern.branches()
+    ]
+    return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))
+
+
+@st.composite
 def branch_plans(
     draw: st.DrawFn, evaluator: str, pattern: Pattern
 ) -> OrderPlan | TreePlan | UnionPlan | None:
@@ -441,8 +451,4 @@ def branch_plans(
     if evaluator not in PLANNED:
         return None
     trees = "tree" in EVALUATORS[evaluator].kinds and draw(st.booleans())
-    plans = [
-        draw(placed_plans(branch) if trees else order_plans(branch.planned_names))
-        for branch in pattern.branches()
-    ]
-    return plans[0] if len(plans) == 1 else UnionPlan(tuple(plans))
+    return draw(plans_of_kind("tree" if trees else "order", pattern))

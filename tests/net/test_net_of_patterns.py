@@ -1,0 +1,142 @@
+"""Every engine, plan generator and policy, whatever the pattern and the way, finds what the twin does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.errors import PlanningRefusedError
+from cepbench.patterns.reach import shared_keys
+from tests.evaluators.constructs import plans_of_kind
+from tests.evaluators.strategies import statistics_for
+from tests.net.cases import NetCase, net_cases
+from tests.net.declared import (
+    AXES,
+    engines_of,
+    families_of,
+    kinds_planned,
+    may_refuse,
+    options_of,
+    outputs_of,
+    refused,
+)
+from tests.net.tally import Tally, tried
+from tests.net.ways import WAYS, Choice
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning"),
+]
+
+
+def _pinned(*axes: str) -> Any:
+    return pytest.mark.parametrize("name", [name for axis in axes for name in AXES[axis]])
+
+
+@_pinned("evaluator")
+@given(data=st.data())
+@tried(20)
+def test_engine(name: str, tally: Tally, data: st.DataObject) -> None:
+    tally.pinned = name
+    entry = cep.EVALUATORS[name]
+    _check(data, tally, {"evaluator": entry}, name, [*WAYS])
+
+
+@_pinned("generator")
+@given(data=st.data())
+@tried(4)
+def test_generator(name: str, tally: Tally, data: st.DataObject) -> None:
+    tally.pinned = name
+    generator = cep.PLAN_GENERATORS[name]
+    tally.most = 0.95 if may_refuse(generator) else 0.5
+    entry = data.draw(st.sampled_from(engines_of(generator)))
+    _check(data, tally, {"evaluator": entry, "generator": name}, name, [*WAYS])
+
+
+@_pinned("policy")
+@given(data=st.data())
+@tried(4)
+def test_policy(name: str, tally: Tally, data: st.DataObject) -> None:
+    tally.pinned = name
+    entry = data.draw(st.sampled_from([e for e in cep.EVALUATORS.values() if kinds_planned(e)]))
+    _check(data, tally, {"evaluator": entry, "policy": name}, name, ["adaptive"])
+
+
+def _check(
+    data: st.DataObject, tally: Tally, given: dict[str, Any], name: str, ways: list[str]
+) -> None:
+    """One pattern by one engine in one way, all that is not given being drawn."""
+    entry = given["evaluator"]
+    case = data.draw(net_cases(families_of(entry)))
+    way = data.draw(st.sampled_from(ways))
+    how = _choice(data, case, given, way, tally, name)
+    if how is None:
+        return
+    reason = refused(entry, case.pattern, how.plan if way != "adaptive" else None)
+    if reason is None:
+        reason = _refused_way(case, how, way)
+    if reason is not None:
+        tally.must_refuse(name, reason, lambda: WAYS[way](case, how, data))
+        return
+    limits = {f"{option}=": f"option {option}" for option in how.options}
+    if how.generator is not None and may_refuse(cep.PLAN_GENERATORS[how.generator]):
+        limits[f"{how.generator} "] = "not this problem"
+    with tally.allowing(name, way, limits):
+        WAYS[way](case, how, data)
+
+
+def _refused_way(case: NetCase, how: Choice, way: str) -> str | None:
+    """Why a way has no place for a pattern."""
+    if way == "sliced" and case.pattern.selects and not shared_keys(case.pattern):
+        return "one pass"
+    if way == "adaptive":
+        if not case.pattern.window.length:
+            return "adaptive, window 0"
+        generator = cep.PLAN_GENERATORS[how.generator or "ZSTREAM"]
+        if generator.kind not in how.engine.kinds:
+            return f"adaptive, no {generator.kind} plans"
+    return None
+
+
+def _choice(
+    data: st.DataObject, case: NetCase, given: dict[str, Any], way: str, tally: Tally, name: str
+) -> Choice | None:
+    """Plan, options and output; None if a generator refuses to plan."""
+    entry = given["evaluator"]
+    kinds = kinds_planned(entry)
+    generator = given.get("generator")
+    fitting = [its.name for its in cep.PLAN_GENERATORS.values() if its.kind in entry.kinds]
+    if generator is None and fitting and (way == "adaptive" or data.draw(st.booleans())):
+        generator = data.draw(st.sampled_from(fitting))
+    plan = None
+    if kinds and way != "adaptive":
+        if generator is not None and refused(entry, case.pattern) is None:
+            try:
+                plan = cep.plan(
+                    case.pattern,
+                    data.draw(statistics_for(case)),
+                    generator,
+                    seed=data.draw(st.integers(0, 9)),
+                )
+            except PlanningRefusedError:
+                if not may_refuse(cep.PLAN_GENERATORS[generator]):
+                    raise
+                tally.refused(name, "not this problem")
+                return None
+        else:
+            plan = data.draw(plans_of_kind(data.draw(st.sampled_from(kinds)), case.pattern))
+    outputs = outputs_of(entry)
+    if way == "adaptive":
+        outputs = [its for its in outputs if its != "compressed"]
+    return Choice(
+        engine=entry,
+        plan=plan,
+        output=data.draw(st.sampled_from(outputs)),
+        options=data.draw(options_of(entry)),
+        generator=generator,
+        policy=given.get("policy") or data.draw(st.sampled_from([*cep.ADAPTATION_POLICIES])),
+    )

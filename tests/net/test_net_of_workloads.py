@@ -1,0 +1,182 @@
+"""Every engine and planner of workloads finds for each query, shared or not, what the twin does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.evaluators.protocol import Evaluator
+from cepbench.evaluators.slices import SliceDetection
+from tests.evaluators.strategies import batches_of
+from tests.evaluators.test_reuse import frames, plans
+from tests.net.cases import WorkloadCase, statistics_of, workload_cases
+from tests.net.declared import ALL, families_of, outputs_of, refused
+from tests.net.tally import Tally, tried
+from tests.net.ways import agrees, found, frame_of, in_slices
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.filterwarnings("ignore::cepbench.errors.MissingTypeWarning"),
+]
+
+#: Words of an error → what a workload may be refused for besides what its engine declares.
+LIMITS = {
+    "one pass": "one pass",
+    "a window of length 0": "adaptive, window 0",
+    "after the end of its window": "too late",
+    "has min or max over a set": "reuse, min or max",
+    "there is no lower bound of the cost": "adaptive, no bound",
+    "the first plan delays matches": "adaptive, delays",
+}
+
+
+@dataclass(frozen=True)
+class _Choice:
+    engine: Evaluator | None
+    planner: str | None
+    plan: cep.WorkloadPlan | None
+    output: str
+
+    @property
+    def evaluator(self) -> str | None:
+        return None if self.engine is None else self.engine.name
+
+
+def whole(case: WorkloadCase, how: _Choice, data: st.DataObject) -> None:
+    result = cep.evaluate(
+        case.workload, case.stream, how.plan, evaluator=how.evaluator, output=how.output
+    )
+    for query, expected in case.expected.items():
+        its = result[query]
+        shown = its.metrics.matches if how.output == "count" else its.matches
+        if how.output == "arrow":
+            shown = its.arrow
+        agrees(expected, [found(case.patterns[query], shown)])
+
+
+def live(case: WorkloadCase, how: _Choice, data: st.DataObject) -> None:
+    detector = cep.Detector(case.workload, how.plan, evaluator=how.evaluator, output=how.output)
+    _pushed(case, detector, data)
+
+
+def adaptive(case: WorkloadCase, how: _Choice, data: st.DataObject) -> None:
+    detector = cep.AdaptiveDetector(
+        case.workload,
+        planner=how.planner,
+        evaluator=how.evaluator,
+        initial=how.plan,
+        policy=data.draw(st.sampled_from([*cep.ADAPTATION_POLICIES])),
+        batch_size=data.draw(st.integers(1, 9)),
+        threshold=data.draw(st.sampled_from([0.0, 0.5])),
+        gain=0.0,
+        output=how.output,
+    )
+    _pushed(case, detector, data)
+
+
+def _pushed(case: WorkloadCase, detector: cep.Detector, data: st.DataObject) -> None:
+    pushed = []
+    for batch in data.draw(batches_of(case.stream)):
+        pushed.append(detector.push(batch))
+        if data.draw(st.booleans()):
+            detector = type(detector).restore(detector.snapshot())
+    pushed.append(detector.flush())
+    for query, expected in case.expected.items():
+        agrees(expected, [found(case.patterns[query], its[query]) for its in pushed])
+
+
+def sliced(case: WorkloadCase, how: _Choice, data: st.DataObject) -> None:
+    tables, counted = in_slices(
+        SliceDetection(case.workload, how.evaluator), case.stream, case.events, how.plan, data
+    )
+    for query, expected in case.expected.items():
+        pattern = case.patterns[query]
+        names = [*pattern.positive_names, *(["branch"] if len(pattern.branches()) > 1 else [])]
+        parts = [
+            found(
+                pattern,
+                frame_of([r[query] for r in table.to_pylist() if r["query"] == query], names),
+            )
+            for table in tables
+        ]
+        agrees(expected, parts)
+        assert sum(its[query] for its in counted) == len(expected)
+
+
+WAYS: Mapping[str, Callable[[WorkloadCase, _Choice, st.DataObject], None]] = {
+    "whole": whole, "live": live, "sliced": sliced, "adaptive": adaptive,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", cep.EVALUATORS)
+@given(data=st.data())
+@tried(6)
+def test_engine(name: str, tally: Tally, data: st.DataObject) -> None:
+    tally.pinned, tally.most = name, 0.6
+    planners = [its.name for its in cep.WORKLOAD_PLANNERS.values() if its.shares == "matches"]
+    _check(data, tally, name, cep.EVALUATORS[name], data.draw(st.sampled_from([*planners, None])))
+
+
+@pytest.mark.parametrize(
+    "name", [its.name for its in cep.WORKLOAD_PLANNERS.values() if its.shares == "matches"]
+)
+@given(data=st.data())
+@tried(8)
+def test_planner(name: str, tally: Tally, data: st.DataObject) -> None:
+    tally.pinned, tally.most = name, 0.6
+    engine = data.draw(st.sampled_from([None, None, *cep.EVALUATORS.values()]))
+    _check(data, tally, name, engine, name)
+
+
+def _check(
+    data: st.DataObject, tally: Tally, name: str, engine: Evaluator | None, planner: str | None
+) -> None:
+    """One workload by an engine, or those that its queries ask for, in one way."""
+    plan: cep.WorkloadPlan | None = None
+    way = data.draw(st.sampled_from([*WAYS]))
+    delays = way != "adaptive" and data.draw(st.booleans())
+    if data.draw(st.booleans()):
+        plan = data.draw(plans())
+        case = WorkloadCase(plan.workload, data.draw(frames()), "pandas")
+        if way == "adaptive" and plan.delays:
+            plan = None
+    else:
+        families = st.sampled_from([*ALL.values()]) if engine is None else families_of(engine)
+        case = data.draw(workload_cases(families))
+    if planner is not None and (plan is None or data.draw(st.booleans())):
+        plan = cep.plan_workload(
+            case.workload,
+            data.draw(statistics_of(case)),
+            planner,
+            delays=delays,
+            seed=data.draw(st.integers(0, 9)),
+            evaluator=None if engine is None else engine.name,
+        )
+    outputs = ["matches", "count", "arrow"]
+    if engine is not None:
+        outputs = [its for its in outputs if its in outputs_of(engine)]
+    how = _Choice(engine, planner, plan, data.draw(st.sampled_from(outputs)))
+    reason = None if engine is None else _refused(case, engine, plan)
+    if reason is None or way == "adaptive":
+        # An adaptive run plans anew, so other queries may be those that the engine refuses.
+        limits = LIMITS if reason is None else {**LIMITS, "cannot run": reason}
+        with tally.allowing(name, way, limits):
+            WAYS[way](case, how, data)
+        return
+    tally.must_refuse(name, reason, lambda: WAYS[way](case, how, data))
+
+
+def _refused(case: WorkloadCase, engine: Evaluator, plan: cep.WorkloadPlan | None) -> str | None:
+    """Why the engine has to refuse a query that it would have to compute from scratch."""
+    patterns = case.workload.patterns if plan is None else plan.computed.patterns
+    for query, pattern in patterns.items():
+        if plan is None or plan.reuse(query).source is None:
+            reason = refused(engine, pattern.with_hierarchy(case.workload.hierarchy))
+            if reason is not None:
+                return reason
+    return None
