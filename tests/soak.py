@@ -69,7 +69,7 @@ def run(paths: list[str], seed: int, examples: int, workers: int) -> tuple[int, 
     """The exit code and output of the tests of some files that try random cases."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.soak", "-q", "-n", str(workers), *CHOSEN,
-         f"--hypothesis-seed={seed}", *paths],
+         f"--hypothesis-seed={seed}", "--timeout=0", "-o", "faulthandler_timeout=0", *paths],
         env={**os.environ, "CEPBENCH_SOAK": str(seed), "CEPBENCH_EXAMPLES": str(examples),
              "HYPOTHESIS_PROFILE": "thorough"},
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
