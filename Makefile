@@ -65,8 +65,8 @@ $(BUILT): pyproject.toml constraints.txt
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 			-c constraints.txt -e '.[dev]'; fi
-	@$(BIN)/python -m cepbench.sweeps.warm_up
-	-@$(BIN)/python -m cepbench.sweeps.unit_costs
+	@$(BIN)/python -m cepbench.experiments.sweeps.warm_up
+	-@$(BIN)/python -m cepbench.experiments.sweeps.unit_costs
 	-@$(BIN)/python -m cepbench.spark.class_archive
 	@touch $@
 

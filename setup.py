@@ -5,8 +5,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-#: Where cepbench/datasets/catalogue.py looks for them.
-TARGET = Path("cepbench", "datasets", "bundled")
+#: Where cepbench/streams/datasets/catalogue.py looks for them.
+TARGET = Path("cepbench", "streams", "datasets", "bundled")
 
 
 class WithDatasets(build_py):

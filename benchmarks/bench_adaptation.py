@@ -23,11 +23,11 @@ import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
-from cepbench.adaptation.detector import BATCH_SIZE
-from cepbench.evaluators.registry import EVALUATORS
+from cepbench.engines.adaptation.detector import BATCH_SIZE
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 from cepbench.streams.stock_rates import StockRates
-from cepbench.studies.liu2011.turns import PLANNERS, study_workload
 
 QUERY = (
     "PATTERN SEQ(IBM i, Sun s, Oracle o, Google g) WHERE o.price > s.price AND o.price > g.price "

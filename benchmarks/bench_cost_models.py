@@ -13,8 +13,8 @@ import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
+from cepbench.experiments.studies.kolchinsky2018.plan_space import COSTS, regrets, time_every_plan
 from cepbench.streams.ten_symbols import ten_symbols
-from cepbench.studies.kolchinsky2018.plan_space import COSTS, regrets, time_every_plan
 
 PATTERNS = {
     "P3": "SEQ(s3 a, s6 b, s9 c)",

@@ -25,7 +25,7 @@ import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
-from cepbench.evaluators.joins.engine import warm_up
+from cepbench.engines.joins.engine import warm_up
 from cepbench.streams.ten_symbols import ten_symbols
 
 #: Name -> pattern and the order of its plan: frequent events first, so that much is stored.

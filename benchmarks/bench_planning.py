@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cepbench.costs.costed import CostedProblem
-from cepbench.costs.throughput import Throughput
 from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.model import STRATEGIES
-from cepbench.planners.generate import plan_problem
-from cepbench.planners.registry import PLAN_GENERATORS
+from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.planners.generate import plan_problem
+from cepbench.planning.planners.registry import PLAN_GENERATORS
 
 SIZES = (3, 7, 12, 16, 20, 22, 24, 50, 100, 200)
 #: Conditions over random pairs, or over neighbours alone; or all rates and selectivities alike, the

@@ -23,7 +23,7 @@ import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
-from cepbench.evaluators.result import Metrics
+from cepbench.engines.runs.result import Metrics
 from cepbench.streams.stock_ticker import StockTicker
 
 PREDICATES = {

@@ -5,7 +5,7 @@ have them in the middle, or have nothing in common, with ten to three hundred ac
 run by the plans of all planners that take no list of plans, and by random cuts around the common part; all
 take turns.
 
-The constants of :mod:`cepbench.costs.sharing` are the least squares of relative errors of these times,
+The constants of :mod:`cepbench.planning.costs.sharing` are the least squares of relative errors of these times,
 in units of an update; what a call or an event costs whatever the plan is fitted beside them. The summary
 gives them, and how much slower the choice of each planner is than the fastest plan.
 """
@@ -23,7 +23,7 @@ from command_line import parser_of, write
 from scipy.optimize import lsq_linear
 
 import cepbench as cep
-from cepbench.costs.sharing import SharingProblem
+from cepbench.planning.costs.sharing import SharingProblem
 from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
 TYPES = 40
@@ -71,7 +71,7 @@ def measure(events: int, repetitions: int, seed: int, number: int) -> pd.DataFra
     -------
     DataFrame
         ``workload``, ``active``, ``plan``, ``seconds`` (of the processor, the least of all repetitions), the terms of
-        :class:`cepbench.costs.sharing.SharingCost` over the stream, and ``runs alone``, ``runs``,
+        :class:`cepbench.planning.costs.sharing.SharingCost` over the stream, and ``runs alone``, ``runs``,
         ``scans alone``, ``scans``: calls, and events that they read.
     """
     rng = np.random.default_rng(seed)

@@ -38,12 +38,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import cepbench as cep
-from cepbench.datasets.dataset import Dataset
-from cepbench.evaluators.slices import Slice, SliceDetection
+from cepbench.engines.detection.slices import Slice, SliceDetection
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import DECLARATION, MONTH, SEQUENCE
+from cepbench.streams.datasets.dataset import Dataset
 
 COLUMNS: dict[str, Any] = {"time": "ts", "type": "symbol"}
 

@@ -26,10 +26,10 @@ import pandas as pd
 from command_line import parser_of, write
 
 import cepbench as cep
-from cepbench.costs.q_error import q_error
-from cepbench.costs.reuse import REUSE_COSTS, ReuseProblem, Sources
-from cepbench.planners.sharing.chase import least_sources
-from cepbench.plans.reuse import Source, in_order
+from cepbench.planning.costs.q_error import q_error
+from cepbench.planning.costs.reuse import REUSE_COSTS, ReuseProblem, Sources
+from cepbench.planning.planners.sharing.chase import least_sources
+from cepbench.planning.plans.reuse import Source, in_order
 from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
 
 #: Types, and how many of them each concept has.

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from cepbench.analysis.common_patterns import left_out_notes
-from cepbench.analysis.summary import paired_ratios, summarize
 from cepbench.errors import CepbenchError
+from cepbench.experiments.analysis.common_patterns import left_out_notes
+from cepbench.experiments.analysis.summary import paired_ratios, summarize
+from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.configuration import SweepConfig
+from cepbench.experiments.sweeps.on_spark.job import run_sweep
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 from cepbench.spark.session import spark_session
-from cepbench.sweeps.cells import OK
-from cepbench.sweeps.configuration import SweepConfig
-from cepbench.sweeps.on_spark.job import run_sweep
 
 #: Pairs of generators that the paper compares in figures.
 PAIRS = (("DP-LD", "EFREQ"), ("DP-LD", "GREEDY"), ("DP-B", "ZSTREAM"), ("DP-B", "ZSTREAM-ORD"))
@@ -89,7 +89,7 @@ def summary_lines(results: pd.DataFrame, *, seed: int) -> Iterator[str]:
     Parameters
     ----------
     results : DataFrame
-        As :func:`cepbench.sweeps.on_spark.job.run_sweep` returns it.
+        As :func:`cepbench.experiments.sweeps.on_spark.job.run_sweep` returns it.
     seed : int
         Of the bootstrap.
     """

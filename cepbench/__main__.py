@@ -1,6 +1,6 @@
 """``python -m cepbench`` is the command ``cepbench``."""
 
-from cepbench.commands.app import main
+from cepbench.presentation.commands.app import main
 
 if __name__ == "__main__":
     main()

@@ -57,7 +57,7 @@ html_sidebars = {
     ]
 }
 
-#: Packages without public functions.
+#: Folders without public functions.
 LEFT_OUT = {"kernels"}
 
 
@@ -91,15 +91,14 @@ def _write_packages(app: Any) -> None:
     folder = Path(app.srcdir) / "reference" / "_generated"
     folder.mkdir(parents=True, exist_ok=True)
     root = HERE.parent / "cepbench"
-    packages = {path.parent.name: path.parent for path in root.glob("*/__init__.py")}
     pages = {"errors": ["cepbench.errors"]}
-    for name in sorted(packages.keys() - LEFT_OUT):
-        files = sorted(packages[name].rglob("*.py"))
-        pages[name] = [
-            ".".join(file.relative_to(root.parent).with_suffix("").parts)
-            for file in files
-            if not file.stem.startswith("__")
-        ]
+    for file in sorted(root.glob("*/**/*.py")):
+        inside = file.relative_to(root)
+        if file.stem.startswith("__") or LEFT_OUT & set(inside.parts):
+            continue
+        # A room of a few packages has a page for each of them.
+        name = "-".join(inside.parts[:-1][:2])
+        pages.setdefault(name, []).append(".".join(("cepbench", *inside.with_suffix("").parts)))
     for page in folder.glob("*.rst"):
         if page.stem not in pages:  # of a package that is no more
             page.unlink()
@@ -118,7 +117,7 @@ def _write_packages(app: Any) -> None:
 
 def _as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Show the docstring of the magic, which IPython prints for ``%%cep?``, verbatim."""
-    if name == "cepbench.app.magic.cep":
+    if name == "cepbench.presentation.app.magic.cep":
         lines[:] = ["::", "", *(f"   {line}" for line in lines)]
 
 

@@ -1,6 +1,6 @@
 """Draws the pictures of README and architecture.md: ``.venv/bin/python docs/pictures.py``.
 
-Both are generated, from the plans of a real pattern and from the table of packages; a test checks
+Both are generated, from the plans of a real pattern and from the tables of rooms and packages; a test checks
 that they are current.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from cepbench.markup import element
@@ -25,8 +24,8 @@ _INK, _PALE, _PAPER = "#222222", "#666666", "#ffffff"
 def plans_picture() -> str:
     """Three plans of one pattern and their runs: the same matches at different cost."""
     import cepbench as cep
-    from cepbench.explainer.page import tree_picture
-    from cepbench.figures.styles import style_of
+    from cepbench.presentation.explainer.page import tree_picture
+    from cepbench.presentation.figures.styles import style_of
 
     dataset = cep.open_dataset("nasdaq-style/sample")
     stream, pattern = dataset.stream(), dataset.patterns["rare-last"]
@@ -67,70 +66,51 @@ def plans_picture() -> str:
     return _page(width, top + height + 10, title, text)
 
 
-def packages_of(table: str) -> dict[str, set[str]]:
-    """Package → the packages that it may import, from the table of architecture.md."""
-    found: dict[str, set[str]] = {}
-    for row in re.finditer(r"^\| (`[^|]+) \|[^|]*\| ([^|]+) \|$", table, re.MULTILINE):
-        sees = row[2].partition(";")[0]
-        above = set(found)
-        if sees.startswith("everything"):
-            seen = above - set(re.findall(r"\w+", sees.partition(" but ")[2]))
-        else:
-            seen = {word for word in re.findall(r"\w+", sees) if word in above}
-        found |= {package: set(seen) for package in re.findall(r"`(\w+)/?`", row[1])}
+def rooms_of(page: str) -> dict[str, list[str]]:
+    """Room → its packages, from the tables of architecture.md; the lowest room first."""
+    named = re.findall(r"^\| `(\w+)/` \|[^|]*\| \w+ \|$", page, re.MULTILINE)
+    found: dict[str, list[str]] = {room: [] for room in dict.fromkeys(named)}
+    for room, package in re.findall(r"^\| `(\w+)/(\w+)/?` \|", page, re.MULTILINE):
+        found[room].append(package)
     return found
 
 
-def packages_picture(table: str) -> str:
-    """The packages in layers, with arrows from direct dependencies."""
-    packages = packages_of(table)
-    # Imported by all: no arrows.
-    everywhere = {"arguments", "errors", "files", "markup", "papers", "seeds"}
-    layer: dict[str, int] = {}
-    for package, sees in packages.items():
-        below = [layer[other] for other in sees - everywhere]
-        layer[package] = 1 + max(below, default=-1)
-    rows: list[list[str]] = [[] for _ in range(1 + max(layer.values()))]
-    for package in packages:
-        rows[layer[package]].append(package)
-    wide, high, gap, step, left = 112, 34, 14, 66, 40
-    longest = max(map(len, rows))
-    width = 2 * left + longest * (wide + gap) - gap
-    place = {}
-    for number, row in enumerate(rows):
-        shift = (longest - len(row)) * (wide + gap) / 2
-        for k, package in enumerate(row):
-            place[package] = (left + shift + k * (wide + gap), 74 + number * step)
-    lines, boxes = [], []
-    for package in packages:
-        x, y = place[package]
-        for other in sorted(_direct(package, packages) - everywhere):
-            to_x, to_y = place[other]
-            lines.append(
-                f'<line x1="{to_x + wide / 2:g}" y1="{to_y + high:g}" x2="{x + wide / 2:g}" '
-                f'y2="{y:g}" stroke="{_PALE}" stroke-opacity="0.55" marker-end="url(#end)"/>'
+def rooms_picture(page: str) -> str:
+    """The rooms in a line, each with its packages; data flows down."""
+    left, named, wide, high, gap, across = 40, 150, 146, 28, 10, 5
+    width = left + named + across * (wide + gap) + left
+    y, parts = 74.0, []
+    for number, (room, packages) in enumerate(rooms_of(page).items()):
+        rows = max(1, -(-len(packages) // across))
+        room_high = rows * (high + gap) + gap
+        if number:
+            x = left + named / 2 - gap
+            parts.append(
+                f'<line x1="{x:g}" y1="{y - 16:g}" x2="{x:g}" y2="{y:g}" stroke="{_PALE}" '
+                'stroke-width="2" marker-end="url(#end)"/>'
             )
-        boxes.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{wide}" height="{high}" rx="5" fill="#eef3f8" '
-            f'stroke="{_INK}"/>'
-            + _text(x + wide / 2, y + high / 2 + 5, package, 14, _INK, anchor="middle")
+        parts.append(
+            f'<rect x="{left}" y="{y:g}" width="{width - 2 * left:g}" height="{room_high:g}" '
+            f'rx="6" fill="#eef3f8" stroke="{_INK}"/>'
         )
+        parts.append(_text(left + 16, y + room_high / 2 + 6, room, 17, _INK, bold=True))
+        for k, package in enumerate(packages):
+            at_x = left + named + k % across * (wide + gap)
+            at_y = y + gap + k // across * (high + gap)
+            parts.append(
+                f'<rect x="{at_x:g}" y="{at_y:g}" width="{wide}" height="{high}" rx="4" '
+                f'fill="{_PAPER}" stroke="{_PALE}"/>'
+            )
+            parts.append(_text(at_x + wide / 2, at_y + 19, package, 13, _INK, anchor="middle"))
+        y += room_high + 16
     head = (
-        '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
-        f'markerHeight="7" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
+        '<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" '
+        f'markerHeight="6" orient="auto"><path d="M0,0L8,4L0,8z" fill="{_PALE}"/></marker></defs>'
     )
-    title = "Packages and their imports"
-    caption = (
-        "A package imports from those above it, never from below; errors, files, seeds from all."
-    )
+    title = "Seven rooms in a line"
+    caption = "Data flows down; a room imports only from rooms above it."
     text = [head, _text(left, 30, title, 17, _INK, bold=True), _text(left, 52, caption, 13, _PALE)]
-    return _page(max(width, 640), 74 + len(rows) * step, title, [*text, *lines, *boxes])
-
-
-def _direct(package: str, packages: Mapping[str, set[str]]) -> set[str]:
-    """The direct imports: those not implied by another one."""
-    sees = packages[package]
-    return {one for one in sees if not any(one in packages[other] for other in sees)}
+    return _page(width, y + 8, title, [*text, *parts])
 
 
 def _text(
@@ -154,8 +134,8 @@ def _page(width: float, height: float, title: str, parts: list[str]) -> str:
 
 def pictures() -> dict[str, str]:
     """File name -> text of each picture."""
-    table = (HERE / "architecture.md").read_text(encoding="utf-8")
-    return {"plans.svg": plans_picture(), "packages.svg": packages_picture(table)}
+    page = (HERE / "architecture.md").read_text(encoding="utf-8")
+    return {"plans.svg": plans_picture(), "rooms.svg": rooms_picture(page)}
 
 
 if __name__ == "__main__":

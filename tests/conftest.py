@@ -15,12 +15,12 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, Phase, settings
 
-from cepbench.adaptation.policies import ADAPTATION_POLICIES
-from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.costs.models import COST_MODELS
-from cepbench.evaluators.registry import EVALUATORS
-from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
+from cepbench.engines.aggregation.registry import AGGREGATORS
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.planning.costs.models import COST_MODELS
+from cepbench.planning.planners.registry import PLAN_GENERATORS
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from tests.budgets import DEEPER, SOAK, USUAL
 
 if TYPE_CHECKING:

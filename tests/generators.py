@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-import cepbench.planners  # noqa: F401  (registers them)
-from cepbench.planners.registry import PLAN_GENERATORS
+import cepbench.planning.planners  # noqa: F401  (registers them)
+from cepbench.planning.planners.registry import PLAN_GENERATORS
 
 BUILT_IN = [name for name, generator in PLAN_GENERATORS.items() if generator.is_builtin]
 

@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from cepbench.costs.costed import CostedProblem
-from cepbench.costs.throughput import Throughput
 from cepbench.patterns.model import (
     ANY,
     Kind,
@@ -21,7 +19,9 @@ from cepbench.patterns.model import (
     Variable,
     Window,
 )
-from cepbench.statistics.model import Statistics
+from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.statistics.model import Statistics
 from tests.naive import costs
 
 

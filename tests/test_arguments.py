@@ -15,6 +15,7 @@ import pytest
 
 import cepbench as cep
 from cepbench import arguments
+from cepbench.engines.joins.kernels import advance
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -25,8 +26,7 @@ from cepbench.errors import (
     StreamError,
     did_you_mean,
 )
-from cepbench.kernels.joins import advance
-from cepbench.planners.budget import UNLIMITED, Budget
+from cepbench.planning.planners.budget import UNLIMITED, Budget
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 units"
 FRAME = pd.DataFrame({"kind": list("ABBA") * 5, "at": range(20), "x": np.linspace(0, 1, 20)})

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import cepbench
-from cepbench.costs.models import COST_MODELS
-from cepbench.evaluators.registry import EVALUATORS
+from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.papers import ALGORITHMS, REFERENCES, index
-from cepbench.planners.registry import PLAN_GENERATORS
-from cepbench.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.planning.costs.models import COST_MODELS
+from cepbench.planning.planners.registry import PLAN_GENERATORS
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 
 PACKAGE = Path(cepbench.__file__).parent
 CITATION = re.compile(r"\[(\w+)\]_(?!\w)")
@@ -42,7 +42,10 @@ def test_every_citation_is_known() -> None:
 
 
 def test_citations_are_found_at_all() -> None:
-    assert citations(PACKAGE / "planners" / "dp_ld.py") == {"kolchinsky2018", "selinger1979"}
+    assert citations(PACKAGE / "planning" / "planners" / "dp_ld.py") == {
+        "kolchinsky2018",
+        "selinger1979",
+    }
 
 
 def test_every_source_is_a_seed_paper_or_cited() -> None:

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pytest
 
 import cepbench as cep
-from cepbench.planners.budget import Budget
-from cepbench.statistics.measure import sample_statistics
+from cepbench.planning.planners.budget import Budget
+from cepbench.planning.statistics.measure import sample_statistics
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.nasdaq_style import NasdaqStyle
@@ -147,7 +147,7 @@ def iterated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def timeline(**options: Any) -> Any:
-    from cepbench.exploration.timeline import timeline as numbers
+    from cepbench.presentation.exploration.timeline import timeline as numbers
 
     return numbers(**options)
 

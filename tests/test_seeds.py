@@ -9,19 +9,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.analysis.checks import ClaimCheck, Selection, measure
-from cepbench.analysis.cost_fit import cost_fit
-from cepbench.analysis.gains import gains_by_weight, gains_over
-from cepbench.analysis.significance import EXACT_PAIRS, sign_flip_p_values
-from cepbench.analysis.summary import paired_ratios, summarize
-from cepbench.analysis.sweep_comparison import compare_sweeps
-from cepbench.conformance.evaluator_checks import check_stream
-from cepbench.conformance.generator_problems import check_problem
+from cepbench.experiments.analysis.checks import ClaimCheck, Selection, measure
+from cepbench.experiments.analysis.cost_fit import cost_fit
+from cepbench.experiments.analysis.gains import gains_by_weight, gains_over
+from cepbench.experiments.analysis.significance import EXACT_PAIRS, sign_flip_p_values
+from cepbench.experiments.analysis.summary import paired_ratios, summarize
+from cepbench.experiments.analysis.sweep_comparison import compare_sweeps
+from cepbench.experiments.conformance.evaluator_checks import check_stream
+from cepbench.experiments.conformance.generator_problems import check_problem
+from cepbench.experiments.studies.kolchinsky2018.distances import distance_summary
+from cepbench.experiments.studies.kolchinsky2018.figure_data import (
+    NATIVE,
+    cost_points,
+    latency_points,
+)
+from cepbench.experiments.studies.kolchinsky2018.planning import PlanningCase, planning_summary
+from cepbench.experiments.studies.kolchinsky2018.robustness import planning_regrets
+from cepbench.experiments.sweeps.estimate import choose_sample
+from cepbench.experiments.sweeps.workload import PatternSpec, draw_workload
 from cepbench.patterns.parse import parse
-from cepbench.planners.generate import plan
-from cepbench.statistics.joint import measure_joint
-from cepbench.statistics.measure import measure_statistics, sample_statistics
-from cepbench.statistics.model import Statistics
+from cepbench.planning.planners.generate import plan
+from cepbench.planning.statistics.joint import measure_joint
+from cepbench.planning.statistics.measure import measure_statistics, sample_statistics
+from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.event_stream import EventStream
@@ -31,13 +41,7 @@ from cepbench.streams.stock_ticker import StockTicker
 from cepbench.streams.ten_symbols import ten_symbols
 from cepbench.streams.ticker_trades import TickerTrades
 from cepbench.streams.web_log import WebLog
-from cepbench.studies.kolchinsky2018.distances import distance_summary
-from cepbench.studies.kolchinsky2018.figure_data import NATIVE, cost_points, latency_points
-from cepbench.studies.kolchinsky2018.planning import PlanningCase, planning_summary
-from cepbench.studies.kolchinsky2018.robustness import planning_regrets
-from cepbench.sweeps.estimate import choose_sample
-from cepbench.sweeps.workload import PatternSpec, draw_workload
-from tests.analysis.test_sweep_comparison import made_up_sweep
+from tests.experiments.analysis.test_sweep_comparison import made_up_sweep
 
 PATTERN = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60 units")
 RATES = {f"T{k}": 1.0 + k for k in range(12)}

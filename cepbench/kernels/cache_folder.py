@@ -26,8 +26,10 @@ from platformdirs import user_cache_path
 #: Folders of other versions are removed after this time without use.
 KEPT_SECONDS = 30 * 24 * 3600.0
 
-_KERNELS = Path(__file__).parent
-_IMPORTED = re.compile(r"^from cepbench\.kernels(?:\.| import )(\w+)", re.MULTILINE)
+_ROOT = Path(__file__).parents[1]
+#: The kernels that all packages use.
+_GROUND = "kernels"
+_IMPORTED = re.compile(r"^from cepbench\.((?:\w+\.)*kernels(?:\.\w+)*) import", re.MULTILINE)
 _NAME = re.compile(r"kernels(-[a-z_]+)?-[0-9a-f]{16}")
 #: A file whose modification time is the last use of its folder.
 _STAMP = "used"
@@ -35,9 +37,10 @@ _DAY = 24 * 3600.0
 
 
 def package_of(function: Callable[..., Any]) -> str:
-    """The package of kernels that a function is in, such as ``"joins"``; else ``""``."""
+    """The package of kernels that a function is in, such as ``"engines/joins/kernels"``; else ``""``."""
     folder = Path(function.__code__.co_filename).parent
-    return folder.name if folder.parent == _KERNELS else ""
+    inside = folder.relative_to(_ROOT).as_posix() if folder.is_relative_to(_ROOT) else ""
+    return inside if inside != _GROUND and _GROUND in inside.split("/") else ""
 
 
 def cache_folder(package: str) -> Path | None:
@@ -49,9 +52,10 @@ def cache_folder(package: str) -> Path | None:
     Parameters
     ----------
     package : str
-        Such as ``"joins"``; ``""`` for the kernels that all packages use, and user-defined ones.
+        Such as ``"engines/joins/kernels"``; ``""`` for the kernels that all packages use, and user-defined ones.
     """
-    name = "-".join(part for part in ("kernels", package, digest_of(package)) if part)
+    own = "_".join(part for part in package.split("/") if part != _GROUND)
+    name = "-".join(part for part in (_GROUND, own, digest_of(package)) if part)
     built = None
     for base in private_folders():
         folder = base / name
@@ -76,19 +80,20 @@ def digest_of(package: str) -> str:
     """The digest of all sources that a package's kernels may include, and of the compiler."""
     # Numba would overwrite the cache of another version.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    folders = [_KERNELS, *(_KERNELS / name for name in _included(package))]
-    for path in sorted({path for folder in folders for path in folder.glob("*.py")}):
-        digest.update(path.relative_to(_KERNELS).as_posix().encode() + path.read_bytes())
+    for path in sorted({p for name in _included(package) for p in (_ROOT / name).glob("*.py")}):
+        digest.update(path.relative_to(_ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def _included(package: str) -> list[str]:
-    """A package, and those that it imports from, directly or not."""
-    found = [package]
+    """The kernels that all packages use, a package, and those that it imports from, directly or not."""
+    found = [_GROUND, *([package] if package else [])]
     for name in found:
-        for path in (_KERNELS / name).glob("*.py"):
-            for other in _IMPORTED.findall(path.read_text(encoding="utf-8")):
-                if other not in found and (_KERNELS / other).is_dir():
+        for path in (_ROOT / name).glob("*.py"):
+            for imported in _IMPORTED.findall(path.read_text(encoding="utf-8")):
+                other = imported.replace(".", "/")
+                other = other if (_ROOT / other).is_dir() else other.rpartition("/")[0]
+                if other not in found:
                     found.append(other)
     return found
 

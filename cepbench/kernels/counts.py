@@ -1,4 +1,4 @@
-"""Columns of the tables of metrics that the engines' kernels write."""
+"""Columns of the tables of metrics that kernels write, and what costs know of how they count."""
 
 from __future__ import annotations
 
@@ -15,3 +15,6 @@ PEAK_PARTIAL_MATCHES = 0
 PEAK_EVENTS = 1
 PEAK_BYTES = 2
 PEAKS = 3
+
+#: Starts from each of which on the matches of a workload are counted at a time.
+LANES = 64

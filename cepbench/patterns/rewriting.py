@@ -123,7 +123,7 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
     of one. Branches that become equal are one, which changes the numbers of those after it.
 
     Differs from [mei2009]_: evaluators run the branches of the disjunctive normal form, which factoring
-    leaves as they were. What it saves is in plans with :class:`~cepbench.plans.tree.Either`, whose
+    leaves as they were. What it saves is in plans with :class:`~cepbench.planning.plans.tree.Either`, whose
     shared operators count once in ``cost="zstream"``. NOT(B b), NOT(C c) side by
     side is the canonical form of NOT(OR(B b, C c)).
     """

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cepbench.spark.planning import measure_statistics as measure_statistics
     from cepbench.spark.planning import plan as plan
     from cepbench.spark.scale_out import scaling as scaling
+    from cepbench.spark.session import spark_session as spark_session
 
 _HOMES = {
     "aggregate": "cepbench.spark.aggregation",
@@ -23,6 +24,7 @@ _HOMES = {
     "plan": "cepbench.spark.planning",
     "scaling": "cepbench.spark.scale_out",
     "slices": "cepbench.spark.detection",
+    "spark_session": "cepbench.spark.session",
     "watched": "cepbench.spark.jobs",
 }
 

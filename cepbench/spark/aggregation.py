@@ -16,14 +16,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cepbench.aggregators.aggregate import AggregateResult
-from cepbench.aggregators.protocol import AggregateMetrics
-from cepbench.aggregators.registry import AGGREGATORS
-from cepbench.aggregators.rows import Rows
-from cepbench.aggregators.slices import SliceTask, SliceValues
 from cepbench.arguments import MOST, whole
+from cepbench.engines.aggregation.aggregate import AggregateResult
+from cepbench.engines.aggregation.protocol import AggregateMetrics
+from cepbench.engines.aggregation.registry import AGGREGATORS
+from cepbench.engines.aggregation.rows import Rows
+from cepbench.engines.aggregation.slices import SliceTask, SliceValues
+from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.errors import EvaluationError
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.times import read_columns

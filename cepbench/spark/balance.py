@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from cepbench.costs.branches import branch_problems, log_plan_cost
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.slices import Slice, SliceDetection, cut, types_of_matches
+from cepbench.engines.detection.tasks import evaluator_without_plan, runs_without
 from cepbench.errors import PartialMatchLimitError, StatisticsError, UnsupportedPatternError
-from cepbench.evaluators.registry import evaluator_for
-from cepbench.evaluators.slices import Slice, SliceDetection, cut, types_of_matches
-from cepbench.evaluators.tasks import evaluator_without_plan, runs_without
 from cepbench.patterns.model import Pattern, Variable
-from cepbench.planners.generate import plan
-from cepbench.planners.sharing.generate import plan_workload
-from cepbench.plans.model import AnyPlan
-from cepbench.plans.workload import WorkloadPlan
-from cepbench.statistics.measure import merge_samples, slice_sample
-from cepbench.statistics.model import Statistics
+from cepbench.planning.costs.branches import branch_problems, log_plan_cost
+from cepbench.planning.planners.generate import plan
+from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.statistics.measure import merge_samples, slice_sample
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
-from cepbench.workloads.model import Workload
 
 #: Greatest share of copied events, if slices are not given and cores do not ask for more.
 COPIED = 0.05

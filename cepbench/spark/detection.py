@@ -18,21 +18,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import choice, whole
-from cepbench.errors import EvaluationError, StreamError, errors_naming
-from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import (
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.engines.detection.slices import (
     QUERY,
     Batch,
     SliceDetection,
     counts_schema,
     matches_schema,
 )
-from cepbench.evaluators.tasks import chosen_evaluator, refuse
-from cepbench.evaluators.workload_runs.evaluate import chosen_for, workload_plan
+from cepbench.engines.detection.tasks import chosen_evaluator, refuse
+from cepbench.engines.detection.workload_evaluate import chosen_for, workload_plan
+from cepbench.errors import EvaluationError, StreamError, errors_naming
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import AnyPlan
-from cepbench.plans.workload import WorkloadPlan
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.frames import (
     ORDER,
@@ -54,7 +55,6 @@ from cepbench.spark.session import spark_session
 from cepbench.spark.slice_tasks import Part, TimeLimit, parts_of, run_part
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, report_types, under_one_hierarchy
-from cepbench.workloads.model import Workload
 
 #: Sampled events of each type, and events of the parts in which selectivities are measured.
 _SAMPLED, _PIECES, _PIECE_EVENTS = 20_000, 4, 10_000

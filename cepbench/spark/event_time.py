@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepbench.engines.detection.detector import WINDOWS_KEPT, Detector
+from cepbench.engines.detection.slices import moved, named_table
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.snapshot import snapshot_bytes, snapshot_of_bytes
 from cepbench.errors import SnapshotError
-from cepbench.evaluators.detector import WINDOWS_KEPT, Detector
-from cepbench.evaluators.matches import Found
-from cepbench.evaluators.slices import moved, named_table
-from cepbench.evaluators.snapshot import snapshot_bytes, snapshot_of_bytes
 from cepbench.patterns.model import Pattern
-from cepbench.plans.kinds import plan_to_json
-from cepbench.plans.model import AnyPlan
+from cepbench.planning.plans.kinds import plan_to_json
+from cepbench.planning.plans.model import AnyPlan
 from cepbench.spark.frames import Columns
 
 #: The greatest times, in ticks: of datetimes as in any stream, and of numbers what Spark's watermark
@@ -182,7 +182,7 @@ class LiveState:
         Raises
         ------
         CepbenchError
-            See :meth:`cepbench.evaluators.detector.Detector.take`.
+            See :meth:`cepbench.engines.detection.detector.Detector.take`.
         """
         came = self.detection.sorted(came)
         late = came[:0] if watermark is None else came[: self.detection.before(came, watermark)]

@@ -17,14 +17,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StructField, StructType
 
 from cepbench.arguments import kind_of, text, whole
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.engines.detection.slices import check_key, matches_schema, types_of_matches
+from cepbench.engines.detection.tasks import refuse
 from cepbench.errors import CepbenchError, EvaluationError, SparkSetupError, StreamError
-from cepbench.evaluators.registry import EVALUATORS
-from cepbench.evaluators.slices import check_key, matches_schema, types_of_matches
-from cepbench.evaluators.tasks import refuse
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern, Window
-from cepbench.plans.model import AnyPlan
+from cepbench.planning.plans.model import AnyPlan
 from cepbench.spark.event_time import (
     FARTHEST_DATETIME,
     FARTHEST_NUMBER,

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from cepbench.arguments import kind_of, text
+from cepbench.engines.detection.slices import Batch, SliceDetection
 from cepbench.errors import DatasetError, StreamError
-from cepbench.evaluators.slices import Batch, SliceDetection
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.spark.frames import Columns
 from cepbench.spark.slice_tasks import Part, TimeLimit, run_part

@@ -7,16 +7,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from cepbench.costs.model import CostModel
 from cepbench.errors import StatisticsError
 from cepbench.patterns.model import Pattern
-from cepbench.planners import generate
-from cepbench.planners.sharing.generate import plan_workload
-from cepbench.plans.model import AnyPlan
-from cepbench.plans.workload import WorkloadPlan
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.planners import generate
+from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
 from cepbench.spark.balance import sampled_statistics
 from cepbench.spark.detection import DetectionJob
-from cepbench.workloads.model import Workload
 
 
 def measure_statistics(

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import whole
+from cepbench.engines.detection.slices import COUNTS, Slice
 from cepbench.errors import EvaluationError
-from cepbench.evaluators.slices import COUNTS, Slice
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import AnyPlan
+from cepbench.planning.plans.model import AnyPlan
 from cepbench.spark.balance import Slices
 from cepbench.spark.detection import DetectionJob
 from cepbench.spark.jobs import watched

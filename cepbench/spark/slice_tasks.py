@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import SparkSession
 
+from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection
 from cepbench.errors import StreamError
-from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection
 from cepbench.spark.balance import Slices
 
 #: A slice is cut when it takes so many times the expected seconds.

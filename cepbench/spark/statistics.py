@@ -18,11 +18,12 @@ from cepbench.files import user_path
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.times import read_columns
+from cepbench.planning.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
+from cepbench.planning.statistics.measure import StatisticsSample, merge_samples, sample_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
 from cepbench.spark.frames import plain
 from cepbench.spark.jobs import run_job
-from cepbench.statistics.arrivals import arrival_table, arrivals_in, arrivals_in_file
-from cepbench.statistics.measure import StatisticsSample, merge_samples, sample_statistics
-from cepbench.statistics.model import Statistics
 from cepbench.streams.dataset_folder import (
     MONTH,
     is_declared,
@@ -31,7 +32,6 @@ from cepbench.streams.dataset_folder import (
 )
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet_layout import months_below, open_parquet, parquet_files
-from cepbench.workloads.model import Workload
 
 #: Patterns measured in one scan of the data.
 GROUP = 25
@@ -65,7 +65,7 @@ def measure_statistics(
     Returns
     -------
     dict of str to Statistics
-        By the same names; see :func:`cepbench.statistics.measure.measure_statistics`. Pairs across
+        By the same names; see :func:`cepbench.planning.statistics.measure.measure_statistics`. Pairs across
         months are not sampled.
 
     Raises
@@ -123,7 +123,7 @@ def arrival_rates(
     Returns
     -------
     DataFrame
-        See :func:`cepbench.statistics.arrivals.arrival_table`.
+        See :func:`cepbench.planning.statistics.arrivals.arrival_table`.
 
     Raises
     ------

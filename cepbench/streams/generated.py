@@ -28,7 +28,7 @@ class GeneratedStream(Protocol):
     """A synthetic stream; a frozen dataclass of its parameters.
 
     Equal parameters give equal events, whoever writes which file: a loop
-    (:func:`cepbench.datasets.making.make_stream`) or Spark tasks
+    (:func:`cepbench.streams.datasets.making.make_stream`) or Spark tasks
     (:func:`cepbench.spark.generate.generate_stream`).
 
     Attributes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from cepbench.kernels.match_graph import graph as graphs
+from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.patterns.model import Kind, Variable
 
 #: A history: positions and items, the first event first.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.engines.joins.kernels import tables
 from cepbench.kernels.instructions import RULE_COLUMNS
-from cepbench.kernels.joins import tables
 
 
 def a_plan(**known: Any) -> tables.Plan:

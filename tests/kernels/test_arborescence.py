@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.kernels.planning.arborescence import least_arborescence
+from cepbench.planning.kernels.arborescence import least_arborescence
 
 #: Source, target, weight.
 Edge = tuple[int, int, float]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.kernels.joins import tables
-from cepbench.kernels.joins.buffers import expire, has_room, make_room
+from cepbench.engines.joins.kernels import tables
+from cepbench.engines.joins.kernels.buffers import expire, has_room, make_room
 from tests.kernels.plans import a_plan, a_state
 
 pytestmark = pytest.mark.kernel

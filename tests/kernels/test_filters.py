@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.engines.joins.kernels import filters
 from cepbench.kernels import instructions
-from cepbench.kernels.joins import filters
 from tests.kernels.plans import a_plan
 
 pytestmark = pytest.mark.kernel

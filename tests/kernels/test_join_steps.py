@@ -11,17 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from cepbench.evaluators.evaluate import evaluate
-from cepbench.evaluators.pieces import pieces_of
-from cepbench.kernels.joins.candidates import GUIDE, OUTER_BLOCK, first_at_least, total_length
-from cepbench.kernels.joins.equality import FEWEST_INNER, FEWEST_OUTER
-from cepbench.kernels.joins.filters import BLOCK
-from cepbench.kernels.joins.pairs import FEW
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.joins.kernels.candidates import (
+    GUIDE,
+    OUTER_BLOCK,
+    first_at_least,
+    total_length,
+)
+from cepbench.engines.joins.kernels.equality import FEWEST_INNER, FEWEST_OUTER
+from cepbench.engines.joins.kernels.filters import BLOCK
+from cepbench.engines.joins.kernels.pairs import FEW
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.parse import parse
-from cepbench.plans.model import OrderPlan, TreePlan
+from cepbench.planning.plans.model import OrderPlan, TreePlan
 from tests.budgets import examples
-from tests.evaluators.strategies import Case, cases, stream_of, tree_plans
+from tests.engines.detection.strategies import Case, cases, stream_of, tree_plans
 from tests.naive.matcher import naive_matches
 
 pytestmark = pytest.mark.kernel

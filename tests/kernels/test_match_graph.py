@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.evaluators.graph_matches import graph_chunks
-from cepbench.evaluators.matches import BranchMatches
-from cepbench.evaluators.pieces import pieces_of
-from cepbench.kernels.match_graph import graph as graphs
-from cepbench.kernels.match_graph.choice import NO_ROOM, choose
-from cepbench.kernels.match_graph.nodes import new_scratch
+from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.graph_matches import graph_chunks
+from cepbench.engines.runs.kernels import graph as graphs
+from cepbench.engines.runs.kernels.choice import NO_ROOM, choose
+from cepbench.engines.runs.kernels.nodes import new_scratch
+from cepbench.engines.runs.matches import BranchMatches
 from tests.budgets import examples
 from tests.kernels.match_graphs import (
     Drawn,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.evaluators.latency import Latency
+from cepbench.engines.joins.kernels import tables
+from cepbench.engines.joins.kernels.consume import choose_disjoint
+from cepbench.engines.joins.kernels.pool import compacted
+from cepbench.engines.joins.kernels.sets import _count_sets
+from cepbench.engines.runs.latency import Latency
 from cepbench.kernels import clock
 from cepbench.kernels.instructions import RULE_COLUMNS
-from cepbench.kernels.joins import tables
-from cepbench.kernels.joins.consume import choose_disjoint
-from cepbench.kernels.joins.pool import compacted
-from cepbench.kernels.joins.sets import _count_sets
 from tests.kernels.plans import a_plan, a_state
 
 pytestmark = pytest.mark.kernel

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.patterns.model import Kind, Operator, Pattern
-from tests.evaluators.checks import Labelled
-from tests.evaluators.constructs import Family, affordable, construct_cases
-from tests.evaluators.strategies import Case, statistics_for
-from tests.evaluators.test_concepts import HIERARCHIES
+from tests.engines.detection.checks import Labelled
+from tests.engines.detection.constructs import Family, affordable, construct_cases
+from tests.engines.detection.strategies import Case, statistics_for
+from tests.engines.detection.test_concepts import HIERARCHIES
 from tests.naive.automaton import automaton_matches
 from tests.naive.matcher import labelled_matches
 

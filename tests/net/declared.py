@@ -12,7 +12,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.automata.compilation import automaton
+from cepbench.engines.automata.compilation import automaton
+from cepbench.engines.detection.tasks import constructs_of
+from cepbench.engines.runs.protocol import Evaluator
 from cepbench.errors import (
     AdaptationError,
     EvaluationError,
@@ -21,12 +23,10 @@ from cepbench.errors import (
     UnsupportedPatternError,
     UnsupportedTaskError,
 )
-from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.tasks import constructs_of
 from cepbench.patterns.model import Kind, Pattern
-from cepbench.planners.registry import PlanGenerator
-from cepbench.plans.model import AnyPlan
-from tests.evaluators.constructs import AUTOMATA, FAMILIES, GROUP_FAMILIES, NEXT, Family
+from cepbench.planning.planners.registry import PlanGenerator
+from cepbench.planning.plans.model import AnyPlan
+from tests.engines.detection.constructs import AUTOMATA, FAMILIES, GROUP_FAMILIES, NEXT, Family
 
 #: All constructs and selection strategies.
 ALL = {

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.errors import PlanningRefusedError
 from cepbench.patterns.reach import shared_keys
-from tests.evaluators.constructs import plans_of_kind
-from tests.evaluators.strategies import statistics_for
+from tests.engines.detection.constructs import plans_of_kind
+from tests.engines.detection.strategies import statistics_for
 from tests.net.cases import NetCase, net_cases
 from tests.net.declared import (
     AXES,

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.aggregators.protocol import EMITS, SCOPES, AggregationTask, Row
-from cepbench.aggregators.slices import SliceTask
+from cepbench.engines.aggregation.protocol import EMITS, SCOPES, AggregationTask, Row
+from cepbench.engines.aggregation.slices import SliceTask
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back
-from tests.aggregators.cases import SEQUENCES, aggregate_cases
-from tests.aggregators.sharing_cases import workload_cases
-from tests.evaluators.constructs import able
-from tests.evaluators.strategies import Case, batches_of, statistics_for
+from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases
+from tests.engines.aggregation.sharing_cases import workload_cases
+from tests.engines.detection.constructs import able
+from tests.engines.detection.strategies import Case, batches_of, statistics_for
 from tests.naive.aggregates import naive_rows, naive_values
 from tests.net.cases import FORMS, NetCase, stream_in
 from tests.net.tally import Tally, tried

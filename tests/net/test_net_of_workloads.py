@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.slices import SliceDetection
-from tests.evaluators.strategies import batches_of
-from tests.evaluators.test_reuse import frames, plans
+from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.runs.protocol import Evaluator
+from tests.engines.detection.strategies import batches_of
+from tests.engines.reuse.test_reuse import frames, plans
 from tests.net.cases import WorkloadCase, statistics_of, workload_cases
 from tests.net.declared import ALL, families_of, outputs_of, refused
 from tests.net.tally import Tally, tried

@@ -14,14 +14,14 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.evaluators.compressed import CompressedMatches
-from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.slices import Batch, Budget, Slice, SliceDetection, cut
+from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection, cut
+from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.protocol import Evaluator
 from cepbench.patterns.model import Pattern
-from cepbench.plans.model import AnyPlan
-from tests.evaluators.checks import Labelled, check, check_in_batches, found_in
-from tests.evaluators.constructs import plans_of_kind
-from tests.evaluators.strategies import batches_of
+from cepbench.planning.plans.model import AnyPlan
+from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in
+from tests.engines.detection.constructs import plans_of_kind
+from tests.engines.detection.strategies import batches_of
 from tests.net.cases import NetCase
 
 

@@ -15,11 +15,11 @@ from jupyter_client.provisioning import LocalProvisioner
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import PlanGeneratorError, ReportError
-from cepbench.planners.registry import default_generators
-from cepbench.reporting.notebooks import parameters_of, run_notebook
-from cepbench.reporting.site import build_report
+from cepbench.planning.planners.registry import default_generators
+from cepbench.presentation.reporting.notebooks import parameters_of, run_notebook
+from cepbench.presentation.reporting.site import build_report
 from tests.notebooks.tiny import NOTEBOOKS, PATHS, tiny_for, write_notebook, write_plugin
-from tests.reporting.offline import read_page
+from tests.presentation.reporting.offline import read_page
 
 
 def test_notebooks_are_without_outputs() -> None:
@@ -91,9 +91,9 @@ def test_any_notebook_becomes_a_page_and_stays_one(tmp_path: Path) -> None:
     """With what it asks for: its folder in the report, profile and seed, plug-ins."""
     sources = (
         'output = "output/x"\nplugin = ""\ndata = "mine.parquet"\nseed = 1',
-        "from cepbench.reporting.opening import open_notebook\n"
+        "from cepbench.presentation.reporting.opening import open_notebook\n"
         "folder = open_notebook(output, plugin)\n"
-        "from cepbench.planners.registry import user_defined_generators\n"
+        "from cepbench.planning.planners.registry import user_defined_generators\n"
         "(folder / 'told.txt').write_text(f'{user_defined_generators()} {data} {seed}')",
     )
     path = write_own(tmp_path, *sources)
@@ -123,7 +123,7 @@ def test_a_parameter_that_is_not_declared_ends_a_run_by_plain_papermill(tmp_path
     """papermill itself warns and runs on with the default."""
     sources = (
         'profile = "quick"\noutput = "out"',
-        "from cepbench.reporting.opening import open_notebook\nopen_notebook(output)",
+        "from cepbench.presentation.reporting.opening import open_notebook\nopen_notebook(output)",
     )
     path = write_own(tmp_path, *sources)
     with pytest.raises(PapermillExecutionError) as failed:

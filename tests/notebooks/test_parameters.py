@@ -12,10 +12,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.exceptions import PapermillExecutionError
 
 from cepbench.errors import ReportError
-from cepbench.reporting.notebooks import literals, parameters_of, run_notebook
-from cepbench.reporting.opening import open_notebook
-from cepbench.reporting.parameters import checked_parameters
-from cepbench.reporting.site import build_report
+from cepbench.presentation.reporting.notebooks import literals, parameters_of, run_notebook
+from cepbench.presentation.reporting.opening import open_notebook
+from cepbench.presentation.reporting.parameters import checked_parameters
+from cepbench.presentation.reporting.site import build_report
 from tests.notebooks.tiny import NOTEBOOKS, PATHS
 
 
@@ -93,7 +93,7 @@ def write_notebook(folder: Path, parameters: str, *sources: str) -> Path:
     return folder / "mine.ipynb"
 
 
-OPENED = "from cepbench.reporting.opening import open_notebook\nfolder = open_notebook(output)"
+OPENED = "from cepbench.presentation.reporting.opening import open_notebook\nfolder = open_notebook(output)"
 
 
 def test_the_kernel_has_what_was_checked(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cepbench.figures.offline import VEGALITE_MIME
-from cepbench.reporting.notebooks import run_notebook
-from cepbench.sweeps.cells import NO_OPTIONS, OK, results_table
+from cepbench.experiments.sweeps.cells import NO_OPTIONS, OK, results_table
+from cepbench.presentation.figures.offline import VEGALITE_MIME
+from cepbench.presentation.reporting.notebooks import run_notebook
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "sweep.ipynb"
 STOCKS = ("CTAS", "QCOM", "AAPL", "MNST", "CBRL", "HOLX")

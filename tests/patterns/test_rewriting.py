@@ -14,9 +14,14 @@ from cepbench.errors import PatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.rewriting import RULES, Rewriting
 from tests.budgets import examples
-from tests.evaluators.checks import found_in
-from tests.evaluators.constructs import FAMILIES, GROUP_FAMILIES, branch_plans, construct_cases
-from tests.evaluators.strategies import TYPES, Case, affordable_events, clauses, event_frames
+from tests.engines.detection.checks import found_in
+from tests.engines.detection.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    branch_plans,
+    construct_cases,
+)
+from tests.engines.detection.strategies import TYPES, Case, affordable_events, clauses, event_frames
 from tests.naive.matcher import naive_matches
 
 #: Rule → patterns that it applies to at once; types are drawn.

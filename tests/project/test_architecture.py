@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,38 +15,42 @@ import cepbench
 
 PACKAGE = Path(cepbench.__file__).parent
 ROOT = PACKAGE.parent
-ROW = re.compile(r"^\| (?P<packages>`[^|]+) \|[^|]*\| (?P<sees>[^|]+) \|$", re.MULTILINE)
-NAME = re.compile(r"`(\w+)/?`")
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+#: The modules that all may import, and what several kernels share.
+GROUND = ("errors", "arguments", "registry", "files", "seeds", "markup", "papers", "kernels")
+#: From the table of rooms: each room, and the nearest one that it may import from.
+ROOMS = dict(
+    re.findall(r"^\| `(\w+)/` \|[^|]*\| (\w+) \|$", PAGE.partition("\n## ")[0], re.MULTILINE)
+)
+ROW = re.compile(r"^\| `(?P<package>[\w/]+?)/?` \|[^|]*\| (?P<sees>[^|]+) \|$", re.MULTILINE)
 
 
 @cache
-def packages() -> dict[str, set[str]]:
-    """Package -> the packages that the table lets it see; in the table's order."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    order: list[str] = []
-    allowed: dict[str, set[str]] = {}
-    for row in ROW.finditer(text):
-        own = NAME.findall(row["packages"])
-        above = set(order)
-        sees = row["sees"].partition(";")[0]
-        if sees.startswith("everything"):
-            excepted = set(re.findall(r"\w+", sees.partition(" but ")[2]))
-            named = above - excepted
-        elif sees.strip() == "nothing":
-            named = set()
-        else:
-            named = {word for word in re.findall(r"\w+", sees) if word in above}
-            assert named, f"the table lets {own} see {sees!r}, which names no package above it"
-        for package in own:
-            allowed[package] = named
-        order += own
-    return allowed
+def packages() -> dict[str, tuple[set[str], set[str]]]:
+    """Package -> those of its room that the table lets it see, and what it never sees."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    _, _, table = PAGE.partition("\n## Packages\n")
+    for row in ROW.finditer(table.partition("\n## ")[0]):
+        sees, _, never = row["sees"].partition("; never ")
+        room = row["package"].partition("/")[0]
+        own = {room if word == room else f"{room}/{word}" for word in re.findall(r"\w+", sees)}
+        above = own & found.keys()
+        assert own == above or sees == "nothing", f"{row['package']} sees {own - above} above it"
+        forbidden = set(re.findall(r"\w+", never))
+        found[row["package"]] = (
+            above,
+            {name for name in (*ROOMS, *found) if forbidden & {name, name.rpartition("/")[2]}},
+        )
+    return found
 
 
-def package_of(path: Path) -> str:
-    """The package of a file, or its own module at the root; that of the names ``__init__`` is none."""
-    inside = path.relative_to(PACKAGE)
-    return inside.parts[0] if len(inside.parts) > 1 else inside.stem
+def package_of(module: str) -> str:
+    """The package of a module by the table, else its room, or its own name on the ground."""
+    parts = module.split(".")[1:]
+    for length in (2, 1):
+        if "/".join(parts[:length]) in packages():
+            return "/".join(parts[:length])
+    return parts[0]
 
 
 @cache
@@ -76,48 +81,85 @@ def most_specific(name: str) -> str:
     return name if name in modules() else name.rpartition(".")[0]
 
 
-SOURCES = [path for path in modules().values() if package_of(path) != "__init__"]
+SOURCES = [path for name, path in modules().items() if name != "cepbench"]
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    """Every module and each module that it imports."""
+    for name, path in modules().items():
+        if name != "cepbench":
+            for imported in imported_by(path):
+                if imported.startswith("cepbench."):
+                    yield name, most_specific(imported)
+
+
+def test_there_are_seven_rooms_and_a_small_ground() -> None:
+    assert list(ROOMS.values()) == ["ground", *ROOMS][:-1]
+    there = {name.split(".")[1] for name in modules() if name != "cepbench"}
+    assert len(ROOMS) == 7
+    assert there == {*ROOMS, *GROUND, "__main__"}
+
+
+def test_a_room_imports_only_rooms_below_it() -> None:
+    line = [*ROOMS, "__main__"]
+    below, seen = [], set()
+    for name, imported in imports():
+        own, other = name.split(".")[1], imported.split(".")[1]
+        if other in GROUND:
+            continue
+        if own in GROUND or line.index(other) > line.index(own):
+            below.append(f"{name} imports {imported}")
+        seen.add((own, other))
+    assert below == []
+    assert len(seen - {(room, room) for room in line}) > 20
 
 
 def test_the_table_has_every_package_and_no_other() -> None:
-    there = {package_of(path) for path in SOURCES}
-    assert set(packages()) == there
-    assert len(there) >= 13
+    there = {package_of(name) for name in modules() if name != "cepbench"}
+    faces = {room for room in ROOMS if any(p.startswith(f"{room}/") for p in packages())}
+    assert there - {*GROUND, "__main__"} - faces == set(packages()) - {"streams"}
+    for room in faces - {"streams"}:
+        modules_of = {path.name for path in (PACKAGE / room).glob("*.py")}
+        assert modules_of <= {"__init__.py", "plugins.py"}, room
 
 
 def test_a_package_sees_only_what_the_table_says() -> None:
-    below = []
-    for path in SOURCES:
-        package = package_of(path)
-        seen_by_all = {
-            "errors", "arguments", "registry", "files", "seeds", "papers", "markup", package,
-        }  # fmt: skip
-        for name in imported_by(path):
-            _, _, seen = name.partition("cepbench.")
-            seen = seen.partition(".")[0]
-            if f"cepbench.{seen}" in modules() and seen not in packages()[package] | seen_by_all:
-                below.append(f"{path.relative_to(PACKAGE)} imports {name}")
-    assert below == []
+    wrong = []
+    for name, imported in imports():
+        own, other = package_of(name), package_of(imported)
+        if own == other or own not in packages():
+            continue
+        above, never = packages()[own]
+        inside = own.partition("/")[0] == other.partition("/")[0]
+        if (inside and other not in above) or {other, other.partition("/")[0]} & never:
+            wrong.append(f"{name} imports {imported}")
+    assert wrong == []
+    assert "planning/costs" in packages()["engines/joins"][1]
 
 
-def test_engines_share_a_package_and_do_not_see_each_other() -> None:
-    seen = set()
-    for path in (PACKAGE / "evaluators").glob("*/*.py"):
-        own = path.parent.name
-        for name in imported_by(path):
-            other = re.match(r"cepbench\.evaluators\.(\w+)\.", name)
-            if other and (PACKAGE / "evaluators" / other[1]).is_dir():
-                assert other[1] in {own, "plan_runs"}, f"{path.relative_to(PACKAGE)}: {name}"
-                seen.add((own, other[1]))
-    assert {("joins", "plan_runs"), ("instances", "plan_runs")} <= seen
-    assert ("plan_runs", "joins") not in seen
+def test_engines_do_not_see_each_other() -> None:
+    engines = {"joins", "instances", "zstream", "stack_nfa", "hierarchical_stacks", "sase"}
+    for engine in engines:
+        above, _ = packages()[f"engines/{engine}"]
+        assert not above & {f"engines/{other}" for other in engines}
+        assert "engines/plan_runs" in above
+
+
+def test_kernels_import_only_kernels() -> None:
+    for name, imported in imports():
+        if "kernels" in name.split("."):
+            assert "kernels" in imported.split("."), f"{name} imports {imported}"
 
 
 #: Who may load a library out of its package, and why: Spark's workers are forked with Numba loaded.
 LOADING = {("spark/daemon.py", "numba")}
 
 #: Where a library is loaded.
-HOMES = {"pyspark": ("spark/", "sweeps/on_spark/"), "py4j": ("spark/",), "numba": ("kernels/",)}
+HOMES = {
+    "pyspark": ("spark/", "experiments/sweeps/on_spark/"),
+    "py4j": ("spark/",),
+    "numba": ("kernels/",),
+}
 
 
 def test_spark_and_numba_have_one_package_each() -> None:
@@ -127,7 +169,7 @@ def test_spark_and_numba_have_one_package_each() -> None:
         for library in outside & HOMES.keys():
             known = inside.startswith(HOMES[library]) or (inside, library) in LOADING
             assert known, f"{inside} imports {library}"
-        if package_of(path) == "kernels":
+        if "kernels" in path.relative_to(PACKAGE).parts:
             # The last two: where compiled kernels are kept, and by whom.
             allowed = {"numba", "numpy", "cepbench", "platformdirs", "filelock"}
             assert outside <= allowed | set(sys.stdlib_module_names), inside
@@ -193,7 +235,7 @@ def test_everything_public_but_spark_works_without_spark() -> None:
     code = "import cepbench\nfor name in cepbench.__all__: getattr(cepbench, name)"
     loaded = heavy_modules_after(code)
     assert not loaded & {"pyspark", "py4j", "altair", "matplotlib", "papermill", "duckdb"}
-    assert heavy_modules_after("import cepbench.kernels.joins.join") >= {
+    assert heavy_modules_after("import cepbench.engines.joins.kernels.join") >= {
         "numba"
     }  # it would be seen
 

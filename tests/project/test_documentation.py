@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cepbench.papers import REFERENCES
-from tests.reporting.offline import read_page
+from tests.presentation.reporting.offline import read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -58,11 +58,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def test_the_reference_has_every_package() -> None:
     listed = set(
         re.findall(
-            r"^_generated/(\w+)$", (DOCS / "reference" / "index.md").read_text("utf-8"), re.M
+            r"^_generated/([\w-]+)$", (DOCS / "reference" / "index.md").read_text("utf-8"), re.M
         )
     )
-    packages = {path.parent.name for path in (ROOT / "cepbench").glob("*/__init__.py")}
-    assert listed == packages - {"kernels"} | {"errors"}
+    files = (path.relative_to(ROOT / "cepbench") for path in (ROOT / "cepbench").glob("*/**/*.py"))
+    packages = {
+        "-".join(path.parts[:-1][:2])
+        for path in files
+        if path.stem != "__init__" and "kernels" not in path.parts
+    }
+    assert listed == packages | {"errors"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +76,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html",
-         "-D", "packages=plans", "-d", str(folder / "read"), str(DOCS), str(folder / "html")],
+         "-D", "packages=planning-plans", "-d", str(folder / "read"), str(DOCS), str(folder / "html")],
         capture_output=True, encoding="utf-8", cwd=ROOT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -82,8 +87,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.xdist_group("documentation")  # built once
 def test_the_pages_build_without_a_warning(built: Path) -> None:
     assert {path.stem for path in built.glob("*.html")} >= {page.stem for page in PAGES}
-    plans = (built / "reference" / "_generated" / "plans.html").read_text(encoding="utf-8")
-    assert 'id="cepbench.plans.model.OrderPlan"' in plans
+    plans = (built / "reference" / "_generated" / "planning-plans.html").read_text(encoding="utf-8")
+    assert 'id="cepbench.planning.plans.model.OrderPlan"' in plans
     names = read_page((built / "reference" / "index.html").read_text(encoding="utf-8")).text
     for name in ("check_generator", "EventStream", "compare"):
         assert name in names
@@ -106,7 +111,7 @@ def test_the_pages_need_no_network(built: Path) -> None:
 def test_every_page_leads_back_to_the_report(built: Path) -> None:
     """The pages lie in the report's folder ``docs``, at any depth."""
     pages = [built / "index.html", built / "language.html",
-             built / "reference" / "_generated" / "plans.html"]  # fmt: skip
+             built / "reference" / "_generated" / "planning-plans.html"]  # fmt: skip
     for path in pages:
         links = [
             attributes.get("href", "")
@@ -167,7 +172,7 @@ def test_the_pictures_are_current() -> None:
         kept = (DOCS / name).read_text(encoding="utf-8")
         assert words_of(kept) == words_of(drawn), f"run docs/pictures.py again for {name}"
         assert len(kept) < 50_000
-    packages = module.packages_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
-    assert set(packages) <= set(words_of((DOCS / "packages.svg").read_text(encoding="utf-8")))
-    above = {"patterns", "workloads", "statistics", "costs", "plans", "kernels"}
-    assert packages["planners"] == above
+    rooms = module.rooms_of((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    words = words_of((DOCS / "rooms.svg").read_text(encoding="utf-8"))
+    assert len(rooms) == 7 and set(rooms) <= set(words)
+    assert {package for packages in rooms.values() for package in packages} <= set(words)

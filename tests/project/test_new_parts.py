@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 import cepbench
-from cepbench.evaluators import protocol
+from cepbench.engines.runs import protocol
 
 PACKAGE = Path(cepbench.__file__).parent
 
@@ -20,8 +21,8 @@ PACKAGE = Path(cepbench.__file__).parent
 ENGINE = """
 import numpy as np
 
-from cepbench.evaluators.protocol import Evaluator
-from cepbench.evaluators.result import Metrics
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.result import Metrics
 
 
 """ + dedent(
@@ -32,7 +33,7 @@ COST = '''
 
 import numpy as np
 
-from cepbench.costs.model import CostModel
+from cepbench.planning.costs.model import CostModel
 
 
 class RightHeavy(CostModel):
@@ -47,18 +48,18 @@ class RightHeavy(CostModel):
 '''
 #: Registry -> the new file beside it, its text, and the two places that name it.
 PARTS = {
-    "evaluators/registry.py": (
+    "engines/detection/registry.py": (
         "counting.py",
         ENGINE,
-        "from cepbench.evaluators.joins.lazy_nfa import",
-        "from cepbench.evaluators.counting import COUNTING\n",
+        "from cepbench.engines.joins.lazy_nfa import",
+        "from cepbench.engines.detection.counting import COUNTING\n",
         ("        SASE_BACKTRACK,\n", "        SASE_BACKTRACK,\n        COUNTING,\n"),
     ),
-    "costs/models.py": (
+    "planning/costs/models.py": (
         "right_heavy.py",
         COST,
-        "from cepbench.costs.problem import",
-        "from cepbench.costs.right_heavy import RightHeavy\n",
+        "from cepbench.planning.costs.problem import",
+        "from cepbench.planning.costs.right_heavy import RightHeavy\n",
         ("        ZStreamRepaired(),\n", "        ZStreamRepaired(),\n        RightHeavy(),\n"),
     ),
 }  # fmt: skip
@@ -96,24 +97,16 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """This project with two more parts: everything else is linked to as it is."""
+    """A copy of this project with two more parts."""
     root = tmp_path_factory.mktemp("project")
-    changed = {registry.partition("/")[0] for registry in PARTS}
-    (root / "cepbench").mkdir()
-    for path in PACKAGE.iterdir():
-        if path.name not in changed:
-            (root / "cepbench" / path.name).symlink_to(path)
+    shutil.copytree(PACKAGE, root / "cepbench", ignore=shutil.ignore_patterns("__pycache__"))
     for registry, (file, text, before, line, (old, new)) in PARTS.items():
-        folder, _, name = registry.partition("/")
-        (root / "cepbench" / folder).mkdir()
-        for path in (PACKAGE / folder).iterdir():
-            if path.name != name:
-                (root / "cepbench" / folder / path.name).symlink_to(path)
-        (root / "cepbench" / folder / file).write_text(text, encoding="utf-8")
-        code = (PACKAGE / registry).read_text(encoding="utf-8")
+        path = root / "cepbench" / registry
+        path.with_name(file).write_text(text, encoding="utf-8")
+        code = path.read_text(encoding="utf-8")
         assert code.count(before) == code.count(old) == 1
         code = code.replace(before, line + before).replace(old, new)
-        (root / "cepbench" / registry).write_text(code, encoding="utf-8")
+        path.write_text(code, encoding="utf-8")
     (root / "datasets").symlink_to(PACKAGE.parent / "datasets")
     return root
 

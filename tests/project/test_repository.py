@@ -99,7 +99,7 @@ BY_HAND = {"sweep"}
 
 
 def test_the_report_has_every_notebook() -> None:
-    from cepbench.reporting.requests import requests_for
+    from cepbench.presentation.reporting.requests import requests_for
 
     folder = ROOT / "notebooks"
     published = {request.path for request in requests_for([], folder)}

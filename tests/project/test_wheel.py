@@ -87,7 +87,7 @@ def test_it_has_all_files_of_the_package_and_the_catalogue(wheel: Path) -> None:
         if file.is_file() and "__pycache__" not in file.parts
     }
     catalogue = {
-        f"cepbench/datasets/bundled/{file.parent.name}/{file.name}"
+        f"cepbench/streams/datasets/bundled/{file.parent.name}/{file.name}"
         for declaration in (ROOT / "datasets").glob("*/dataset.toml")
         for file in declaration.parent.iterdir()
         if file.is_file()
@@ -101,7 +101,7 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
 ) -> None:
     module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path).stdout.splitlines())
     assert module.is_relative_to(installed)
-    assert sample == module.parent / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
+    assert sample == module.parent / "streams" / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
     assert lobster.parent.parent == sample.parent.parent
     made = tmp_path / "share" / "cepbench" / "datasets" / "ten-symbols" / "data"
     assert quick == made / "quick"

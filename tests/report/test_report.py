@@ -14,19 +14,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cepbench.analysis.checks import NO_DATA
-from cepbench.analysis.settings import ENGINES
-from cepbench.planners.registry import PLAN_GENERATORS, default_generators
-from cepbench.reporting.claims import claims
-from cepbench.reporting.verdicts import by_claim, counts_of
-from cepbench.studies.kolchinsky2018 import STUDY
-from cepbench.studies.kolchinsky2018.planning import TIME_BUDGET
-from cepbench.studies.mei2009.runs import MAKING
-from cepbench.studies.registry import find_study
-from cepbench.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
-from cepbench.sweeps.sweep_file import read_sweep
-from tests.reporting.chromium import open_page
-from tests.reporting.offline import Page, read_page
+from cepbench.experiments.analysis.checks import NO_DATA
+from cepbench.experiments.analysis.settings import ENGINES
+from cepbench.experiments.studies.kolchinsky2018 import STUDY
+from cepbench.experiments.studies.kolchinsky2018.planning import TIME_BUDGET
+from cepbench.experiments.studies.mei2009.runs import MAKING
+from cepbench.experiments.studies.registry import find_study
+from cepbench.experiments.sweeps.cells import OK, REFUSED, RESULT_SCHEMA
+from cepbench.experiments.sweeps.sweep_file import read_sweep
+from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
+from cepbench.presentation.reporting.claims import claims
+from cepbench.presentation.reporting.verdicts import by_claim, counts_of
+from tests.presentation.reporting.chromium import open_page
+from tests.presentation.reporting.offline import Page, read_page
 
 ROOT = Path(__file__).resolve().parents[2]
 STEMS = (

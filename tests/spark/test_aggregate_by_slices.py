@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import cepbench as cep
-from cepbench.aggregators.aggregate import AggregateResult
-from cepbench.aggregators.slices import SliceTask
+from cepbench.engines.aggregation.aggregate import AggregateResult
+from cepbench.engines.aggregation.slices import SliceTask
 from cepbench.errors import (
     CepbenchError,
     DatasetError,

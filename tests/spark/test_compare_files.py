@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from cepbench.planners.registry import default_generators
+from cepbench.planning.planners.registry import default_generators
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

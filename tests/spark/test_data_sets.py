@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import cepbench as cep
-from cepbench.commands.app import app
-from cepbench.datasets.making import make_stream
+from cepbench.presentation.commands.app import app
 from cepbench.spark.generate import generate_stream
 from cepbench.streams.company_trades import CompanyTrades
 from cepbench.streams.dataset_folder import read_declaration
+from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import Evacuation
 from cepbench.streams.generated import GeneratedStream
 from cepbench.streams.nasdaq_style import NasdaqStyle

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import cepbench as cep
+from cepbench.engines.detection.slices import Budget, Slice, SliceDetection
 from cepbench.errors import (
     DatasetError,
     EvaluationError,
@@ -28,7 +29,6 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.evaluators.slices import Budget, Slice, SliceDetection
 from cepbench.spark import slice_tasks
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.detection import DetectionJob

@@ -14,13 +14,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.errors import SnapshotError
-from cepbench.evaluators.registry import EVALUATORS
 from cepbench.patterns.reach import shared_keys
 from cepbench.spark.event_time import LiveDetection, LiveState
 from cepbench.spark.frames import Columns
 from tests.budgets import examples
-from tests.evaluators.constructs import (
+from tests.engines.detection.constructs import (
     FAMILIES,
     GROUP_FAMILIES,
     NEXT,
@@ -28,8 +28,8 @@ from tests.evaluators.constructs import (
     branch_plans,
     construct_cases,
 )
-from tests.evaluators.strategies import Case, events_of
-from tests.evaluators.test_stream_slices import parts_of, rows_of
+from tests.engines.detection.strategies import Case, events_of
+from tests.engines.detection.test_stream_slices import parts_of, rows_of
 
 #: All constructs and strategies.
 ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
+from cepbench.planning.statistics.arrivals import arrival_table, arrivals_in
 from cepbench.spark.aggregation import aggregate
 from cepbench.spark.detection import detect
 from cepbench.spark.statistics import arrival_rates, measure_statistics
-from cepbench.statistics.arrivals import arrival_table, arrivals_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cepbench import EventStream
-from cepbench.commands.app import app
 from cepbench.errors import DatasetError
+from cepbench.presentation.commands.app import app
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.ingest import ingest_lobster, ingest_minute_bars
 from cepbench.spark.statistics import arrival_rates

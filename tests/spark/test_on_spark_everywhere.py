@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from typer.testing import CliRunner
 
 import cepbench as cep
-from cepbench.commands.app import app
+from cepbench.presentation.commands.app import app
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.engines.detection.slices import Slice, SliceDetection
 from cepbench.errors import StreamError
-from cepbench.evaluators.slices import Slice, SliceDetection
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
 

@@ -10,9 +10,9 @@ import pytest
 
 import cepbench as cep
 from cepbench.errors import DatasetError
+from cepbench.planning.statistics.measure import merge_samples, sample_statistics
 from cepbench.spark.generate import generate_stream
 from cepbench.spark.statistics import arrival_rates, measure_statistics
-from cepbench.statistics.measure import merge_samples, sample_statistics
 from cepbench.streams.nasdaq_style import WINDOWS_PER_DAY, NasdaqStyle
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cepbench.evaluators.evaluate import evaluate
+from cepbench.engines.detection.evaluate import evaluate
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
-from cepbench.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
-from cepbench.sql.conditions import ConditionWriter
-from cepbench.sql.dialects import DIALECTS
-from cepbench.sql.to_sql import to_sql
+from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
+from cepbench.planning.sql.conditions import ConditionWriter
+from cepbench.planning.sql.dialects import DIALECTS
+from cepbench.planning.sql.to_sql import to_sql
 from cepbench.streams.event_stream import EventStream
-from tests.evaluators.strategies import MORNING, stream_of
-from tests.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
-from tests.sql.in_duckdb import arrow_table, table_of
+from tests.engines.detection.strategies import MORNING, stream_of
+from tests.planning.sql.examples import CONDITIONS, CONSTRUCTS, construct_events, values_events
+from tests.planning.sql.in_duckdb import arrow_table, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.datasets.making import make_stream
 from cepbench.errors import DatasetError
 from cepbench.streams import evacuation, ticks
 from cepbench.streams.company_trades import COMPANIES, CompanyTrades
+from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.evacuation import HIERARCHY, ROUTES, Evacuation
 
 RATES = st.dictionaries(st.sampled_from(COMPANIES), st.sampled_from([0.01, 0.5, 3, 10.0]))

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.engines.detection.arrival import by_arrival
+from cepbench.engines.detection.tasks import task_for
 from cepbench.errors import StreamError
-from cepbench.evaluators.arrival import by_arrival
-from cepbench.evaluators.tasks import task_for
 from cepbench.streams.arrival import ArrivalClock, in_time
-from tests.evaluators.strategies import batches_of
+from tests.engines.detection.strategies import batches_of
 
 
 def stream_of(times: list[int], *, is_datetime: bool = False) -> cep.EventStream:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.datasets.making import make_stream
 from cepbench.errors import DatasetError
+from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.stock_ticker import StockTicker
 
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.datasets.making import make_stream
 from cepbench.errors import DatasetError
 from cepbench.streams import ticks
+from cepbench.streams.datasets.making import make_stream
 from cepbench.streams.ticker_trades import TICKERS, TickerTrades
 
 

@@ -1,0 +1,1 @@
+"""From a plan and a stream to matches or values: the engines, detection, aggregation, adaptation."""

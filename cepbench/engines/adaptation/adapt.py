@@ -1,0 +1,209 @@
+"""The front end: evaluation of a finite stream by plans that follow its statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import pandas as pd
+
+from cepbench.engines.adaptation.averages import Averaged
+from cepbench.engines.adaptation.detector import (
+    BATCH_SIZE,
+    GAIN,
+    NO_NODES,
+    THRESHOLD,
+    AdaptiveDetector,
+)
+from cepbench.engines.adaptation.workload_result import (
+    AdaptiveWorkloadMatches,
+    adapt_workload,
+    statistics_frame,
+)
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.result import Result
+from cepbench.errors import UnsupportedTaskError
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.planners.registry import PlanGenerator
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
+from cepbench.streams.given import stream_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveResult(Result):
+    """Matches and metrics of an adaptive evaluation; ``plan`` is the last one.
+
+    Peaks of the metrics are the largest of all plans, partial matches and comparisons include those
+    for rebuilding, ``mean_partial_matches`` is NaN if the plan was changed.
+
+    Attributes
+    ----------
+    switches : DataFrame
+        One row per change of the plan: ``position`` of the first event that is new to the new plan;
+        ``time``, the timestamp of the event before; ``old`` and ``new``, the plans as texts;
+        ``predicted_gain``, how much more the old plan would cost, relative to the new one;
+        ``reason``; ``seconds`` for planning and rebuilding.
+    averages : sequence of (int, int, Averaged)
+        Position and timestamp of the last event of each round, and the averages then.
+    """
+
+    switches: pd.DataFrame = field(repr=False)
+    averages: Sequence[tuple[int, int, Averaged]] = field(repr=False)
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """The windowed averages at the end of each round.
+
+        Columns: ``position`` and ``time`` of its last event, ``quantity``, ``variables`` and
+        ``value``, as ``Statistics.rows`` gives them.
+        """
+        return statistics_frame(
+            (position, time, *row[:3])
+            for position, time, averages in self.averages
+            for row in averages.statistics.rows()
+        )
+
+    @property
+    def nodes(self) -> NoReturn:
+        """Not available, as plans have different nodes.
+
+        Raises
+        ------
+        UnsupportedTaskError
+            Always.
+        """
+        raise UnsupportedTaskError(NO_NODES)
+
+
+def adapt(
+    pattern: Pattern | str | Workload,
+    stream: EventStream,
+    *,
+    generator: str | PlanGenerator | None = None,
+    planner: str | None = None,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    cost: str | CostModel | None = None,
+    threshold: float = THRESHOLD,
+    gain: float = GAIN,
+    policy: str = "threshold",
+    initial: AnyPlan | WorkloadPlan | None = None,
+    batch_size: int = BATCH_SIZE,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    seed: int = 0,
+    missing_types: str = "warn",
+) -> AdaptiveResult | AdaptiveWorkloadMatches:
+    """Find all matches of a pattern or a workload in ``stream`` by plans that follow its statistics.
+
+    The stream is processed in rounds of ``batch_size`` events. After each one the arrival rates and
+    selectivities of its last events are sampled; before each one the policy compares the averages
+    over the last rounds with the running plan, and may have the generator or planner make a new one. The
+    new plan takes over the state of the old one, or rebuilds it from the events of the last windows. The
+    matches are those of :func:`cepbench.evaluate` with any one plan.
+
+    Parameters
+    ----------
+    pattern : Pattern, str or Workload
+        A pattern, its text, or several queries.
+    stream : EventStream
+    generator : str or PlanGenerator, optional
+        A name in ``PLAN_GENERATORS``, in any case; by default ZSTREAM. Of a workload the generator for
+        the queries that reuse none, by default none; see :func:`cepbench.plan_workload`.
+    planner : str, optional
+        Of a workload: a name in ``WORKLOAD_PLANNERS``, by default CHASE.
+    evaluator, options, output, partial_match_limit
+        See :func:`cepbench.evaluate`.
+    cost : str or CostModel, optional
+        The cost that plans minimize, and by which they are compared; by default ``throughput``, of a
+        workload ``calibrated``.
+    threshold : float
+        By how much a statistic may change before the policy ``threshold`` plans anew: the larger
+        value over the smaller one, minus 1; t in [mei2009]_.
+    gain : float
+        By how much the running plan has to cost more than a new one, relative to that, for the new
+        one to be installed; c in [mei2009]_.
+    policy : str
+        A name in ``ADAPTATION_POLICIES``, in any case.
+    initial : OrderPlan, TreePlan, UnionPlan or WorkloadPlan, optional
+        The first plan; by default one is made for the statistics of the first round.
+    batch_size : int
+        Events in a round.
+    seed : int
+        Seed of samples and randomized generators.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
+
+    Returns
+    -------
+    AdaptiveResult or AdaptiveWorkloadMatches
+
+    Raises
+    ------
+    AdaptationError
+        If an argument is invalid, a policy is unknown or fails, or a window has no length; of a
+        workload, if the first plan delays matches.
+    PatternError, PlanError, EvaluationError, StreamError, PlanGeneratorError, StatisticsError
+        As for :func:`cepbench.evaluate`, :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a requested capability; the message names those that do.
+
+    Notes
+    -----
+    Source: [mei2009]_, section 5.3, for any generator, evaluator and cost; of workloads [liu2011]_,
+    section 6.
+
+    Differs from the papers: it samples a bounded number of events of each round, and pairs within a
+    round only; a rebuilt run sees the events of one window again, or of three if the pattern negates,
+    has groups or consumes events.
+    """
+    given: dict[str, Any] = {
+        "generator": generator,
+        "planner": planner,
+        "evaluator": evaluator,
+        "options": options,
+        "cost": cost,
+        "threshold": threshold,
+        "gain": gain,
+        "policy": policy,
+        "initial": initial,
+        "batch_size": batch_size,
+        "output": output,
+        "partial_match_limit": partial_match_limit,
+        "seed": seed,
+    }
+    if isinstance(pattern, Workload):
+        with reporting_missing_types(missing_types):
+            return adapt_workload(pattern, stream_from(stream), **given)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+    with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
+    # What matches return is read from the whole stream.
+    detector = AdaptiveDetector(replace(pattern, returns=()), **given)
+    found, rounds = [], []
+    for batch in stream.batches(detector.batch_size):
+        found.append(detector.take(batch))
+        if len(batch) == detector.batch_size and detector.averages is not None:
+            end = detector.position - 1, int(batch.timestamps[-1])
+            rounds.append((*end, detector.averages))
+    found.append(detector.finish())
+    return AdaptiveResult(
+        pattern=pattern,
+        plan=detector.plan,
+        evaluator=detector.evaluator,
+        metrics=detector.metrics(),
+        node_table=None,
+        found=detector.in_branches(found) if output != "count" else None,
+        events=stream if pattern.returns else None,
+        switches=detector.switches,
+        averages=rounds,
+    )

@@ -1,0 +1,369 @@
+"""Windowed averages of a pattern's statistics [mei2009]_, section 5.3, sampled round by round.
+
+A round's sample is one kernel call and one row of numbers, so that rounds in which nothing changes
+cost little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from cepbench.errors import SnapshotError
+from cepbench.kernels.sampling import (
+    ORDERED,
+    SAME,
+    UNORDERED,
+    draw_candidates,
+)
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Attribute, Clause, Pattern
+from cepbench.planning.statistics.measure import (
+    LONGEST_PAUSE,
+    StatisticsSample,
+    active_time,
+    slice_sample,
+)
+from cepbench.planning.statistics.measure import PAIRS as ALL_PAIRS
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.statistics.sampling import (
+    conditions_by_pair,
+    conditions_by_set,
+    order_in_all_branches,
+    pairs_of_a_partition,
+)
+from cepbench.seeds import rng_for
+from cepbench.streams.arrival import in_time
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Events that an average is over, if they are not more rounds than :data:`ROUNDS`; one round at least.
+SPAN, ROUNDS = 8192, 64
+
+#: The last events of a round, of whatever type, that are sampled: what bounds the cost of a round's
+#: statistics.
+EVENTS = 1024
+
+#: Candidates sampled per pair of variables in a round.
+PAIRS = 500
+
+#: Standard errors by which a statistic has to differ for a change to count.
+SIGNIFICANT = 3.0
+
+#: A value and its standard error.
+_Estimate = tuple[float, float]
+
+#: The first numbers of a sample are active time, events of all types, and pairs of these and of
+#: events of one partition. Then come events by variable, candidates by pair, and held ones.
+_ACTIVE, _EVENTS, _FIRST = 0, 1, 4
+
+
+class Averages:
+    """The rates and selectivities over the last rounds, together of :data:`SPAN` events.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    seed : int
+    batch_size : int
+        Events in a round.
+    """
+
+    def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
+        self._pattern = pattern = pattern.expanded
+        self._seed = seed
+        self._names = [variable.name for variable in pattern.variables]
+        conditions = conditions_by_pair(pattern) | conditions_by_set(pattern)
+        #: The pairs of variables, each with its conditions; those of a Kleene set have several.
+        self._pairs = [(*key[:2], *key[2:]) for key in conditions]
+        self._conditions = [*conditions.values()]
+        #: The variables of each pair of which events are compared with the one before them.
+        self._running = [
+            {name for clause in clauses for name in clause.running_variables()}
+            for clauses in self._conditions
+        ]
+        before = order_in_all_branches(pattern)
+        self._ordered = [key[1::-1] if key[1::-1] in before else key[:2] for key in self._pairs]
+        self._relations = np.array(
+            [
+                (
+                    *map(self._names.index, key),
+                    SAME if key[0] == key[1] else ORDERED if key in before else UNORDERED,
+                )
+                for key in self._ordered
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+        # One draw in each of as many strata.
+        jitter = rng_for(seed, "averages").random(PAIRS)
+        self._fractions = (np.arange(PAIRS) + jitter) / PAIRS
+        self._counts = np.empty(len(self._names), np.int64)
+        self._totals = np.empty(len(self._pairs), np.int64)
+        self._drawn = np.empty((len(self._pairs), 2, PAIRS), np.int64)
+        self._type_names: tuple[str, ...] | None = None
+        self._rounds: deque[np.ndarray] = deque(maxlen=min(ROUNDS, max(1, SPAN // batch_size)))
+        self._current: Averaged | None = None
+
+    def add(self, events: EventStream) -> None:
+        """Sample the last events of a round."""
+        self._rounds.append(self._sample(events))
+        self._current = None
+
+    def current(self) -> Averaged | None:
+        """The averages; None before the first round."""
+        if self._current is None and self._rounds:
+            numbers = reduce(np.add, self._rounds)
+            self._current = self._averaged(numbers, PAIRS * len(self._rounds))
+        return self._current
+
+    def of(self, events: EventStream) -> Averaged:
+        """The statistics of some events alone."""
+        return self._averaged(self._sample(events), PAIRS)
+
+    def of_all(self, events: EventStream) -> Averaged:
+        """The statistics of some events alone, measured as well as by default."""
+        found = slice_sample(self._pattern, events, self._seed, ALL_PAIRS)
+        return self._averaged(_numbers(found), ALL_PAIRS)
+
+    def unpacked(self, packed: Any) -> Averaged:
+        """What :attr:`Averaged.packed` is of.
+
+        Raises
+        ------
+        SnapshotError
+            If it is of other variables or pairs.
+        """
+        numbers, most = packed
+        return self._averaged(self._checked(numbers), most)
+
+    def packed(self) -> list[list[float]]:
+        """The state as JSON-serializable values."""
+        return [numbers.tolist() for numbers in self._rounds]
+
+    def restore(self, packed: Iterable[Any]) -> None:
+        """Resume from what :meth:`packed` returned.
+
+        Raises
+        ------
+        SnapshotError
+            If it is no such state.
+        """
+        self._rounds.extend(map(self._checked, packed))
+        self._current = None
+
+    def _checked(self, packed: Any) -> np.ndarray:
+        numbers = np.asarray(packed, np.float64)
+        if numbers.shape != (_FIRST + len(self._names) + 2 * len(self._pairs),):
+            raise SnapshotError("the snapshot is damaged: its averages are of another pattern")
+        return numbers
+
+    def _averaged(self, numbers: np.ndarray, most: int) -> Averaged:
+        return Averaged(self._pattern, self._names, self._pairs, numbers.tolist(), most)
+
+    def _sample(self, events: EventStream) -> np.ndarray:
+        """The numbers of a round."""
+        events = events[-EVENTS:]
+        if events.type_names is not self._type_names:
+            self._type_names = events.type_names
+            self._is_of = np.zeros((len(self._names), len(events.type_names)), np.bool_)
+            for its, variable in zip(self._is_of, self._pattern.variables, strict=True):
+                its[events.codes_of(variable.type)] = True
+        ordered, stamped = in_time(self._pattern, events)
+        window = ordered.window.length
+        active = draw_candidates(
+            _read_only(events.type_codes),
+            _read_only(stamped.timestamps),
+            self._is_of,
+            self._relations,
+            window,
+            LONGEST_PAUSE * window,
+            self._fractions,
+            self._counts,
+            self._totals,
+            self._drawn,
+        )
+        tested = _Tested(self._pattern, events)
+        if stamped is events:
+            seconds = active / 1e9 if events.is_datetime else active
+        else:
+            seconds = active_time(self._pattern, events)
+        numbers = [seconds, len(events)]
+        numbers += tested.partition()
+        numbers += self._counts.tolist()
+        candidates, held = [], []
+        for at, (key, total) in enumerate(zip(self._ordered, self._totals.tolist(), strict=True)):
+            drawn = min(total, PAIRS)
+            rows = dict(zip(key, self._drawn[at, :, :drawn], strict=True))
+            possible, fitting = tested.held(self._conditions[at], rows, self._running[at])
+            share = total / drawn if drawn else 0.0
+            candidates.append(share * possible)
+            held.append(share * fitting)
+        return np.array(numbers + candidates + held, np.float64)
+
+
+class _Tested:
+    """Conditions on rows of some events."""
+
+    def __init__(self, pattern: Pattern, events: EventStream) -> None:
+        self._pattern = pattern
+        self._events = events
+        self._reader = NumericReader()
+        self._columns: dict[str, np.ndarray] = {}
+        self._previous: dict[str, np.ndarray] = {}
+
+    def held(
+        self, clauses: Sequence[Clause], rows: dict[str, np.ndarray], running: Iterable[str]
+    ) -> tuple[int, int]:
+        """How many candidates can be tested, and for how many the conditions hold.
+
+        One for which there is no previous event of a running variable cannot be tested.
+        """
+        for name in running:
+            kept = self._previous_rows(name)[rows[name]] >= 0
+            rows = {key: at[kept] for key, at in rows.items()}
+
+        def values(attribute: Attribute) -> np.ndarray:
+            at = rows[attribute.variable]
+            if attribute.element == "previous":
+                at = self._previous_rows(attribute.variable)[at]
+            return self._column(attribute.name)[at]
+
+        tested = len(next(iter(rows.values())))
+        held = clause_holds(clauses[0], values, self._reader.code)
+        for clause in clauses[1:]:
+            held = held & clause_holds(clause, values, self._reader.code)
+        # Without attributes there is a single answer.
+        return tested, int(np.count_nonzero(held)) if held.shape else tested * int(held)
+
+    def partition(self) -> tuple[float, float]:
+        """Pairs of events of all types, and those of one partition; zeros without partitions."""
+        attribute = self._pattern.strategy.attribute
+        if attribute is None:
+            return 0.0, 0.0
+        found = pairs_of_a_partition(self._column(attribute))
+        return found.candidates, found.held
+
+    def _column(self, name: str) -> np.ndarray:
+        if name not in self._columns:
+            self._columns[name] = self._reader.read(self._events, name, slice(None))
+        return self._columns[name]
+
+    def _previous_rows(self, name: str) -> np.ndarray:
+        """For each event of a variable's type the row of the one before it within the window, or -1."""
+        if name not in self._previous:
+            (type_,) = {its.type for its in self._pattern.variables if its.name == name}
+            rows = self._events.rows_of(type_)
+            times = self._events.timestamps[rows]
+            found = self._previous[name] = np.full(len(self._events), -1)
+            found[rows[1:]] = np.where(np.diff(times) <= self._pattern.window.length, rows[:-1], -1)
+        return self._previous[name]
+
+
+class Averaged:
+    """The statistics that the numbers of some rounds amount to.
+
+    What was not seen at all counts as half an event or half a candidate, as otherwise plans that
+    begin with it would cost nothing.
+
+    Attributes
+    ----------
+    packed : tuple of (list of float, int)
+        The numbers, and how many candidates of a pair were drawn at most: for
+        :meth:`Averages.unpacked`.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        names: Sequence[str],
+        pairs: Sequence[tuple[str, ...]],
+        numbers: list[float],
+        most: int,
+    ) -> None:
+        self._names = names
+        self.packed = numbers, most
+        seconds = max(numbers[_ACTIVE], pattern.window.seconds)
+        at = _FIRST + len(names)
+        events, pairs_of_all, pairs_of_one = numbers[_EVENTS:_FIRST]
+        self._stream_rate = events / seconds
+        self._partitions = pairs_of_all / pairs_of_one if pairs_of_one else None
+        self._rates: dict[str, _Estimate] = {}
+        for name, count in zip(names, numbers[_FIRST:at], strict=True):
+            seen = max(count, 0.5)
+            self._rates[name] = seen / seconds, math.sqrt(seen) / seconds
+        self._selectivities: dict[tuple[str, str], _Estimate] = {}
+        candidates, held = numbers[at : at + len(pairs)], numbers[at + len(pairs) :]
+        for key, possible, fitting in zip(pairs, candidates, held, strict=True):
+            if not possible:
+                continue
+            # Where all candidates of a round were tested, they are still a sample of what is to come.
+            drawn = min(possible, most)
+            share = max(fitting / possible, 0.5 / drawn)
+            error = math.sqrt(share * (1 - share) / drawn)
+            pair = key[0], key[1]
+            before, its_error = self._selectivities.get(pair, (1.0, 0.0))
+            # Conditions on different elements of a set are assumed independent.
+            self._selectivities[pair] = (
+                before * share, math.hypot(before * error, share * its_error)
+            )  # fmt: skip
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """As plan generators take them."""
+        given = self._rates | self._selectivities
+        return Statistics(
+            rates={name: value for name, (value, _) in self._rates.items()},
+            selectivities={pair: value for pair, (value, _) in self._selectivities.items()},
+            standard_errors={key: error for key, (_, error) in given.items()},
+            stream_rate=self._stream_rate,
+            partitions=self._partitions,
+        )
+
+    def changes(self, before: Averaged) -> Iterator[tuple[str, float, float]]:
+        """Name, previous and current value of each statistic that differs by more than its error."""
+        both: list[tuple[str, dict[Any, _Estimate], dict[Any, _Estimate]]] = [
+            ("events per second", self._rates, before._rates),
+            ("selectivity", self._selectivities, before._selectivities),
+        ]
+        for named, now_of, before_of in both:
+            for key, (now, error) in now_of.items():
+                value, its_error = before_of.get(key, (1.0, 0.0))
+                if abs(now - value) > SIGNIFICANT * math.hypot(error, its_error):
+                    shown = key if isinstance(key, str) else ", ".join(dict.fromkeys(key))
+                    yield f"{named}, {shown}", value, now
+        for named, value, now in (
+            ("events per second", before._stream_rate, self._stream_rate),
+            ("partitions", before._partitions or 1.0, self._partitions or 1.0),
+        ):
+            if now != value:
+                yield f"{named}, whole stream", value, now
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    # A kernel is compiled separately for writable and for strided arrays.
+    found = np.ascontiguousarray(array).view()
+    found.flags.writeable = False
+    return found
+
+
+def _numbers(sample: StatisticsSample) -> np.ndarray:
+    """A sample of statistics as the numbers of a round."""
+    found = [*(sample.pairs | sample.sets).values()]
+    partition = sample.partition
+    of_partitions = (partition.candidates, partition.held) if partition else (0.0, 0.0)
+    return np.array(
+        [
+            sample.active,
+            sample.stream_events,
+            *of_partitions,
+            *sample.events.values(),
+            *(its.candidates for its in found),
+            *(its.held for its in found),
+        ],
+        np.float64,
+    )

@@ -1,0 +1,283 @@
+"""The registry of adaptation policies, built-in and user-defined: when to plan anew.
+
+A policy is a function ``f(situation)``, called for each round before its last events are processed,
+which are all of them if a round is pushed as a whole. It returns the reason
+to plan anew as a text, or None to keep the running plan. A new plan is installed if the cost model
+predicts an improvement of more than ``gain``.
+
+No policy checks again the comparisons by which a plan generator chose its steps: that method is
+patented (US 11,693,862).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from cepbench.arguments import flag, shown
+from cepbench.errors import AdaptationError, CepbenchError
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.bounds import log_lower_bound
+from cepbench.planning.costs.branches import branch_problems, log_plan_cost
+from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.costs.reuse import ReuseProblem, plan_cost
+from cepbench.planning.plans.notes import log_sum
+from cepbench.planning.workloads.model import Workload
+from cepbench.registry import Registry
+
+_F = TypeVar("_F", bound=Callable[..., str | None])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation(ABC):
+    """What a policy knows when the last events of a round have come.
+
+    Attributes
+    ----------
+    plan : OrderPlan, TreePlan, UnionPlan or WorkloadPlan
+        The running plan.
+    averages : Averaged or AveragedQueries
+        The windowed averages; for a policy that foresees, those of this round alone, measured in full.
+    planned : Averaged, AveragedQueries or None
+        Those with which a plan was last made; None before that.
+    threshold, gain : float
+        See :func:`cepbench.adapt`.
+    round : int
+        The number of the round, from 0.
+    """
+
+    plan: Any
+    averages: Any
+    planned: Any
+    threshold: float
+    gain: float
+    round: int
+
+    @property
+    def statistics(self) -> Any:
+        """The averages as plan generators take them; of a workload a mapping of its queries."""
+        return self.averages.statistics
+
+    @property
+    @abstractmethod
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+
+    @property
+    @abstractmethod
+    def log_bound(self) -> float:
+        """ln of a lower bound of the cost of all plans of this kind."""
+
+    def changes(self) -> Iterator[tuple[str, float, float]]:
+        """Name, previous and current value of each statistic that differs by more than its error."""
+        return iter(()) if self.planned is None else self.averages.changes(self.planned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternSituation(Situation):
+    """The situation of a run of one pattern.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    cost : CostModel
+    """
+
+    pattern: Pattern
+    cost: CostModel
+
+    @cached_property
+    def problems(self) -> list[CostedProblem]:
+        """The planning problem of each branch under the current statistics."""
+        return branch_problems(self.pattern, self.statistics, cost=self.cost)
+
+    @cached_property
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+        return log_plan_cost(self.plan, self.problems)
+
+    @cached_property
+    def log_bound(self) -> float:
+        """ln of a lower bound of the cost of all plans of this kind."""
+        return log_sum([log_lower_bound(problem, self.plan.kind) for problem in self.problems])
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadSituation(Situation):
+    """The situation of a run of a workload.
+
+    Attributes
+    ----------
+    workload : Workload
+    cost : str
+        A name in :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
+    evaluator : str or None
+        The one that computes queries from scratch.
+    """
+
+    workload: Workload
+    cost: str
+    evaluator: str | None = None
+
+    @cached_property
+    def log_cost(self) -> float:
+        """ln of the cost of the running plan under the current statistics."""
+        return math.log(plan_cost(self.plan, self.statistics, self.cost, self.evaluator))
+
+    @cached_property
+    def log_bound(self) -> float:
+        """ln of the sum of what each query costs at least, from scratch or from any other one."""
+        problem = ReuseProblem.of(
+            self.workload, self.statistics, self.cost, evaluator=self.evaluator
+        )
+        least = dict(problem.scratch)
+        for edge in problem.edges:
+            least[edge.query] = min(least[edge.query], edge.cost)
+        return math.log(math.fsum(least.values()))
+
+
+@dataclass(frozen=True)
+class AdaptationPolicy:
+    """A registered policy.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+        :class:`Situation` → reason to plan anew, or None.
+    foresees : bool
+        Whether it sees this round's own statistics, measured in full.
+    description : str
+    """
+
+    name: str
+    function: Callable[[Situation], str | None]
+    foresees: bool = False
+    description: str = ""
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.function.__module__.startswith("cepbench.engines.adaptation.")
+
+    def reason(self, situation: Situation) -> str | None:
+        """The function's answer, checked.
+
+        Raises
+        ------
+        AdaptationError
+            If the function fails or returns anything else than a text or None.
+        """
+        try:
+            found = self.function(situation)
+        except CepbenchError:
+            raise
+        except (Exception, SystemExit) as error:
+            if self.is_builtin:
+                raise
+            raise AdaptationError(f"the policy {self.name} failed: {error!r}") from error
+        if found is not None and not isinstance(found, str):
+            raise AdaptationError(
+                f"the policy {self.name} returned {shown(found)}; it returns the reason to plan anew "
+                "as a text, or None"
+            )
+        return found
+
+
+#: Name → adaptation policy, in the order of registration.
+ADAPTATION_POLICIES: Registry[AdaptationPolicy] = Registry("adaptation policy", AdaptationError)
+
+
+def adaptation_policy(name: str, *, foresees: bool = False) -> Callable[[_F], _F]:
+    """Register the decorated function as an adaptation policy; it is returned unchanged.
+
+    Registering a name again replaces a user-defined policy; built-in ones cannot be replaced.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    foresees : bool
+        Whether it sees each round's own statistics, measured in full, instead of sampled averages:
+        for comparison, as that takes time.
+
+    Raises
+    ------
+    AdaptationError
+        If the name is that of a built-in policy, or the decorated object is not callable.
+
+    Examples
+    --------
+    >>> import cepbench as cep
+    >>> @cep.adaptation_policy("every-tenth")
+    ... def every_tenth(situation):
+    ...     return "the tenth round" if situation.round % 10 == 0 else None
+    """
+    ADAPTATION_POLICIES.check_name(name, '@adaptation_policy("every-tenth")')
+    foresees = flag(foresees, f"{name}: foresees", AdaptationError)
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise AdaptationError(
+                f"{name}: an adaptation policy is a function, not {shown(function)}"
+            )
+        about = (function.__doc__ or "").strip().partition("\n")[0]
+        ADAPTATION_POLICIES.add(AdaptationPolicy(name, function, foresees, about))
+        return function
+
+    return register
+
+
+@adaptation_policy("threshold")
+def threshold(situation: Situation) -> str | None:
+    """Plan anew when a statistic has changed by more than a threshold [mei2009]_, section 5.3.
+
+    A change is the larger of the two values over the smaller one, minus 1.
+
+    Differs from the paper: changes within three standard errors of the samples do not count.
+    """
+    if situation.planned is None:
+        return "the running plan was made without statistics"
+    most, reason = situation.threshold, None
+    for name, before, now in situation.changes():
+        change = max(before, now) / min(before, now) - 1
+        if change > most:
+            most, reason = change, f"{name}: {before:.3g}, now {now:.3g}"
+    return reason
+
+
+@adaptation_policy("bound")
+def bound(situation: Situation) -> str | None:
+    """Plan anew when the running plan costs more than a lower bound of the best one by the gain.
+
+    While no statistic has changed by more than its error since the last plan was made, neither is
+    computed.
+    """
+    if situation.planned is not None and next(situation.changes(), None) is None:
+        return None
+    excess = relative_gain(situation.log_cost, situation.log_bound)
+    if excess <= situation.gain:
+        return None
+    return f"cost up to {excess:.3g} above the least"
+
+
+@adaptation_policy("static")
+def static(situation: Situation) -> str | None:
+    """Never plan anew."""
+    return None
+
+
+@adaptation_policy("clairvoyant", foresees=True)
+def clairvoyant(situation: Situation) -> str | None:
+    """Plan every round anew for its own statistics, measured in full: what no sample can exceed."""
+    return "its own statistics"
+
+
+def relative_gain(log_before: float, log_after: float) -> float:
+    """How much more a cost is than another one, relative to that."""
+    return math.expm1(min(log_before - log_after, 700.0))

@@ -1,0 +1,495 @@
+"""Runs that count histories of a sequence instead of matches, shared by several methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.aggregation.event_graphs import CountedGraph, GraphWindow
+from cepbench.engines.aggregation.partitions import numbered
+from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
+from cepbench.engines.aggregation.rows import Rows
+from cepbench.engines.aggregation.semirings import Total, has_floats
+from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
+from cepbench.engines.aggregation.typed_parts import TypedParts
+from cepbench.engines.aggregation.valuation import Changes, Valuation
+from cepbench.engines.aggregation.windows import CountingWindow
+from cepbench.engines.detection.pieces import events_at_once
+from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.sase.automaton_engine import ROUND, events_of
+from cepbench.engines.sequence_counts.kernels import tables
+from cepbench.errors import SnapshotError, StreamError
+from cepbench.patterns.model import EventType
+from cepbench.patterns.parse import parse
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Partitions without events that are not dropped yet.
+_IDLE = 16
+
+
+class _Events(NamedTuple):
+    """Some events of partitions, as columns.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (n,)
+        Of the other columns.
+    parts : ndarray of int64, shape (n,)
+        Numbers of partitions.
+    times, flags : ndarray of int64
+    values : ndarray of float64, shape (columns, …)
+    weights : list of ndarray
+        Of each total; empty if it has none.
+    """
+
+    rows: np.ndarray
+    parts: np.ndarray
+    times: np.ndarray
+    flags: np.ndarray
+    values: np.ndarray
+    weights: list[np.ndarray]
+
+    def chosen(self, which: slice, flag: int = 0) -> _Events:
+        """Some of the events, and no others, with a further flag."""
+        rows = self.rows[which]
+        return _Events(
+            np.arange(len(rows)),
+            self.parts[which],
+            read_only(self.times[rows]),
+            self.flags[rows] | flag,
+            np.ascontiguousarray(self.values[:, rows]),
+            [its[rows] if len(its) else its for its in self.weights],
+        )
+
+    def joined(self, other: _Events) -> _Events:
+        """These events, and then others."""
+        return _Events(
+            np.append(self.rows, other.rows + len(self.times)),
+            np.append(self.parts, other.parts),
+            read_only(np.append(self.times, other.times)),
+            np.append(self.flags, other.flags),
+            np.concatenate((self.values, other.values), axis=1),
+            [np.append(one, two) for one, two in zip(self.weights, other.weights, strict=True)],
+        )
+
+
+class CountingRun:
+    """A run that counts histories.
+
+    The events of all partitions are processed together, and the totals are taken after each event that
+    may change them: the last one of a match, and if this matters also the first event of the stream
+    after a match's first event has expired.
+
+    Parameters
+    ----------
+    task : AggregationTask
+    name : str
+        Of the method.
+    by_start : bool
+        Whether counts are kept by the first event of a match.
+    """
+
+    def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
+        self._task = task
+        self._reader = NumericReader()
+        self._sequence = self._compiled(name, by_start=by_start)
+        pattern = self._sequence.pattern
+        plain = {v.name for v in pattern.positive if not v.is_set}
+        group_by = task.pattern.group_by
+        types = tuple(its for key in group_by if isinstance(its := key.attribute, EventType))
+        self._typed: TypedParts | None = None
+        if types:
+            begins = self._sequence.layout.items.begins.tolist()
+            flags = dict(zip(pattern.positive_names, begins, strict=True))
+            self._typed = TypedParts(task.pattern, flags, name)
+        self._valuation = Valuation(task, (*pattern.equivalences, *types), plain)
+        #: Whether each total is over floats; None before the first event.
+        self._floats: list[bool] | None = None
+        self._windows: list[CountingWindow | GraphWindow] = []
+        #: The numbers of partitions by their values of ``[attribute]``, and by their places among the
+        #: typed parts of these if there are such; and their groups.
+        self._parts: dict[Key, int] = {}
+        self._groups = np.zeros(0, np.int64)
+        #: The events at the last timestamp.
+        self._held = self._no_events()
+        #: Times and partitions of first events whose expiry has not been seen.
+        self._starts = np.zeros((2, 0), np.int64)
+        self._updates = self._peak_objects = self._peak_counters = self._peak_bytes = 0
+
+    def _compiled(self, name: str, *, by_start: bool) -> CountedSequence | CountedGraph:
+        """The tables of the pattern."""
+        return sequence_of(self._task, self._reader, name, by_start=by_start)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def push(self, batch: EventStream) -> Rows:
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.push`."""
+        self._check_kinds(batch)
+        rows = []
+        times, end = batch.timestamps, 0
+        while end < len(batch):
+            begin, last = end, times[min(end + events_at_once(ROUND), len(batch)) - 1]
+            # Whole timestamps, so that only those at the end of a batch are held.
+            end = int(np.searchsorted(times, last, side="right"))
+            part = batch[begin:end]
+            until = int(times[end] if end < len(batch) else last)
+            changes = self._changes(part, until)
+            rows.append(self._valuation.push(part, changes, self._groups))
+            self._measure()
+            self._drop(until - self._sequence.pattern.window.length)
+        return Rows.joined(rows)
+
+    def _changes(self, batch: EventStream, until: int) -> Changes:
+        """The totals of partitions after the events of a batch; more may follow at ``until``."""
+        read = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
+        weights = [self._weights(total, batch, read.rows) for total in self._valuation.totals]
+        if self._typed is not None:
+            read, weights = self._typed.divided(batch, read, weights)
+        rows, parts = self._parts_of(batch, read.rows)
+        items = self._sequence.layout.items
+        are_sampled = (read.flags[rows] & self._sequence.last_flags) != 0
+        events = _Events(rows, parts, read.times, read.flags, read.values, weights)
+        now = np.searchsorted(rows, np.searchsorted(read.times, until))
+        later = events.chosen(slice(now, None), tables.COUNTED)
+        if self._valuation.follows_expiry:
+            begun = (read.flags[rows] & items.begins[0]) != 0
+            ends, its = self._expired(read.times, rows[begun], parts[begun], until)
+            events, rows, are_sampled = _with_samples(events, are_sampled, ends, its)
+        held, self._held = self._held, later
+        if len(held.times) and len(read.times) and held.times[0] == read.times[0]:
+            if held.times[0] == until:
+                self._held = held.joined(later)
+            are_sampled = np.append(np.zeros(len(held.rows), bool), are_sampled)
+            rows = np.append(np.zeros(len(held.rows), np.int64), rows)
+            events = held.joined(events.chosen(slice(None)))
+        elif len(held.times):
+            self._count(held, np.zeros(len(held.rows), bool), int(read.times[0]))
+        totals = self._count(events, are_sampled, until)
+        chosen = np.flatnonzero(are_sampled)
+        return Changes(rows[chosen] // self._per_event, events.parts[chosen], totals)
+
+    def _count(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[np.ndarray]:
+        """Process some events; returns totals after some of them, in their order."""
+        found = []
+        given = self._given(events, are_sampled, until)
+        for window, its in zip(self._windows, given, strict=True):
+            totals, updates = window.push(its, int(are_sampled.sum()))
+            self._updates += updates
+            found.append(totals)
+        return found
+
+    def _given(self, events: _Events, are_sampled: np.ndarray, until: int) -> list[tables.Events]:
+        """What the kernels of each total read."""
+        rows, number = events.rows, len(self._groups)
+        samples, chosen = np.full(len(rows), -1), np.flatnonzero(are_sampled)
+        samples[chosen] = np.arange(len(chosen))
+        spans = np.array([0, len(rows)])
+        if number != 1:
+            order = np.argsort(events.parts, kind="stable")
+            rows, samples = rows[order], samples[order]
+            spans = np.searchsorted(events.parts[order], np.arange(number + 1))
+        return [
+            tables.Events(
+                rows, events.times, events.flags, events.values, spans, until, weights,
+                # Without any, there would be one value after all events.
+                samples if len(samples) else np.array([-1]),
+            )
+            for weights in events.weights
+        ]  # fmt: skip
+
+    def _expired(
+        self, times: np.ndarray, rows: np.ndarray, parts: np.ndarray, until: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The events with which first events expire, and their partitions."""
+        starts = np.concatenate((self._starts, (times[rows], parts)), axis=1)
+        window = self._sequence.pattern.window.length
+        number = int(np.searchsorted(starts[0], until - window))
+        self._starts = starts[:, number:]
+        ends = np.searchsorted(times, starts[0, :number] + window, side="right")
+        # The next round begins at until.
+        is_here = ends < len(times)
+        self._starts = np.concatenate((starts[:, :number][:, ~is_here], self._starts), axis=1)
+        return ends[is_here], starts[1, :number][is_here]
+
+    def _parts_of(self, batch: EventStream, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The events that miss no value by which partitions are made, and their partitions."""
+        attributes = self._sequence.pattern.equivalences
+        numbers, keys = numbered(batch, attributes, rows // self._per_event)
+        if attributes:
+            rows, numbers = rows[numbers >= 0], numbers[numbers >= 0]
+        if self._typed is not None:
+            wanted, numbers = np.unique(
+                numbers * self._per_event + rows % self._per_event, return_inverse=True
+            )
+            places = (divmod(code, self._per_event) for code in wanted.tolist())
+            keys = [(*keys[number], part) for number, part in places]
+        own = [self._parts.setdefault(key, len(self._parts)) for key in keys]
+        new = [*self._parts][len(self._groups) :]
+        if new:
+            if self._typed is not None:
+                # Groups that are first seen with the same event come in the order of their keys.
+                apart = dict.fromkeys(key[:-1] for key in new)
+                parts = range(self._per_event)
+                self._valuation.groups([self._group((*key, k)) for key in apart for k in parts])
+            self._add([self._group(key) for key in new])
+        if attributes or self._typed is not None:
+            numbers = np.array(own, np.int64)[numbers]
+        return rows, numbers
+
+    @property
+    def _per_event(self) -> int:
+        """How many rows stand for an event."""
+        return 1 if self._typed is None else len(self._typed.keys)
+
+    def _group(self, key: Key) -> Key:
+        """The group that a partition is in."""
+        attributes = [*self._sequence.pattern.equivalences]
+        types = iter(() if self._typed is None else self._typed.keys[key[-1]])
+        return tuple(
+            next(types)
+            if isinstance(each.attribute, EventType)
+            else key[attributes.index(each.attribute)]
+            for each in self._task.pattern.group_by
+        )
+
+    def _add(self, groups: list[Key]) -> None:
+        """Add partitions that are in these groups."""
+        numbers = self._valuation.groups(groups)
+        self._groups = np.append(self._groups, numbers)
+        for window in self._windows:
+            window.add(len(groups))
+
+    def _drop(self, earliest: int) -> None:
+        """Drop partitions without events from some time on, once they are many."""
+        if not self._sequence.pattern.equivalences and self._typed is None:
+            return
+        active = self._windows[0].are_active(earliest)
+        active[self._held.parts] = active[self._starts[1]] = True
+        kept = np.flatnonzero(active)
+        if len(active) <= 2 * len(kept) + _IDLE:
+            return
+        numbers = np.cumsum(active) - 1
+        self._held = self._held._replace(parts=numbers[self._held.parts])
+        self._starts = np.stack((self._starts[0], numbers[self._starts[1]]))
+        keys = [*self._parts]
+        self._parts = {keys[part]: number for number, part in enumerate(kept.tolist())}
+        self._groups = self._groups[kept]
+        self._valuation.keep(kept)
+        for window in self._windows:
+            window.keep(kept)
+
+    def _no_events(self, number: int = 0) -> _Events:
+        """Events that do nothing, each in a partition of its own."""
+        return _Events(
+            np.arange(number),
+            np.arange(number),
+            np.zeros(number, np.int64),
+            np.zeros(number, np.int64),
+            np.zeros((len(self._sequence.layout.of_events.columns), number)),
+            [
+                np.zeros(number if total.variable else 0, total.dtype(is_float=is_float))
+                for total, is_float in zip(self._valuation.totals, self._kinds, strict=True)
+            ],
+        )
+
+    def _weights(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What each event of a batch adds to a match, of those at some rows."""
+        if total.variable is None:
+            return np.zeros(0, np.int64)
+        column = None if total.attribute is None else batch.column(total.attribute)
+        known = dict(zip(self._valuation.totals, self._kinds, strict=True))
+        own = total.weights(column, rows, is_float=known[total])
+        if total.is_maximum and not total.can_hold(column, rows):
+            raise StreamError(
+                f"AGG {total.kind}({total.variable}.{total.attribute}) of the largest or smallest "
+                "integers of 64 bits, which stand for missing values; use the method two-step"
+            )
+        weights = np.zeros(len(batch), own.dtype)
+        weights[rows] = own
+        return weights
+
+    @property
+    def _kinds(self) -> list[bool]:
+        return self._floats or [False] * len(self._valuation.totals)
+
+    def _check_kinds(self, batch: EventStream) -> None:
+        """Check that no values are floats where those before were integers."""
+        totals = self._valuation.totals
+        known = [None] * len(totals) if self._floats is None else self._floats
+        floats = [
+            total.attribute is not None and has_floats(batch.column(total.attribute), before=before)
+            for total, before in zip(totals, known, strict=True)
+        ]
+        if self._floats is None:
+            self._begin(floats)
+        for total, before, now in zip(totals, self._kinds, floats, strict=True):
+            if now and not before and total.kind != "COUNT":
+                raise StreamError(
+                    f"{total.attribute} had integers in the batches before and has floats in this "
+                    "one; convert it to the same type in all"
+                )
+
+    def _begin(self, floats: list[bool]) -> None:
+        self._floats = floats
+        self._valuation.begin(floats)
+        for total, is_float in zip(self._valuation.totals, floats, strict=True):
+            self._windows.append(self._sequence.window(total, is_float=is_float))
+
+    # -- values, metrics, snapshots -------------------------------------------------------------
+
+    def value(self, time: int) -> Rows:
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.value`."""
+        number = len(self._held.rows)
+        asked = self._no_events(len(self._groups))
+        asked.times[:] = time
+        are_sampled = np.arange(number + len(self._groups)) >= number
+        given = self._given(self._held.joined(asked), are_sampled, time)
+        totals = [
+            window.copy().push(its, len(self._groups))[0]
+            for window, its in zip(self._windows, given, strict=False)
+        ]
+        # There are no windows before the first event.
+        return self._valuation.at(time, totals or asked.weights, self._groups)
+
+    def _measure(self) -> None:
+        rows, counters = np.sum([window.peaks() for window in self._windows], axis=0).tolist()
+        self._peak_objects = max(self._peak_objects, rows)
+        self._peak_counters = max(self._peak_counters, counters)
+        self._peak_bytes = max(self._peak_bytes, sum(window.bytes for window in self._windows))
+
+    def metrics(self) -> AggregateMetrics:
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.metrics`."""
+        return AggregateMetrics(
+            updates=self._updates,
+            peak_counters=self._peak_counters,
+            peak_objects=self._peak_objects,
+            peak_bytes=self._peak_bytes,
+        )
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.snapshot`."""
+        state = json.dumps(
+            {
+                "texts": self._reader.texts,
+                "floats": self._floats,
+                "partitions": [*self._parts],
+                "values": self._valuation.state(),
+                "numbers": [
+                    self._updates, self._peak_objects, self._peak_counters, self._peak_bytes,
+                ],
+            }
+        )  # fmt: skip
+        arrays: dict[str, np.ndarray] = {
+            "state": np.frombuffer(state.encode(), np.uint8),
+            "groups": self._groups,
+            "starts": self._starts,
+        }
+        held = self._held
+        # Their rows are all.
+        columns = [held.parts, held.times, held.flags, held.values, *held.weights]
+        arrays |= {f"held {k}": its for k, its in enumerate(columns)}
+        for k, window in enumerate(self._windows):
+            arrays |= {f"window {k} {name}": its for name, its in window.arrays().items()}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.restore`.
+
+        Raises
+        ------
+        SnapshotError
+            If the snapshot is damaged.
+        """
+        try:
+            known = json.loads(state["state"].tobytes())
+            for text in known["texts"]:
+                self._reader.code(text)
+            if known["floats"] is not None:
+                self._begin(known["floats"])
+            self._valuation.restore(known["values"])
+            numbers = known["numbers"]
+            self._updates, self._peak_objects, self._peak_counters, self._peak_bytes = numbers
+            self._parts = {tuple(key): k for k, key in enumerate(known["partitions"])}
+            self._groups, self._starts = state["groups"], state["starts"]
+            number = 4 + len(self._held.weights)
+            parts, times, flags, values, *weights = (state[f"held {k}"] for k in range(number))
+            self._held = _Events(np.arange(len(parts)), parts, times, flags, values, weights)
+            for k, window in enumerate(self._windows):
+                window.restore(arrays_under(f"window {k} ", state))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+
+
+def _with_samples(
+    events: _Events, are_sampled: np.ndarray, ends: np.ndarray, parts: np.ndarray
+) -> tuple[_Events, np.ndarray, np.ndarray]:
+    """Sample partitions after further events, which need not be their own.
+
+    Parameters
+    ----------
+    events : _Events
+    are_sampled : ndarray of bool
+        Whether each of ``events.rows`` is.
+    ends, parts : ndarray of int64
+        The further events, and the partitions.
+
+    Returns
+    -------
+    events : _Events
+        With some that do nothing.
+    rows : ndarray of int64
+        The row of the stream of each.
+    are_sampled : ndarray of bool
+    """
+    size = len(events.times)
+    own, more = events.parts * size + events.rows, np.unique(parts * size + ends)
+    are_sampled = are_sampled | np.isin(own, more)
+    more = np.setdiff1d(more, own, assume_unique=True)
+    if not len(more):
+        return events, events.rows, are_sampled
+    rows = np.append(events.rows, more % size)
+    its = np.append(events.parts, more // size)
+    order = np.lexsort((its, rows))
+    number = len(more)
+    none = np.zeros(number, np.int64)
+    events = _Events(
+        np.append(events.rows, size + np.arange(number))[order],
+        its[order],
+        read_only(np.append(events.times, events.times[more % size])),
+        np.append(events.flags, none),
+        np.concatenate((events.values, np.zeros((len(events.values), number))), axis=1),
+        [np.append(w, none.astype(w.dtype)) if len(w) else w for w in events.weights],
+    )
+    return events, rows[order], np.append(are_sampled, none == 0)[order]
+
+
+_R = TypeVar("_R", bound=CountingRun)
+
+
+def warmed(run: _R) -> _R:
+    """A new run whose kernels have been loaded, to exclude this from measured times."""
+    warm_up(of_values=any(each.attribute for each in run._task.pattern.aggregates))
+    return run
+
+
+@cache
+def warm_up(*, of_values: bool = True) -> None:
+    """Compile the kernels of COUNT, and of other totals too, or load them from the disk cache.
+
+    Those of integers are also compiled by :mod:`cepbench.engines.sase.counting`.
+    """
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "k": 1, "x": 0.5})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    aggregates = "SUM(a.x), MAX(a.x)" if of_values else "COUNT"
+    pattern = parse(f"PATTERN SEQ(A a, B b) WHERE [k] AGG {aggregates} WITHIN 9 units")
+    run = CountingRun(
+        AggregationTask(pattern, "change", "window"), "window-product", by_start=False
+    )
+    run.push(stream)

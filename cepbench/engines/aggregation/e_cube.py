@@ -1,0 +1,154 @@
+"""Aggregation of a workload from matches that its queries reuse: E-Cube [liu2011]_, section 4.G.
+
+Each query's matches come from scratch, or from those of a more general or more specific query, as a
+:class:`~cepbench.planning.plans.workload.WorkloadPlan` with sources says, and are folded as ``two-step`` does.
+
+Differs from the paper: values after every event instead of one for each window, and matches are folded
+into totals as they come, so that only those are kept that a query yet to be computed reuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
+from cepbench.engines.aggregation.rows import Rows
+from cepbench.engines.aggregation.two_step import TwoStepRun, matching
+from cepbench.engines.detection.rounds import Rounds
+from cepbench.engines.detection.workload_detector import WorkloadDetector
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.result import Metrics
+from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.errors import EvaluationError
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.streams.event_stream import EventStream
+
+#: The name of the method, which is of workloads only.
+E_CUBE = "e-cube"
+
+#: Events of the first round, and the matches that a round should have: a round costs time of its own,
+#: and matches take memory.
+_ROUND, _MATCHES = 1 << 12, 1 << 21
+
+_DETECTOR = "detector "
+
+
+class ReuseRun:
+    """A run of ``e-cube``.
+
+    Parameters
+    ----------
+    tasks : mapping of str to AggregationTask
+    plan : WorkloadPlan
+        With sources.
+
+    Attributes
+    ----------
+    methods : mapping of str to str
+        By query.
+
+    Raises
+    ------
+    EvaluationError
+        If matches of the plan may come late.
+    """
+
+    def __init__(self, tasks: Mapping[str, AggregationTask], plan: WorkloadPlan) -> None:
+        if plan.delays:
+            raise EvaluationError(
+                "by a plan with delays some matches come after the event whose value counts them; plan "
+                "with delays=False"
+            )
+        self.methods = dict.fromkeys(tasks, E_CUBE)
+        workload = plan.workload.without_aggregates()
+        evaluator = next(iter(tasks.values())).evaluator
+        if evaluator is None and not plan.plans:
+            scratch = [q for q in plan.order if plan.reuse(q).source is None]
+            chosen = {matching(plan.computed.patterns[query], None)[1] for query in scratch}
+            evaluator = chosen.pop() if len(chosen) == 1 else None
+        self._detector = WorkloadDetector(
+            workload, replace(plan, workload=workload), evaluator=evaluator
+        )
+        self._reported = {name: _Reported() for name in tasks}
+        self._runs = {name: TwoStepRun(task, self._reported[name]) for name, task in tasks.items()}
+        self._rounds = Rounds(_ROUND, _MATCHES)
+        self._updates = 0
+
+    def prepare(self, batch: EventStream) -> None:
+        """Check that the detector takes the next events."""
+        self._detector.prepare(batch)
+
+    def push(self, batch: EventStream) -> dict[str, Sequence[Row]]:
+        """Process the next events; returns the rows to report of each query."""
+        rows: dict[str, list[Rows]] = {name: [] for name in self._runs}
+        for part in self._rounds.parts(batch, lambda: self._updates):
+            found = self._detector.take(part)
+            self._updates += sum(its.number for its in found.values())
+            for name, run in self._runs.items():
+                self._reported[name].found = found[name]
+                rows[name].append(run.push(part))
+        return {name: Rows.joined(its) for name, its in rows.items()}
+
+    def value(self, time: int) -> dict[str, Sequence[Row]]:
+        """The value of each query and group at a time; changes nothing."""
+        return {name: run.value(time) for name, run in self._runs.items()}
+
+    def metrics(self) -> AggregateMetrics:
+        """Metrics so far, summed over the queries; the maxima may be of different times."""
+        listed = [run.metrics() for run in self._runs.values()]
+        return AggregateMetrics(
+            updates=self._updates,
+            peak_counters=sum(its.peak_counters for its in listed),
+            peak_objects=sum(its.peak_objects for its in listed),
+        )
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The state, as arrays."""
+        arrays = {f"{_DETECTOR}{name}": its for name, its in self._detector.snapshot().items()}
+        arrays["updates"] = np.array(self._updates)
+        for place, run in enumerate(self._runs.values()):
+            arrays |= {f"{place} {name}": its for name, its in run.snapshot().items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot of the same workload."""
+        self._detector = WorkloadDetector.restore(arrays_under(_DETECTOR, state))
+        self._updates = int(state["updates"])
+        for place, run in enumerate(self._runs.values()):
+            run.restore(arrays_under(f"{place} ", state))
+        for its in self._reported.values():
+            its.position = self._detector.position
+
+
+class _Reported:
+    """The matches of one query, as a detector gives them.
+
+    Attributes
+    ----------
+    found : Found
+        Those that the next batch completes.
+    position : int
+        Of the next event.
+    """
+
+    evaluator = E_CUBE
+    found = Found(0, ())
+
+    def __init__(self) -> None:
+        self.position = 0
+
+    def take(self, batch: EventStream) -> Found:
+        """The matches that a batch completes."""
+        self.position += len(batch)
+        return self.found
+
+    def metrics(self) -> Metrics:
+        """None of a query alone."""
+        return Metrics()
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Nothing: all queries have one state."""
+        return {}

@@ -1,0 +1,1 @@
+"""Kernels of aggregation, a package for each method."""

@@ -1,0 +1,565 @@
+"""Queries of a workload that are counted with counters in common [qi2014]_, section 4."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.aggregation.counting import CountingRun
+from cepbench.engines.aggregation.kernels.shared_counts import tables
+from cepbench.engines.aggregation.partitions import numbered
+from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Key
+from cepbench.engines.aggregation.rows import Rows
+from cepbench.engines.aggregation.semirings import Total, narrowed
+from cepbench.engines.aggregation.sequences import CountedSequence
+from cepbench.engines.aggregation.shared_counters import SharedCounters
+from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram, Symbol
+from cepbench.engines.aggregation.valuation import Changes
+from cepbench.engines.plan_runs.engine import rows_of_types
+from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.errors import SnapshotError
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.parse import parse
+from cepbench.planning.plans.segments import Segment
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Partitions without events that are not dropped yet.
+_IDLE = 16
+
+
+class _Sample(NamedTuple):
+    """The totals of a query in a partition after some events.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+    part : int
+        The number of the partition.
+    totals : list of ndarray
+    """
+
+    rows: np.ndarray
+    part: int
+    totals: list[np.ndarray]
+
+
+class SharedQuery(CountingRun):
+    """Makes rows of values of one query from totals that are counted for several.
+
+    Parameters
+    ----------
+    task : AggregationTask
+    segments : tuple of Segment
+    """
+
+    def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
+        super().__init__(task, "a-seq", by_start=True)
+        assert isinstance(self._sequence, CountedSequence)
+        self.query = CountedQuery(self._sequence, segments)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Those whose values all events of a match share."""
+        return self._sequence.pattern.equivalences
+
+    def totals(self, batch: EventStream) -> list[tuple[Total, bool]]:
+        """What is counted, and whether in floats."""
+        self._check_kinds(batch)
+        return [*zip(self._valuation.totals, self._kinds, strict=True)]
+
+    def partitions_of(self, batch: EventStream, rows: np.ndarray) -> dict[Key, np.ndarray]:
+        """The events of each partition, without those that miss a value."""
+        numbers, keys = numbered(batch, self.attributes, rows)
+        return (
+            {key: rows[numbers == number] for number, key in enumerate(keys)} if len(rows) else {}
+        )
+
+    def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What each event of a batch adds to a match, of those at some rows."""
+        return self._weights(total, batch, rows)
+
+    def part(self, key: Key, attributes: Sequence[str]) -> int:
+        """The number of a partition, given by the values of attributes."""
+        number = self._parts.get(key)
+        if number is None:
+            of = dict(zip(attributes, key, strict=True))
+            group = tuple(of[str(each.attribute)] for each in self._task.pattern.group_by)
+            number = self._parts[key] = len(self._parts)
+            self._groups = np.append(self._groups, self._valuation.groups([group]))
+        return number
+
+    @property
+    def follows_expiry(self) -> bool:
+        """Whether totals are needed when first events expire, too."""
+        return self._valuation.follows_expiry
+
+    def rows(self, batch: EventStream, given: Sequence[_Sample]) -> Rows:
+        """The rows to report, from the totals of partitions after some events."""
+        rows, parts, totals = self._joined(given)
+        order = np.lexsort((parts, rows)) if len(given) > 1 else slice(None)
+        changes = Changes(rows[order], parts[order], [its[order] for its in totals])
+        return self._valuation.push(batch, changes, self._groups)
+
+    def rows_at(self, time: int, given: Sequence[_Sample]) -> Rows:
+        """The value of each group at a time, from the totals of partitions."""
+        _, parts, totals = self._joined(given)
+        return self._valuation.at(time, totals, self._groups[parts])
+
+    def _joined(self, given: Sequence[_Sample]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Rows, partitions and totals of several samples."""
+        none = np.zeros(0, np.int64)
+        totals = [
+            np.concatenate([np.zeros(0, total.dtype(is_float=is_float)), *its])
+            for total, is_float, its in zip(
+                self._valuation.totals, self._kinds, _columns(given, len(self._kinds)), strict=True
+            )
+        ]
+        return (
+            np.concatenate([none, *(its.rows for its in given)]),
+            np.concatenate([none, *(np.full(len(its.rows), its.part) for its in given)]),
+            [narrowed(its) if its.dtype == object else its for its in totals],
+        )
+
+    def drop(self, keys: Collection[Key]) -> None:
+        """Drop the numbers of all partitions but some, once they are many."""
+        if len(self._parts) > 2 * len(keys) + _IDLE:
+            kept = [part for key, part in self._parts.items() if key in keys]
+            self._valuation.keep(np.array(kept, np.int64))
+            self._groups = self._groups[np.array(kept, np.int64)]
+            names = [key for key in self._parts if key in keys]
+            self._parts = {key: number for number, key in enumerate(names)}
+
+
+def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
+    """The totals of several samples, by total."""
+    return [[its.totals[place] for its in given] for place in range(number)]
+
+
+@dataclass(eq=False)
+class _Partition:
+    """The events that share all values of ``[attribute]``.
+
+    Attributes
+    ----------
+    counters : list of SharedCounters
+        Of each program.
+    starts : list of ndarray of int64
+        By query: times of first events whose expiry has not been seen.
+    held : list of tuple of ndarray
+        By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
+    """
+
+    counters: list[SharedCounters]
+    starts: list[np.ndarray]
+    held: list[tuple[np.ndarray, ...]]
+
+
+class SharedRun:
+    """Several queries over the same partitions.
+
+    Parameters
+    ----------
+    queries : mapping of str to SharedQuery
+    shares_prefixes : bool
+    scope : {"window", "trigger", "stream"}
+    """
+
+    def __init__(
+        self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
+    ) -> None:
+        self._queries = queries
+        self._shares_prefixes = shares_prefixes
+        self._scope = scope
+        self._first = next(iter(queries.values()))
+        self._reader = NumericReader()
+        self._programs: list[SharedProgram] = []
+        #: By query and total: its program, and its place among the demands of this.
+        self._demands: list[list[tuple[int, int]]] = []
+        self._kinds: list[list[bool]] = []
+        self._totals: dict[tuple[str, str], tuple[SharedQuery, Total]] = {}
+        self._partitions: dict[Key, _Partition] = {}
+        #: Updates of partitions that were dropped; most rows, counters and bytes.
+        self._updates = self._peak_rows = self._peak_counters = self._peak_bytes = 0
+
+    def push(self, batch: EventStream) -> dict[str, Rows]:
+        """Process the next events; returns the rows of each query."""
+        listed = [query.totals(batch) for query in self._queries.values()]
+        if not self._programs:
+            self._compile([[is_float for _, is_float in its] for its in listed])
+        given = self._changes(batch)
+        found = {
+            name: query.rows(batch, its)
+            for (name, query), its in zip(self._queries.items(), given, strict=True)
+        }
+        for query in self._queries.values():
+            query.drop(self._partitions)
+        return found
+
+    def value(self, time: int) -> dict[str, Rows]:
+        """The values of each query at a time."""
+        found: list[list[_Sample]] = [[] for _ in self._queries]
+        row = np.zeros(1, np.int64)
+        for key, partition in self._partitions.items() if self._scope == "window" else ():
+            values = [counters.values_at(time) for counters in partition.counters]
+            for place, query in enumerate(self._queries.values()):
+                part = query.part(key, self._first.attributes)
+                totals = [values[p][k : k + 1] for p, k in self._demands[place]]
+                found[place].append(_Sample(row, part, totals))
+        return {
+            name: query.rows_at(time, its)
+            for (name, query), its in zip(self._queries.items(), found, strict=True)
+        }
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def _compile(self, kinds: list[list[bool]]) -> None:
+        """Make the programs, one for each semiring and kind of numbers."""
+        self._kinds = kinds
+        demands: dict[object, list[tuple[CountedQuery, Total]]] = {}
+        placed: list[list[tuple[object, int]]] = []
+        for query, its in zip(self._queries.values(), kinds, strict=True):
+            placed.append([])
+            for total, is_float in zip(query._valuation.totals, its, strict=True):
+                semiring = total.is_maximum, total.dtype(is_float=is_float)
+                listed = demands.setdefault(semiring, [])
+                placed[-1].append((semiring, len(listed)))
+                listed.append((query.query, total))
+                if total.attribute is not None:
+                    self._totals.setdefault((total.kind, total.attribute), (query, total))
+        order = {semiring: place for place, semiring in enumerate(demands)}
+        self._demands = [[(order[semiring], k) for semiring, k in its] for its in placed]
+        self._programs = [
+            SharedProgram(
+                listed, shares_prefixes=self._shares_prefixes, scope=self._scope,
+                is_float=semiring[1] is np.float64,  # type: ignore[index]
+            )
+            for semiring, listed in demands.items()
+        ]  # fmt: skip
+
+    def _changes(self, batch: EventStream) -> list[list[_Sample]]:
+        """By query: the totals of partitions after events of the batch."""
+        entries = [_Entries(self, program, batch) for program in self._programs]
+        of_queries = [_OfQuery(entries[its[0][0]], its[0][1], len(batch)) for its in self._demands]
+        found: list[list[_Sample]] = [[] for _ in self._queries]
+        attributes, until = self._first.attributes, int(batch.timestamps[-1])
+        one = entries[0].rows
+        own = {(): one if len(entries) == 1 else _union([e.rows for e in entries], len(batch))}
+        if attributes:
+            own = self._first.partitions_of(batch, own[()])
+            for key, partition in self._partitions.items():
+                if self._expires(partition, until):
+                    own.setdefault(key, np.zeros(0, np.int64))
+        for key, rows in own.items():
+            partition = self._partition(key)
+            samples = [
+                self._samples(partition, place, rows, batch, its)
+                for place, its in enumerate(of_queries)
+            ]
+            values = []
+            for number, its in enumerate(entries):
+                asked = [
+                    samples[place]
+                    for place, demands in enumerate(self._demands)
+                    for program, _ in demands
+                    if program == number
+                ]
+                values.append(self._advance(partition, number, its, rows, asked, batch))
+            for place, query in enumerate(self._queries.values()):
+                totals = [values[p][k] for p, k in self._demands[place]]
+                found[place].append(_Sample(samples[place], query.part(key, attributes), totals))
+        self._measure()
+        for key in [*own] if attributes else ():
+            partition = self._partitions[key]
+            if not any(map(len, partition.starts)) and not any(len(h[0]) for h in partition.held):
+                self._drop(key)
+        return found
+
+    def _samples(
+        self, partition: _Partition, place: int, rows: np.ndarray, batch: EventStream,
+        of_query: _OfQuery,
+    ) -> np.ndarray:  # fmt: skip
+        """The events of a partition after which a query's totals may have changed."""
+        query = [*self._queries.values()][place]
+        sampled = rows[of_query.completes[rows]]
+        if not query.follows_expiry and not query.attributes:
+            return sampled
+        times, until, window = batch.timestamps, int(batch.timestamps[-1]), query.query.window
+        starts = np.unique(np.append(partition.starts[place], times[rows[of_query.begins[rows]]]))
+        expired = starts < until - window
+        partition.starts[place] = starts[~expired]
+        if query.follows_expiry:
+            ends = np.searchsorted(times, starts[expired] + window, side="right")
+            sampled = np.union1d(sampled, ends)
+        return sampled
+
+    def _expires(self, partition: _Partition, until: int) -> bool:
+        windows = [query.query.window for query in self._queries.values()]
+        return any(
+            len(starts) and starts[0] + window < until
+            for starts, window in zip(partition.starts, windows, strict=True)
+        )
+
+    def _advance(
+        self, partition: _Partition, number: int, entries: _Entries, own: np.ndarray,
+        asked: list[np.ndarray], batch: EventStream,
+    ) -> list[np.ndarray]:  # fmt: skip
+        """Process the events of a partition by a program; returns values by demand."""
+        until = int(batch.timestamps[-1])
+        if len(own) == len(entries.rows) and not any(
+            query.follows_expiry for query in self._queries.values()
+        ):
+            # All asked for are among them.
+            rows, sizes, symbols = own, np.diff(entries.spans)[own], entries.symbols
+        else:
+            rows = _union([own, *asked], len(batch))
+            sizes = np.where(np.isin(rows, own), entries.spans[rows + 1] - entries.spans[rows], 0)
+            symbols = entries.symbols[_ranges(entries.spans[rows], sizes)]
+        times, weights = batch.timestamps[rows], entries.weights[:, rows]
+        held_times, held_sizes, held_symbols, held_weights = partition.held[number]
+        counted = len(held_times)
+        now = times == until
+        behind = len(symbols) - int(sizes[now].sum())
+        is_same = counted > 0 and held_times[0] == until
+        kept = slice(None if is_same else counted, None)
+        partition.held[number] = (
+            np.append(held_times[kept], times[now]),
+            np.append(held_sizes[kept], sizes[now]),
+            np.append(held_symbols[: len(held_symbols) * is_same], symbols[behind:]),
+            np.concatenate((held_weights[:, kept], weights[:, now]), axis=1),
+        )
+        ask_rows = np.concatenate(asked)
+        demands = np.repeat(np.arange(len(asked)), [len(its) for its in asked])
+        order = np.argsort(ask_rows, kind="stable")
+        out = partition.counters[number].push(
+            tables.Events(
+                times=np.append(held_times, times),
+                spans=np.cumsum(np.concatenate(([0], held_sizes, sizes))),
+                symbols=np.append(held_symbols, symbols),
+                weights=np.ascontiguousarray(np.concatenate((held_weights, weights), axis=1)),
+                ask_spans=np.append(
+                    np.zeros(counted + 1, np.int64),
+                    np.cumsum(np.bincount(ask_rows, minlength=len(batch))[rows]),
+                ),
+                asks=demands[order],
+                counted=counted,
+                until=until,
+            )
+        )
+        values = np.empty_like(out)
+        values[order] = out
+        return np.split(values, np.cumsum([len(its) for its in asked])[:-1])
+
+    # -- partitions -----------------------------------------------------------------------------
+
+    def _partition(self, key: Key) -> _Partition:
+        partition = self._partitions.get(key)
+        if partition is None:
+            none = np.zeros(0, np.int64)
+            partition = _Partition(
+                [SharedCounters(program) for program in self._programs],
+                [none for _ in self._queries],
+                [
+                    (none, none, none, np.zeros((len(p.weights), 0), p.dtype))
+                    for p in self._programs
+                ],
+            )
+            self._partitions[key] = partition
+        return partition
+
+    def _drop(self, key: Key) -> None:
+        partition = self._partitions.pop(key)
+        self._updates += sum(int(c.progress[tables.UPDATES]) for c in partition.counters)
+
+    def _measure(self) -> None:
+        listed = [c for partition in self._partitions.values() for c in partition.counters]
+        for name, column in (
+            ("_peak_rows", tables.PEAK_ROWS),
+            ("_peak_counters", tables.PEAK_COUNTERS),
+        ):
+            peak = sum(int(counters.progress[column]) for counters in listed)
+            setattr(self, name, max(getattr(self, name), peak))
+        self._peak_bytes = max(self._peak_bytes, sum(counters.bytes for counters in listed))
+
+    def metrics(self) -> AggregateMetrics:
+        """Metrics so far."""
+        listed = [c for partition in self._partitions.values() for c in partition.counters]
+        return AggregateMetrics(
+            updates=self._updates + sum(int(c.progress[tables.UPDATES]) for c in listed),
+            peak_counters=self._peak_counters,
+            peak_objects=self._peak_rows,
+            peak_bytes=self._peak_bytes,
+        )
+
+    def holds(self, symbol: Symbol, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """The events of a symbol, of those of its type."""
+        for clause in symbol.clauses:
+            if len(rows):
+                rows = rows[
+                    clause_holds(
+                        clause,
+                        lambda a, at=rows: self._reader.read(batch, a.name, at),  # type: ignore[misc]
+                        self._reader.code,
+                    )
+                ]
+        return rows
+
+    def weights(self, program: SharedProgram, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """What events add to matches, by weight of a program."""
+        found: np.ndarray = np.zeros((len(program.weights), len(batch)), program.dtype)
+        for place, weight in enumerate(program.weights):
+            query, total = self._totals[weight]
+            found[place] = query.weights_of(total, batch, rows)
+        return found
+
+    # -- snapshots ------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The state, as arrays."""
+        state = json.dumps(
+            {
+                "texts": self._reader.texts,
+                "kinds": self._kinds,
+                "partitions": [*self._partitions],
+                "numbers": [self._updates, self._peak_rows, self._peak_counters, self._peak_bytes],
+            }
+        )
+        arrays = {"state": np.frombuffer(state.encode(), np.uint8).copy()}
+        for name, query in self._queries.items():
+            arrays |= {f"query {name} {k}": its for k, its in query.snapshot().items()}
+        for place, partition in enumerate(self._partitions.values()):
+            arrays |= {f"{place} starts {k}": its.copy() for k, its in enumerate(partition.starts)}
+            for number, (counters, held) in enumerate(
+                zip(partition.counters, partition.held, strict=True)
+            ):
+                arrays |= {f"{place} held {number} {k}": its.copy() for k, its in enumerate(held)}
+                its = counters.arrays() | {"progress": counters.progress}
+                arrays |= {f"{place} counters {number} {k}": a.copy() for k, a in its.items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot.
+
+        Raises
+        ------
+        SnapshotError
+            If the snapshot is damaged.
+        """
+        try:
+            known = json.loads(state["state"].tobytes())
+            for text in known["texts"]:
+                self._reader.code(text)
+            for name, query in self._queries.items():
+                query.restore(arrays_under(f"query {name} ", state))
+            self._updates, self._peak_rows, self._peak_counters, self._peak_bytes = known["numbers"]
+            if known["kinds"]:
+                self._compile(known["kinds"])
+            for place, key in enumerate(known["partitions"]):
+                partition = self._partition(tuple(key))
+                partition.starts = [state[f"{place} starts {k}"] for k in range(len(self._queries))]
+                for number, counters in enumerate(partition.counters):
+                    partition.held[number] = tuple(
+                        state[f"{place} held {number} {k}"] for k in range(4)
+                    )
+                    arrays = arrays_under(f"{place} counters {number} ", state)
+                    counters.progress[:] = arrays["progress"]
+                    counters.restore(arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+
+
+class _Entries:
+    """What the events of a batch are in a program.
+
+    Attributes
+    ----------
+    program : SharedProgram
+    by_symbol : list of ndarray of int64
+        Events.
+    rows : ndarray of int64
+        Of events that concern it, ascending.
+    spans : ndarray of int64, shape (events + 1,)
+        Of ``symbols``, by event of the batch.
+    symbols : ndarray of int64
+    weights : ndarray, shape (weights, events)
+    """
+
+    def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
+        of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
+        listed = [run.holds(symbol, batch, of_type[symbol.type]) for symbol in program.symbols]
+        rows = np.concatenate(listed)
+        symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
+        self.program, self.by_symbol = program, listed
+        sizes = np.bincount(rows, minlength=len(batch))
+        self.spans = np.append(0, np.cumsum(sizes))
+        self.rows = np.flatnonzero(sizes)
+        if len(self.rows) == len(rows):
+            # Each event is one symbol: without sorting.
+            of_events = np.zeros(len(batch), np.int64)
+            of_events[rows] = symbols
+            self.symbols = of_events[self.rows]
+        else:
+            self.symbols = symbols[np.argsort(rows, kind="stable")]
+        self.weights = run.weights(program, batch, self.rows)
+
+
+class _OfQuery:
+    """Which events of a batch begin matches of a query, and which may complete one.
+
+    Attributes
+    ----------
+    begins, completes : ndarray of bool, shape (events,)
+    """
+
+    def __init__(self, entries: _Entries, demand: int, number: int) -> None:
+        self.begins, self.completes = np.zeros((2, number), bool)
+        first, last = entries.program.ends[demand]
+        for symbol in first:
+            self.begins[entries.by_symbol[symbol]] = True
+        for symbol in last:
+            self.completes[entries.by_symbol[symbol]] = True
+
+
+def _union(rows: Sequence[np.ndarray], number: int) -> np.ndarray:
+    """Rows of a batch of so many events that are in any of several arrays, ascending."""
+    listed = np.concatenate(rows)
+    if 16 * len(listed) < number:
+        return np.unique(listed)
+    # Without sorting.
+    is_one = np.zeros(number, bool)
+    is_one[listed] = True
+    return np.flatnonzero(is_one)
+
+
+def _ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers from each begin on, so many each."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels of integers and floats, or load them from the disk cache."""
+    pattern = parse("PATTERN SEQ(A a, B b) AGG SUM(a.x) WITHIN 9 units")
+    plan = WorkloadPlan(Workload({"Q": pattern}), {"Q": (1,)})
+    query = SharedQuery(AggregationTask(pattern, "trigger", "window"), plan.segments("Q"))
+    run = SharedRun({"Q": query}, shares_prefixes=False, scope="window")
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
+    run.push(EventStream.from_pandas(events, type="type", time="time"))
+    run.value(2)
+
+
+def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:
+    """Queries that are over the same partitions."""
+    found: dict[frozenset[str], dict[str, SharedQuery]] = {}
+    for name, query in queries.items():
+        found.setdefault(frozenset(query.attributes), {})[name] = query
+    yield from found.values()

@@ -1,0 +1,249 @@
+"""The counters of several totals over the events of one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from cepbench.engines.aggregation.kernels.shared_counts import lanes, tables, walk
+from cepbench.engines.aggregation.shared_programs import SharedProgram
+from cepbench.kernels.counts import LANES
+
+#: Columns do not lie whole pages apart.
+_PADDING = 8
+
+#: Arrays of the state that a snapshot has.
+_KEPT = (
+    "times", "cells", "lows", "seen", "highs", "bounds", "logs", "log_weights", "log_highs", "marks",
+)  # fmt: skip
+
+#: Of these, numbers of the semiring.
+_NUMBERS = ("cells", "log_weights")
+
+#: Rows of a table and entries of a log that there is room for at first.
+_ROOM, _LOG_ROOM = 16, 64
+
+
+class SharedCounters:
+    """The state of a program.
+
+    Numbers are of 64 bits until one might become larger. From then on they are Python integers, and
+    the kernel is interpreted.
+
+    Parameters
+    ----------
+    shared : SharedProgram
+    """
+
+    def __init__(self, shared: SharedProgram) -> None:
+        self._program = shared.program
+        self._dtype: Any = shared.dtype
+        program = self._program
+        highs, lefts, room = np.zeros(len(program.columns) - 1, np.int64), len(program.lefts), _ROOM
+        self._state = tables.State(
+            room=room,
+            times=np.zeros((len(highs), room), np.int64),
+            cells=self._cells(len(program.inits), room),
+            lows=np.zeros(len(program.horizons), np.int64),
+            seen=highs.copy(),
+            highs=highs,
+            bounds=np.zeros(len(program.inits)),
+            largest=np.zeros(1),
+            log_room=_LOG_ROOM,
+            logs=np.zeros((lefts, _LOG_ROOM, tables.LOG_COLUMNS), np.int64),
+            log_weights=self._cells(lefts, _LOG_ROOM, padding=0),
+            log_highs=np.zeros(lefts, np.int64),
+            marks=np.zeros((lefts, room), np.int64),
+            **self._working_space(room),
+            queue=np.zeros((0, 2), np.int64),
+            ends=np.zeros(program.orders // 2 + 1, np.int64),
+            progress=np.zeros(tables.PROGRESS, np.int64),
+            out=self._cells(0),
+        )
+
+    def push(self, events: tables.Events) -> np.ndarray:
+        """Process some events; returns the values asked for.
+
+        Parameters
+        ----------
+        events : cepbench.engines.aggregation.kernels.shared_counts.tables.Events
+        """
+        progress = self._state.progress
+        progress[: tables.UPDATES] = 0
+        spans = (self._program.later_spans, self._program.create_spans)
+        most = int(sum(np.diff(its)[events.symbols].sum() for its in spans))
+        self._state = self._state._replace(
+            out=self._cells(len(events.asks), padding=0), queue=np.empty((most, 2), np.int64)
+        )
+        if self._dtype is object:
+            events = events._replace(weights=events.weights.astype(object))
+        while (status := self._kernel("count_shared")(self._program, self._state, events)) != (
+            tables.ENDED
+        ):
+            if status == tables.NEEDS_ROOM:
+                self._grow()
+            elif status == tables.NEEDS_LOG:
+                self._grow_logs()
+            else:
+                self._widen()
+                events = events._replace(weights=events.weights.astype(object))
+        return self._state.out
+
+    def values_at(self, time: int) -> np.ndarray:
+        """All values at a time, which changes nothing."""
+        state = self._state
+        number = len(self._program.demands)
+        asked = state._replace(
+            lows=state.lows.copy(), progress=state.progress.copy(), bounds=state.bounds.copy(),
+            out=self._cells(number, padding=0), **self._working_space(state.room),
+        )  # fmt: skip
+        if not self._kernel("values_at")(self._program, asked, time):
+            self._widen()
+            return self.values_at(time)
+        return asked.out
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row."""
+        number = len(self._state.highs)
+        return bool((self._state.lows[:number] == self._state.highs).all())
+
+    @property
+    def bytes(self) -> int:
+        """The size of its state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    @property
+    def progress(self) -> np.ndarray:
+        """Updates, and the most rows and counters at a time."""
+        return self._state.progress
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The state between pushes."""
+        state = self._state._asdict()
+        return {
+            name: state[name].astype(str) if state[name].dtype == object else state[name]
+            for name in _KEPT
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`arrays` gave."""
+        copies = {name: arrays[name].copy() for name in _KEPT}
+        for name in _NUMBERS:
+            if copies[name].dtype.kind == "U":
+                copies[name] = _integers(copies[name])
+                self._dtype = object
+        room, log_room = copies["times"].shape[1], copies["logs"].shape[1]
+        self._state = self._state._replace(
+            room=room, log_room=log_room, **copies, **self._working_space(room)
+        )
+        self._set_limit()
+
+    # -- room -----------------------------------------------------------------------------------
+
+    def _cells(self, *shape: int, padding: int = _PADDING) -> np.ndarray:
+        return np.zeros((*shape[:-1], shape[-1] + padding), self._dtype)
+
+    def _working_space(self, room: int) -> dict[str, Any]:
+        """Lanes that have not begun."""
+        program, links = self._program, len(self._program.links)
+        return {
+            "replays": np.full((len(program.lefts), tables.REPLAY_COLUMNS), -LANES),
+            "lanes": self._cells(len(program.left_inits), LANES, padding=0),
+            "lane_bounds": np.zeros(len(program.left_inits)),
+            "panels": self._cells(links, LANES // tables.TILE, room, tables.TILE, padding=0),
+            "tops": np.zeros(links),
+            "firsts": np.full(links, -1),
+        }
+
+    def _grow(self) -> None:
+        """Double the room of all tables."""
+        old = self._state
+        room = 2 * old.room
+        state = old._replace(
+            room=room,
+            times=np.zeros((len(old.times), room), np.int64),
+            cells=self._cells(len(old.cells), room),
+            marks=np.zeros((len(old.marks), room), np.int64),
+            **self._working_space(room),
+        )
+        program = self._program
+        kept = [np.arange(*its) for its in zip(old.lows, old.highs, strict=False)]
+        for table, rows in enumerate(kept):
+            here, there = rows & (old.room - 1), rows & (room - 1)
+            columns = slice(*program.columns[table : table + 2])
+            state.times[table, there] = old.times[table, here]
+            state.cells[columns, there] = old.cells[columns, here]
+            for left in program.begun[slice(*program.begun_spans[table : table + 2])]:
+                state.marks[left, there] = old.marks[left, here]
+        self._state = state
+
+    def _grow_logs(self) -> None:
+        """Double the room of all logs."""
+        old = self._state
+        room = 2 * old.log_room
+        logs = np.zeros((len(old.logs), room, tables.LOG_COLUMNS), np.int64)
+        weights = self._cells(len(old.logs), room, padding=0)
+        for left, high in enumerate(old.log_highs):
+            entries = np.arange(max(0, high - old.log_room), high)
+            here, there = entries & (old.log_room - 1), entries & (room - 1)
+            logs[left, there], weights[left, there] = (
+                old.logs[left, here],
+                old.log_weights[left, here],
+            )
+        self._state = old._replace(log_room=room, logs=logs, log_weights=weights)
+
+    # -- digits ---------------------------------------------------------------------------------
+
+    def _widen(self) -> None:
+        """Go on with Python integers."""
+        self._dtype = object
+        state = self._state
+        self._state = state._replace(
+            cells=state.cells.astype(object),
+            log_weights=state.log_weights.astype(object),
+            out=state.out.astype(object),
+            **self._working_space(state.room),
+        )
+        self._set_limit()
+
+    def _set_limit(self) -> None:
+        if self._dtype is object:
+            self._program = self._program._replace(limit=np.inf)
+
+    def _kernel(self, name: str) -> Callable[..., Any]:
+        if self._dtype is object:
+            return _interpreted()[name]
+        found: Callable[..., Any] = getattr(walk, name)
+        return found
+
+
+@cache
+def _interpreted() -> dict[str, Callable[..., Any]]:
+    """The functions of the kernel as Python functions, which take arrays of objects."""
+    functions: dict[str, Callable[..., Any]] = {}
+    for module in (lanes, walk):
+        # What a module imports from the one before is interpreted, too.
+        names = dict(vars(module)) | functions
+        for name, function in _functions_of(module):
+            functions[name] = names[name] = FunctionType(
+                function.__code__, names, name, function.__defaults__
+            )
+    return functions
+
+
+def _functions_of(module: Any) -> Iterator[tuple[str, Any]]:
+    for name, its in vars(module).items():
+        function = getattr(its, "py_func", its)
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            yield name, function
+
+
+def _integers(texts: np.ndarray) -> np.ndarray:
+    found = np.empty(texts.shape, object)
+    found.ravel()[:] = [int(text) for text in texts.flat]
+    return found

@@ -1,0 +1,123 @@
+"""Triggers [qi2014]_, section 3.1: the events after which a value is reported."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cepbench.engines.aggregation.protocol import Key
+from cepbench.patterns.arrays import clause_holds
+from cepbench.patterns.model import Clause, EventType, Kind, Pattern, Variable
+from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+class _Last(NamedTuple):
+    """The last positive item of a branch.
+
+    Attributes
+    ----------
+    variable : Variable
+    clauses : tuple of Clause
+        The conditions on single events of it.
+    known : tuple of int
+        The keys of GROUP BY that are known from its events.
+    """
+
+    variable: Variable
+    clauses: tuple[Clause, ...]
+    known: tuple[int, ...]
+
+
+class Triggers:
+    """Finds the triggers of a pattern, and what they say of their groups.
+
+    A trigger is an event of the type of the last positive item that satisfies the conditions that
+    mention this item alone; whether it completes a match does not matter. With OR each branch has
+    its own. A key that is an attribute of another item is not known from the trigger.
+    """
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._group_by = pattern.group_by
+        self._reader = NumericReader()
+        found = []
+        for branch in pattern.structure.alternatives():
+            last = [v for v in branch.variables() if v.kind is not Kind.NEGATED][-1]
+            clauses = (c for c in pattern.conditions if c.variables == (last.name,))
+            known = [
+                place
+                for place, key in enumerate(self._group_by)
+                if key.variable in (None, last.name)
+            ]
+            elementwise = tuple(c for c in clauses if c.is_elementwise)
+            found.append(_Last(last, elementwise, tuple(known)))
+        self._lasts = tuple(dict.fromkeys(found))
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether each key of GROUP BY is known from every trigger."""
+        return all(len(last.known) == len(self._group_by) for last in self._lasts)
+
+    def by_keys(self, batch: EventStream) -> list[tuple[tuple[int, ...], np.ndarray]]:
+        """The rows of triggers, and the places in GROUP BY of the keys that these determine.
+
+        Those that determine all keys come first. An event may be a trigger for several reasons.
+        """
+        found: dict[tuple[int, ...], list[np.ndarray]] = {}
+        for last in sorted(self._lasts, key=lambda last: -len(last.known)):
+            found.setdefault(last.known, []).append(self._rows(last, batch))
+        return [
+            (known, rows[0] if len(rows) == 1 else np.unique(np.concatenate(rows)))
+            for known, rows in found.items()
+        ]
+
+    def of(self, batch: EventStream) -> dict[int, list[Key]]:
+        """Row → what its event determines of its groups: keys with ``...`` for what is not known.
+
+        Events with a missing value of a key are left out.
+        """
+        found: dict[int, list[Key]] = {}
+        for last in self._lasts:
+            rows = self._rows(last, batch)
+            columns = [
+                values_of(key_column(batch, key.attribute), rows)
+                if place in last.known
+                else [...] * len(rows)
+                for place, key in enumerate(self._group_by)
+            ]
+            keys = zip(*columns, strict=True) if columns else [()] * len(rows)
+            for row, key in zip(rows.tolist(), keys, strict=True):
+                own = found.setdefault(row, [])
+                if None not in key and key not in own:
+                    own.append(key)
+        return found
+
+    def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
+        rows = batch.rows_of(last.variable.type)
+        for clause in last.clauses:
+            if len(rows):
+                rows = rows[self._holds(clause, batch, rows)]
+        return rows
+
+    def _holds(self, clause: Clause, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        return clause_holds(
+            clause,
+            lambda attribute: self._reader.read(batch, attribute.name, rows),
+            self._reader.code,
+        )
+
+
+def key_column(batch: EventStream, attribute: str | EventType) -> AttributeColumn:
+    """The values of a key of GROUP BY, by event."""
+    if isinstance(attribute, EventType):
+        return batch.types_at(attribute.level)
+    return batch.column(attribute)
+
+
+def values_of(column: AttributeColumn, rows: np.ndarray) -> list[Any]:
+    """The values of rows as Python objects; None where missing."""
+    if isinstance(column, CodedStrings | Booleans):
+        return column[rows].tolist()
+    return [None if value != value else value for value in numbers_of(column)[rows].tolist()]

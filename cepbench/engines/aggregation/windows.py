@@ -1,0 +1,306 @@
+"""The state of a total over the events of one partition: counts of histories in a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cepbench.engines.aggregation.semirings import narrowed
+from cepbench.engines.sequence_counts.kernels import numbers, tables
+from cepbench.engines.sequence_counts.kernels.advance import count_matches
+from cepbench.engines.sequence_counts.kernels.plain import count_plain
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+_NEVER = np.iinfo(np.int64).max
+
+_TWO_DIGITS = 2 * numbers.DIGIT_BITS
+
+#: Rows that a partition at least has room for.
+_SPARE = 8
+
+#: Arrays of the state that a snapshot has.
+_KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
+
+
+class CountingWindow:
+    """Histories of a sequence in the window, by partition.
+
+    Parameters
+    ----------
+    sequence : cepbench.engines.sequence_counts.kernels.tables.Sequence
+    columns : int
+    dtype : type
+        Of its numbers.
+    """
+
+    def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
+        self._plan = sequence
+        self._is_exact = dtype is np.int64 and not sequence.is_maximum
+        self._is_plain = self._is_exact and _is_plain(sequence, columns)
+        cells: np.ndarray = np.zeros((columns, 0), dtype)
+        self._state = self._with_working_space(
+            tables.State(
+                times=np.zeros(0, np.int64),
+                marks=np.zeros(0, np.int64),
+                values=np.zeros((len(sequence.kept), 0)),
+                cells=cells,
+                back=cells,
+                suffix=cells,
+                spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
+                fits=np.zeros(0, np.int64),
+                found=cells,
+                progress=np.zeros(tables.PROGRESS, np.int64),
+                weights=np.zeros(0, dtype),
+                out=cells,
+            )
+        )
+        #: Behind the rows that each partition has room for.
+        self._ends = np.zeros(0, np.int64)
+
+    def add(self, number: int) -> None:
+        """Add so many partitions without events."""
+        state, columns = self._state, len(self._state.cells)
+        back: np.ndarray = np.full((columns, columns), self._plan.zero, state.cells.dtype)
+        np.fill_diagonal(back, self._plan.one)
+        if state.cells.ndim == 3:
+            back = numbers.with_digits(back[..., None], state.cells.shape[2])
+        spans = np.zeros((number, tables.SPAN_COLUMNS), np.int64)
+        spans[:, tables.PREVENTED] = _BEFORE_ALL
+        self._ends = np.append(self._ends, np.zeros(number, np.int64))
+        self._state = state._replace(
+            back=np.concatenate([state.back, *[back] * number], axis=1),
+            spans=np.concatenate((state.spans, spans)),
+        )
+
+    def begin(self, partition: int) -> None:
+        """Add the history without events to a new partition, as one that never expires."""
+        more = np.zeros(len(self._ends), np.int64)
+        more[partition] = 1
+        self._make_room(more)
+        state = self._state
+        row = state.spans[partition, tables.HIGH]
+        state.times[row] = _NEVER
+        state.cells[:, row] = self._plan.zero
+        state.cells[0, row] = self._plan.one
+        if state.cells.ndim == 3:
+            state.cells[0, row, 1:] = 0
+        state.spans[partition, [tables.HIGH, tables.MIDDLE]] = row + 1
+        state.spans[partition, tables.PEAK] = 1
+
+    def peaks(self) -> np.ndarray:
+        """The maximum number of rows, and of counters, since this was asked last.
+
+        With several partitions these are the sums of their own.
+        """
+        columns, spans = len(self._state.cells), self._state.spans
+        rows = int(spans[:, tables.PEAK].sum())
+        end = spans[:, tables.HIGH if self._plan.by_start else tables.MIDDLE]
+        spans[:, tables.PEAK] = np.maximum(0, end - spans[:, tables.LOW])
+        if not self._plan.by_start:
+            # A row in front of the middle has a counter for each column, as each row of the back has.
+            rows += columns * len(spans)
+        return np.array([rows, columns * rows])
+
+    def are_active(self, earliest: int) -> np.ndarray:
+        """Whether each partition has events from some time on."""
+        spans = self._state.spans
+        found = spans[:, tables.PREVENTED] >= earliest
+        some = np.flatnonzero(spans[:, tables.HIGH] > spans[:, tables.LOW])
+        found[some] |= self._state.times[spans[some, tables.HIGH] - 1] >= earliest
+        return found
+
+    def keep(self, partitions: np.ndarray) -> None:
+        """Keep some partitions, numbered anew."""
+        state, (columns, _, *digits) = self._state, self._state.back.shape
+        back = state.back.reshape(columns, -1, columns, *digits)[:, partitions]
+        self._ends = self._ends[partitions]
+        self._state = state._replace(
+            back=back.reshape(columns, -1, *digits), spans=state.spans[partitions]
+        )
+
+    @property
+    def bytes(self) -> int:
+        """The size of its state."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
+        """Process some events; returns the totals after some of them, and the number of updates.
+
+        Parameters
+        ----------
+        events : cepbench.engines.sequence_counts.kernels.tables.Events
+        samples : int
+            How many there are in ``events.samples``.
+
+        Returns
+        -------
+        totals : ndarray
+            int64, float64, or Python ints.
+        updates : int
+        """
+        self._make_room(np.diff(events.spans))
+        progress = self._state.progress
+        progress[:] = 0
+        progress[tables.ITEM] = len(self._plan.begins) - 1
+        self._set_out(np.zeros((samples, self._digits), self._state.found.dtype))
+        ended, kernel = False, count_matches
+        if self._is_plain and len(events.spans) == 2 and self._state.cells.ndim == 2:
+            kernel = count_plain
+        while not ended:
+            ended, kernel = kernel(self._plan, self._state, events), count_matches
+            if progress[tables.IS_LARGE]:
+                self.widen()
+        out = self._state.out
+        self._set_out(out[:0])
+        return integers(out) if self._is_exact else out[:, 0], int(progress[tables.UPDATES])
+
+    def copy(self) -> CountingWindow:
+        """One that changes apart from this."""
+        other = CountingWindow.__new__(CountingWindow)
+        other._plan, other._is_exact, other._ends = self._plan, self._is_exact, self._ends
+        other._is_plain = self._is_plain
+        other._state = self._state._replace(
+            **{name: getattr(self._state, name).copy() for name in _KEPT}
+        )
+        return other
+
+    def widen(self) -> None:
+        """Give numbers more digits."""
+        state = self._state
+        state.progress[tables.IS_LARGE] = 0
+        out, found = state.out, state.found
+        state = state._replace(cells=numbers.widened(state.cells), back=numbers.widened(state.back))
+        self._state = self._with_working_space(state)
+        self._set_out(numbers.with_digits(out, self._digits))
+        self._state.found[:] = numbers.with_digits(found, self._digits)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The state between pushes."""
+        state = self._state._asdict()
+        return {"ends": self._ends, **{name: state[name] for name in _KEPT}}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`arrays` gave."""
+        copies = {name: array.copy() for name, array in arrays.items()}
+        self._ends = copies.pop("ends")
+        self._state = self._with_working_space(self._state._replace(**copies))
+
+    def _set_out(self, out: np.ndarray) -> None:
+        self._state = self._state._replace(out=out)
+
+    def _with_working_space(self, state: tables.State) -> tables.State:
+        columns, _, *digits = state.cells.shape
+        return state._replace(
+            suffix=np.zeros((columns, columns, *digits), state.cells.dtype),
+            fits=np.zeros(len(state.times), np.int64),
+            **working_sums(
+                state.cells,
+                self._plan.zero,
+                is_exact=self._is_exact,
+                are_weighted=self._plan.weighted >= 0,
+            ),
+        )
+
+    @property
+    def _digits(self) -> int:
+        return self._state.out.shape[1]
+
+    def _make_room(self, more: np.ndarray) -> None:
+        """Let each partition have room for more rows; if one has not, all are moved.
+
+        Parameters
+        ----------
+        more : ndarray of int64
+            Rows by partition.
+        """
+        state, old = self._state, self._state.spans
+        if (old[:, tables.HIGH] + more <= self._ends).all():
+            return
+        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
+        # So that the time of moving is proportional to that for the events.
+        capacity = sizes + more + np.maximum(np.maximum(sizes, more), _SPARE)
+        self._ends = np.cumsum(capacity)
+        low, total = self._ends - capacity, int(capacity.sum())
+        spans = old.copy()
+        spans[:, : tables.PREVENTED] += (low - old[:, tables.LOW])[:, None]
+        steps = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = steps + np.repeat(old[:, tables.LOW], sizes)
+        new = steps + np.repeat(low, sizes)
+
+        # New memory costs more than moving.
+        is_enough = total <= len(state.times) <= 2 * total
+
+        def moved(array: np.ndarray, axis: int) -> np.ndarray:
+            room = array
+            if not is_enough:
+                room = np.zeros((*array.shape[:axis], total, *array.shape[axis + 1 :]), array.dtype)
+            np.moveaxis(room, axis, 0)[new] = np.moveaxis(array, axis, 0)[rows]
+            return room
+
+        self._state = state._replace(
+            times=moved(state.times, 0),
+            marks=moved(state.marks, 0),
+            values=moved(state.values, 1),
+            cells=moved(state.cells, 1),
+            weights=moved(state.weights, 0) if self._plan.weighted >= 0 else state.weights,
+            fits=state.fits if is_enough else np.zeros(total, np.int64),
+            spans=spans,
+        )
+
+
+def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
+    """Whether each item only adds one column to the next one, and all matches are in the last one."""
+    sources = np.arange(columns - 1)
+    begins, ends = sequence.step_spans[:-1:2], sequence.step_spans[1::2]
+    return (
+        not sequence.by_start
+        and sequence.weighted < 0
+        and not sequence.takes.any()
+        and not sequence.prevents.any()
+        and sequence.count_spans[-2] == 0
+        and np.array_equal(sequence.counts[:, tables.SOURCE], [columns - 1])
+        and (ends - begins == 1).all()
+        and np.array_equal(sequence.steps[begins, tables.SOURCE], sources)
+        and np.array_equal(sequence.steps[begins, tables.TARGET], sources + 1)
+    )
+
+
+def working_sums(
+    cells: np.ndarray, zero: float, *, is_exact: bool, are_weighted: bool
+) -> dict[str, np.ndarray]:
+    """``found`` and ``out`` for the numbers of a table.
+
+    Parameters
+    ----------
+    cells : ndarray
+    zero : float
+        Of the semiring.
+    is_exact : bool
+        Whether sums may have more digits.
+    are_weighted : bool
+        Whether sums are multiplied by weights.
+    """
+    digits = numbers.found_digits(cells, are_weighted=are_weighted) if is_exact else 1
+    is_float = cells.dtype == np.float64
+    found = np.zeros((2, 1) if is_float else (2, 1, digits), cells.dtype)
+    if not is_exact:
+        found[:] = zero
+    return {"found": found, "out": np.zeros((0, digits), cells.dtype)}
+
+
+def integers(digits: np.ndarray) -> np.ndarray:
+    """Rows of digits as integers: int64, or Python ints."""
+    low = digits[:, 0] + (digits[:, 1] << numbers.DIGIT_BITS)
+    if not digits[:, 2:].any():
+        return low
+    low += digits[:, 2] << _TWO_DIGITS
+    sign = low >> 63
+    rest = sign & ((1 << numbers.DIGIT_BITS) - 1)
+    are_small = digits[:, -1] == sign
+    are_small &= (digits[:, 3:-1] == rest[:, None]).all(axis=1)
+    are_small &= digits[:, 2] >> 1 == rest >> 1
+    if are_small.all():
+        return low
+    listed = [numbers.number_of(row) for row in digits]
+    return narrowed(np.array([*listed, None], object)[:-1])

@@ -1,0 +1,638 @@
+"""Incremental detection over batches of events, with state that can be saved."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cepbench.arguments import kind_of
+from cepbench.engines.detection.arrival import ArrivalRun, by_arrival
+from cepbench.engines.detection.non_overlap import NonOverlap
+from cepbench.engines.detection.pushes import LiveState, Progress
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
+from cepbench.engines.detection.user_defined import found_from
+from cepbench.engines.runs.arrow_matches import arrow_table
+from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.graph_matches import graph_of_matches
+from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.matches import BranchMatches, Found, branches_frame, matches_by_branch
+from cepbench.engines.runs.protocol import Evaluator, Given, Task
+from cepbench.engines.runs.result import Metrics, NodeTable
+from cepbench.engines.runs.returned import frame_of, returned_table, values_table
+from cepbench.engines.runs.snapshot import (
+    arrays_under,
+    check_header,
+    read_snapshot,
+    restoring,
+    sealed,
+    unsealed,
+    write_snapshot,
+)
+from cepbench.errors import (
+    CepbenchError,
+    EvaluationError,
+    SnapshotError,
+)
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import reread
+from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.arrival import ArrivalClock
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, under_hierarchy_of
+from cepbench.streams.given import stream_from
+from cepbench.streams.kinds import ComparedIntegers, KnownKinds
+from cepbench.streams.recent import RecentEvents
+
+#: Prefix of a run's arrays in a snapshot.
+_RUN = "run/"
+
+#: Prefix of the arrays of the events kept for RETURN and OUTPUT, and of those of OUTPUT.
+_RECENT = "recent/"
+_OUTPUT = "output/"
+
+#: For how many windows events are kept for RETURN and OUTPUT: a match may wait for one window after
+#: its last event, if another one that it may lose its events to has to wait.
+WINDOWS_KEPT = 2
+
+#: Arguments of a detector in a snapshot's header, under the same names.
+_ARGUMENTS = (
+    "evaluator", "options", "output", "partial_match_limit", "latency", "node_times", "position",
+)  # fmt: skip
+
+
+class Detector:
+    """Finds the matches of a pattern in a stream that arrives in batches.
+
+    The matches do not depend on how the stream is divided. The state between batches is
+    proportional to the events within a window.
+
+    Parameters
+    ----------
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, see
+        :class:`~cepbench.engines.detection.workload_detector.WorkloadDetector`.
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
+        One plan, or for a pattern with OR one for each of its branches; None for an evaluator that
+        runs without a plan.
+    evaluator : str, optional
+        A name in ``cep.EVALUATORS``, in any case; by default the first one for this kind of plan.
+    options : mapping, optional
+        Options of the evaluator by name; others have their defaults.
+    output : {"matches", "arrow", "count", "compressed"}
+        The result of :meth:`push`: a DataFrame or an Arrow table of the matches, their number, or
+        :class:`~cepbench.engines.runs.compressed.CompressedMatches`.
+    partial_match_limit : int
+        Maximum number of stored partial matches; a run that exceeds it is an error.
+    latency : bool
+        Whether to measure detection latency. Every timestamp is then a separate step, as on a live
+        stream, which is slower.
+    node_times : bool
+        Whether to measure the time spent in each node of the plan.
+    position : int
+        Position of the first event to be pushed, if it is not the first of its stream; positions of
+        matches count from there. See the notes.
+
+    Raises
+    ------
+    PatternError, PlanError, EvaluationError
+        If an argument is invalid, or plan, evaluator and pattern do not fit each other.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a requested capability; the message names those that do.
+
+    Notes
+    -----
+    A detector that starts within a stream has no state of earlier events. It finds every match all
+    of whose events are pushed. To find all matches that end in a slice, start one window earlier,
+    and drop the matches that end before the slice. If a NOT comes first in a SEQ or is under AND,
+    events up to one more window earlier can negate a match, so start two windows earlier; a match
+    that waits for a trailing negation (:meth:`flush`) needs the events of one more window. Strict
+    contiguity compares positions, partition contiguity differences of ranks within a partition;
+    both hold in any slice without gaps. Under ``STRATEGY consuming`` each match depends on all
+    earlier ones: only a detector from the beginning of the stream, or a restored one, finds the
+    same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
+    earlier last event can come, which may negated items make one window later.
+
+    A push happens whole or not at all. A batch that is refused changes nothing. A push that is
+    interrupted (``KeyboardInterrupt``), or fails in the middle, leaves a detector that refuses all use
+    by :class:`~cepbench.errors.FailedStateError`; go on from the last :meth:`snapshot`. ``copy.copy``
+    makes an independent copy.
+    """
+
+    #: The class for workloads, a subclass of the one that has it, which says so itself.
+    of_workloads: ClassVar[type[Detector]]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        _show_arguments(cls)
+
+    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
+        """A detector of a pattern or, of a class of its own, of a workload."""
+        if "of_workloads" not in vars(cls) or not isinstance(pattern, Workload):
+            return object.__new__(cls)
+        made: Any = object.__new__(cls.of_workloads)
+        return made
+
+    def __init__(
+        self,
+        pattern: Pattern | str,
+        plan: AnyPlan | None = None,
+        *,
+        evaluator: str | Evaluator | None = None,
+        options: Mapping[str, Any] | None = None,
+        output: str = "matches",
+        partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+        latency: bool = False,
+        node_times: bool = False,
+        position: int = 0,
+    ) -> None:
+        chosen, task = task_for(
+            pattern,
+            plan,
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+            latency=latency,
+            node_times=node_times,
+            position=position,
+        )
+        self._open(chosen, task, output)
+
+    @classmethod
+    def of_task(cls, evaluator: Evaluator, task: Task) -> Self:
+        """A detector for a task of :func:`cepbench.engines.detection.tasks.task_for`."""
+        detector = cls.__new__(cls)
+        detector._open(evaluator, task, task.output)
+        return detector
+
+    def _open(self, evaluator: Evaluator, task: Task, output: str) -> None:
+        self.pattern = task.pattern
+        self.plan = task.plan
+        self.evaluator = evaluator.name
+        self.options = dict(task.options)
+        self.output = output
+        self.partial_match_limit = task.partial_match_limit
+        self._evaluator = evaluator
+        self._state = LiveState("detector")
+        self._progress = Progress(task.position, KnownKinds(task.pattern.attributes))
+        self._matches = 0
+        self._seconds = 0.0
+        kept: set[str] | None = None
+        if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
+            kept = {a.name for column in self.pattern.returns for a in column.attributes()}
+        # What matches return is no matter of evaluators.
+        plain = replace(self.pattern, returns=()) if self.pattern.returns else self.pattern
+        self._selection: NonOverlap | None = None
+        if plain.output != "all" and not evaluator.selects_output:
+            self._selection = NonOverlap(plain)
+            kept = {*(kept or ()), *self._selection.attributes}
+            if not evaluator.prunes_output:
+                plain = replace(plain, output="all")
+            in_graphs = self._selection.takes_graphs and "compressed" in evaluator.outputs
+            task = replace(task, output="compressed" if in_graphs else "matches")
+        if output == "compressed":
+            kept = set() if kept is None else kept  # a run may list matches instead
+        self._integers = ComparedIntegers([plain] if evaluator.is_builtin else [])
+        if not evaluator.is_builtin:
+            plain = plain.expanded  # it may read conditions only
+        self._task = replace(task, patterns=(plain,))
+        self._run = self._called(by_arrival, evaluator, self._task)
+        self._recent: RecentEvents | None = None
+        if kept is not None:
+            span = WINDOWS_KEPT * plain.window.length
+            self._recent = RecentEvents(kept, span, task.position)
+
+    @property
+    def position(self) -> int:
+        """The position of the next event."""
+        return self._progress.position
+
+    def push(self, batch: EventStream) -> Any:
+        """Process the next events and return the matches that they complete.
+
+        Parameters
+        ----------
+        batch : EventStream
+            The next events; timestamps must not decrease.
+
+        Returns
+        -------
+        DataFrame, pyarrow.Table, int or CompressedMatches
+            One row per match with the positions of its events in the stream, a tuple or list of
+            them for a Kleene variable; or the number of matches, for ``output="count"``; or a graph
+            of them, for ``output="compressed"``. With OR as in ``Result.matches``.
+
+        Raises
+        ------
+        StreamError
+            If the batch does not fit the pattern, starts before the last one ended, or has texts where
+            there were numbers. Nothing has changed; push the corrected batch.
+        PartialMatchLimitError
+            If the limit is exceeded. The detector cannot be used any more.
+        FailedStateError
+            If an earlier push failed, or was interrupted, in the middle; see the notes.
+        """
+        return self._pushed(batch, self._shown)
+
+    def flush(self) -> Any:
+        """End the stream and return the matches that waited for its end.
+
+        A match waits while an event that would negate it may still arrive: after its last event, or
+        for a negation under AND on either side.
+        """
+        return self._finished(self._shown)
+
+    def take(self, batch: EventStream) -> Found:
+        """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
+        found: Found = self._pushed(batch, _as_they_are)
+        return found
+
+    def _pushed(self, batch: EventStream, shown: Callable[[Found], Any]) -> Any:
+        """The matches that a batch completes, as they are shown."""
+        self._state.check()
+        batch = under_hierarchy_of([self.pattern], stream_from(batch, "the batch"))
+        began = time.perf_counter()
+        progress = self._progress.after(batch, self._check_fit)
+        self._integers.check(batch)
+        if not len(batch):
+            return shown(Found(0, ()))
+        self.prepare(batch)
+        with self._state.changing("a push"):
+            given = self._called(self._run.push, batch)
+            self._seconds += time.perf_counter() - began
+            if self._recent is not None:
+                self._recent.push(batch)
+            self._progress = progress
+            return shown(self._counted(given, ended=False))
+
+    def prepare(self, batch: EventStream) -> None:
+        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing.
+
+        Raises
+        ------
+        StreamError
+        """
+        if isinstance(self._run, ArrivalRun):
+            self._run.prepare(batch)
+
+    def stamp_by(self, clock: ArrivalClock | None) -> None:
+        """Let a clock stamp the events, before the first one, where they are stamped."""
+        if clock is not None and isinstance(self._run, ArrivalRun):
+            self._run.start(clock)
+
+    @property
+    def clock(self) -> ArrivalClock | None:
+        """The clock that stamps the events, before the first one; None if none is chosen."""
+        return self._run.chosen if isinstance(self._run, ArrivalRun) else None
+
+    def _check_fit(self, batch: EventStream) -> None:
+        check_fit(self.pattern, batch)
+
+    def adopt(self, old: Detector) -> bool:
+        """Go on where a detector of the same task with another plan is; whether that is possible.
+
+        Only for an evaluator that ``adopts``; see
+        :meth:`cepbench.engines.runs.protocol.Adopting.adopt`.
+        """
+        self._progress = self._progress._replace(last=old._progress.last, kinds=old._progress.kinds)
+        with self._state.changing("an adoption"):
+            return bool(self._called(self._run.adopt, old._run))
+
+    @property
+    def considered(self) -> int:
+        """How many matches were found of which OUTPUT selects; 0 if the evaluator selects itself."""
+        return 0 if self._selection is None else self._selection.considered
+
+    @property
+    def shares(self) -> bool:
+        """Whether the evaluator can share state between several detectors."""
+        return self._evaluator.together is not None
+
+    def leave(self) -> None:
+        """Go out of use, where the evaluator shares state between several detectors."""
+        self._state.end("was left")
+        if self.shares:
+            with self._state.changing("leaving"):
+                self._called(self._run.leave)
+
+    def finish(self) -> Found:
+        """As :meth:`flush`, but return the matches as :meth:`take` does."""
+        found: Found = self._finished(_as_they_are)
+        return found
+
+    def _finished(self, shown: Callable[[Found], Any]) -> Any:
+        """The matches that waited for the end of the stream, as they are shown."""
+        self._state.check()
+        began = time.perf_counter()
+        with self._state.changing("a flush"):
+            given = self._called(self._run.finish)
+            self._seconds += time.perf_counter() - began
+            found = shown(self._counted(given, ended=True))
+            self._state.end("was flushed")
+        return found
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the evaluator; an error of a user-defined one names it."""
+        try:
+            return function(*arguments)
+        except CepbenchError:
+            raise
+        except Exception as error:
+            if self._evaluator.is_builtin:
+                raise
+            raise EvaluationError(f"the evaluator {self.evaluator} failed: {error!r}") from error
+
+    def _counted(self, given: Given, *, ended: bool) -> Found:
+        if not isinstance(given, Found):
+            its = self._progress
+            positions = range(its.position - its.events, its.position)
+            given = found_from(self.evaluator, given, self._task, positions)
+        if self._selection is not None:
+            assert self._recent is not None
+            self._check_kept(self._recent, [m for m in given.matches if m is not None])
+            given = self._selection.of(given, self._recent, ended=ended)
+        if self.output == "compressed" and not given.graphs:
+            given = self._in_graphs(given)
+        self._matches += given.number
+        return given
+
+    def _in_graphs(self, found: Found) -> Found:
+        """Listed matches as a graph for each branch."""
+        assert self._recent is not None
+        its = [(n, part) for n, part in enumerate(found.matches) if part is not None and len(part)]
+        self._check_kept(self._recent, [part for _, part in its])
+        times, first = self._recent.stream.timestamps, self._recent.first
+        graphs = tuple(
+            (number, graph_of_matches(part, times[part.last_positions() - first]))
+            for number, part in its
+        )
+        return Found(found.number, (), graphs)
+
+    def in_branches(self, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
+        """The matches of several batches, concatenated by branch."""
+        return matches_by_branch(self.pattern, found)
+
+    def _shown(self, found: Found) -> Any:
+        if self.output == "count":
+            return found.number
+        if self.output == "compressed":
+            return CompressedMatches(self.pattern, found.graphs)
+        if found.values is not None:
+            assert self._recent is not None
+            kept = self._recent
+            table = values_table(found.values, self.pattern, kept.stream, first=kept.first)
+            return table if self.output == "arrow" else frame_of(table)
+        matches = self.in_branches([found])
+        if self.pattern.returns:
+            assert self._recent is not None
+            table = self._returned(self._recent, matches)
+            return table if self.output == "arrow" else frame_of(table)
+        if self.output == "arrow":
+            return arrow_table(self.pattern, matches)
+        if len(matches) == 1:
+            return matches[0].frame()
+        return branches_frame(self.pattern.positive_names, matches)
+
+    def _returned(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> pa.Table:
+        self._check_kept(recent, matches)
+        table = arrow_table(self.pattern, matches)
+        return returned_table(table, self.pattern, recent.stream, first=recent.first)
+
+    def _check_kept(self, recent: RecentEvents, matches: Sequence[BranchMatches]) -> None:
+        """Check that the events of the matches are still kept."""
+        firsts = [part.first_positions().min() for part in matches if len(part)]
+        if firsts and min(firsts) < recent.first:
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} reported a match that begins at position "
+                f"{min(firsts)} more than {WINDOWS_KEPT} windows after it, when the values for "
+                "RETURN and OUTPUT are no longer kept; leave them out, or use cep.evaluate"
+            )
+
+    def metrics(self) -> Metrics:
+        """Metrics of the detection so far, summed over branches."""
+        with self._state.changing("reading metrics"):
+            counted = self._called(self._run.metrics)
+        if not isinstance(counted, Metrics):
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} gave {kind_of(counted)} as its metrics; a run's "
+                "metrics() returns cepbench.engines.runs.result.Metrics"
+            )
+        events = self._progress.events
+        return replace(counted, seconds=self._seconds, events=events, matches=self._matches)
+
+    def latency(self) -> Latency | None:
+        """The distribution of latencies so far; None if not measured."""
+        return self.metrics().latency
+
+    def node_metrics(self) -> pd.DataFrame:
+        """Metrics of each node of the plan.
+
+        Returns
+        -------
+        DataFrame
+            Leaves of the positive variables in written order, of the negated ones, then the inner
+            nodes, children before parents, the root last. Columns: ``variables``; ``created``, rows
+            created; ``comparisons``; ``peak_stored``, maximum number of extensible rows;
+            ``mean_stored``, rows that coexist within the window, averaged over time (NaN at the
+            root, whose rows are matches); ``seconds`` spent in the node (NaN without
+            ``node_times``). With OR also ``branch``. Of an automaton one row per edge: ``state``,
+            ``edge``; ``tested`` and ``passed``, runs and events for which it was tested and held;
+            ``time_share``, its share of the tests; ``mean_runs`` and ``peak_runs``, the runs stored
+            in the state, see :func:`cepbench.engines.sase.edge_table.edge_counts`. They are NaN
+            without ``node_times``.
+
+        Raises
+        ------
+        UnsupportedTaskError
+            If the evaluator has no metrics by node.
+        """
+        table = self.node_table()
+        if table is None:
+            refuse(self._evaluator, "count what happens at nodes", lambda e: e.node_times)
+        return table.frame()
+
+    def node_table(self) -> NodeTable | None:
+        """The table of :meth:`node_metrics`; None if the evaluator has none."""
+        if not self._evaluator.node_times:
+            return None
+        with self._state.changing("reading metrics"):
+            table: NodeTable = self._run.node_table()
+            return table
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The whole state as plain arrays; :meth:`save` writes them to a file.
+
+        It includes a digest of all arrays, by which :meth:`restore` detects damage.
+
+        Raises
+        ------
+        UnsupportedTaskError
+            If the state of the evaluator cannot be saved.
+        """
+        self._state.check()
+        if not self._evaluator.snapshots:
+            refuse(self._evaluator, "save its state", lambda e: e.snapshots)
+        with self._state.changing("taking a snapshot"):
+            run = self._called(self._run.snapshot)
+            arrays = {f"{_RUN}{name}": its for name, its in run.items()}
+            if self._recent is not None:
+                arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+            if self._selection is not None:
+                selected = self._selection.packed()
+                arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
+            return sealed(self._header(), arrays)
+
+    def _header(self) -> dict[str, Any]:
+        """What a snapshot states besides arrays; JSON-serializable."""
+        hierarchy = self.pattern.hierarchy
+        return {
+            "pattern": str(self.pattern),
+            "hierarchy": hierarchy and hierarchy.mapping,
+            "plan": None if self.plan is None else plan_to_json(self.plan),
+            "evaluator": self.evaluator,
+            "options": self.options,
+            "output": self.output,
+            "partial_match_limit": self.partial_match_limit,
+            "latency": self._task.latency,
+            "node_times": self._task.node_times,
+            "position": self._progress.position,
+            "matches": self._matches,
+            "seconds": self._seconds,
+            **self._progress.packed(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
+
+        Parameters
+        ----------
+        path : path
+            An existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be written.
+        """
+        write_snapshot(self.snapshot(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """A detector that resumes from the file of :meth:`save`, in any process.
+
+        Parameters
+        ----------
+        path : path
+            A file written by :meth:`save`, or by ``numpy.savez`` from a :meth:`snapshot`.
+
+        Raises
+        ------
+        SnapshotError
+            If it cannot be read, is not a snapshot, is one of another version, or is damaged.
+        """
+        return cls.restore(read_snapshot(path))
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
+        """A detector that resumes from a :meth:`snapshot`, in any process.
+
+        The digest is checked before anything else is used. It detects damage, not forgery.
+
+        Parameters
+        ----------
+        snapshot : mapping of str to ndarray
+            As returned by :meth:`snapshot` or ``numpy.load``.
+
+        Raises
+        ------
+        SnapshotError
+            If it is not a snapshot, is one of another version, or is damaged.
+        """
+        header, arrays = unsealed(snapshot)
+        if "workload" in header:
+            restored: Any = cls.of_workloads._restored(header, arrays)
+            return restored
+        return cls._restored(header, arrays)
+
+    @classmethod
+    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """A detector that resumes from the header and arrays of a snapshot."""
+        check_header(header)
+        with restoring("the snapshot's header makes no detector"):
+            plan = None if header["plan"] is None else plan_from_json(header["plan"])
+            mapping = header["hierarchy"]
+            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+            pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
+            detector = cls._of_header(header, pattern, plan)
+        detector._resume(header, arrays)
+        return detector
+
+    def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Go on where a detector with the same arguments was; parameters as :meth:`restore`.
+
+        Raises
+        ------
+        SnapshotError
+            Also if the other detector had another pattern, plan or evaluator.
+        """
+        header, arrays = unsealed(snapshot)
+        check_header(header)
+        mine = json.loads(json.dumps(self._header()))
+        other = [name for name in ("pattern", "plan", "evaluator") if header[name] != mine[name]]
+        if other:
+            raise SnapshotError(
+                f"the snapshot is that of a detector with another {' and '.join(other)}; resume "
+                "with the same, or start without the snapshot"
+            )
+        self._resume(header, arrays)
+
+    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        with self._state.changing("resuming from a snapshot"), restoring():
+            self._called(self._run.restore, arrays_under(_RUN, arrays))
+            if self._recent is not None:
+                self._recent.restore(arrays_under(_RECENT, arrays))
+            if self._selection is not None:
+                self._selection.restore(arrays_under(_OUTPUT, arrays))
+            self._progress = self._progress.resumed(header)
+            self._matches, self._seconds = header["matches"], header["seconds"]
+
+    @classmethod
+    def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
+        """A detector with the arguments of the one that the snapshot is of."""
+        if "adaptation" in header:
+            raise SnapshotError(
+                "the snapshot is that of an adaptive detector; restore it by "
+                "cep.AdaptiveDetector.restore or load"
+            )
+        return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
+
+    def __copy__(self) -> Self:
+        """An independent copy, as the state of a shallow one would be that of both."""
+        return copy.deepcopy(self)
+
+
+def _as_they_are(found: Found) -> Found:
+    return found
+
+
+def _show_arguments(cls: type[Detector]) -> None:
+    """Let help show the arguments of a detector, not those of the choice of its class."""
+    own = inspect.signature(cls.__init__)
+    _, *parameters = own.parameters.values()
+    cls.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+
+
+_show_arguments(Detector)

@@ -1,0 +1,146 @@
+"""The front end: evaluation of a pattern on a finite stream, by a plan or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.engines.detection.workload_evaluate import evaluate_workload
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.result import Result
+from cepbench.engines.runs.workload_result import WorkloadMatches
+from cepbench.errors import EvaluationError
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
+from cepbench.streams.given import stream_from
+
+
+@overload
+def evaluate(
+    pattern: Workload,
+    stream: EventStream,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+) -> WorkloadMatches: ...
+
+
+@overload
+def evaluate(
+    pattern: Pattern | str,
+    stream: EventStream,
+    plan: AnyPlan | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    latency: bool = False,
+    node_times: bool = False,
+    missing_types: str = "warn",
+) -> Result: ...
+
+
+def evaluate(
+    pattern: Pattern | str | Workload,
+    stream: EventStream,
+    plan: Any = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    output: str = "matches",
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    latency: bool = False,
+    node_times: bool = False,
+    missing_types: str = "warn",
+) -> Result | WorkloadMatches:
+    """Find all matches of ``pattern`` in ``stream`` by ``plan``.
+
+    Parameters
+    ----------
+    pattern : Pattern, str or Workload
+        A pattern or its text; or a workload, of which every query gets its own matches.
+    stream : EventStream
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
+        One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
+        them. None for an evaluator that runs without a plan. Of a workload a WorkloadPlan with
+        sources, or a mapping of queries to such plans; a query without one is evaluated in written
+        order.
+    evaluator : str, optional
+        A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
+        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``; ``tree``
+        for queries of a workload without a plan.
+    options : mapping, optional
+        Options of the evaluator by name; others have their defaults.
+    output : {"matches", "arrow", "count", "compressed"}
+        Whether to store or only to count matches. Stored ones are available as a sorted DataFrame,
+        ``Result.matches``, and in the order found, ``Result.arrow``; ``compressed`` stores them as
+        a graph, ``Result.compressed``, from which the others are enumerated on demand.
+    partial_match_limit : int
+        Maximum number of stored partial matches; a run that exceeds it is an error. Not enforced
+        for user-defined functions.
+    latency : bool
+        Whether to measure detection latency, see :class:`Detector`; not of workloads.
+    node_times : bool
+        Whether to measure the time spent in each node of the plan, for ``Result.nodes``; not of
+        workloads.
+    missing_types : {"warn", "error"}
+        Whether a type that no event has is a :class:`~cepbench.errors.MissingTypeWarning`, once, or
+        a StreamError; it is one in any case if the stream has a hierarchy.
+
+    Returns
+    -------
+    Result or WorkloadMatches
+        Of a workload a mapping of queries to results, with ``metrics`` and ``steps``.
+
+    Raises
+    ------
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    PatternError, PlanError, EvaluationError
+        If an argument is invalid, or plan, evaluator and pattern do not fit each other.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a requested capability; the message names those that do.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+    """
+    if isinstance(pattern, Workload):
+        if latency or node_times:
+            raise EvaluationError(
+                "latency and times of nodes are measured of single patterns; evaluate "
+                "workload.patterns[...] one by one"
+            )
+        with reporting_missing_types(missing_types):
+            return evaluate_workload(
+                pattern,
+                stream_from(stream),
+                plan,
+                evaluator=evaluator,
+                options=options,
+                output=output,
+                partial_match_limit=partial_match_limit,
+            )
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+    chosen, task = task_for(
+        pattern,
+        plan,
+        evaluator=evaluator,
+        options=options,
+        output=output,
+        partial_match_limit=partial_match_limit,
+        latency=latency,
+        node_times=node_times,
+        whole_stream=True,
+    )
+    with reporting_missing_types(missing_types):
+        return run_task(chosen, task, stream)

@@ -1,0 +1,141 @@
+"""Matches in batches, for results larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from cepbench.arguments import callback, whole
+from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.result import Metrics
+from cepbench.errors import EvaluationError
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planning.plans.given import plan_from
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
+from cepbench.streams.given import stream_from
+
+#: Number of events pushed first, and at most.
+_FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
+
+
+class MatchBatches(Iterator[pa.Table]):
+    """Batches of matches, computed lazily, and the metrics so far.
+
+    Parameters
+    ----------
+    tables : iterator of pyarrow.Table
+    metrics : callable
+        Returns the metrics so far.
+    """
+
+    def __init__(self, tables: Iterator[pa.Table], metrics: Callable[[], Metrics]) -> None:
+        self._tables = tables
+        self._metrics = metrics
+
+    def __next__(self) -> pa.Table:
+        return next(self._tables)
+
+    def metrics(self) -> Metrics:
+        """Metrics so far, including matches not yet returned."""
+        return self._metrics()
+
+
+def match_batches(
+    pattern: Pattern | str,
+    stream: EventStream,
+    plan: AnyPlan | None = None,
+    *,
+    rows: int = 1_000_000,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    on_progress: Callable[[int, int], object] | None = None,
+    missing_types: str = "warn",
+) -> MatchBatches:
+    """Find all matches of ``pattern`` in ``stream``, batch by batch.
+
+    Events are processed in portions that complete about ``rows`` matches. Batches can be written
+    and dropped, for example by ``pyarrow.parquet.ParquetWriter.write_table``.
+
+    Parameters
+    ----------
+    pattern : Pattern or str
+        Or its text.
+    stream : EventStream
+    plan : OrderPlan, TreePlan, UnionPlan or None
+    rows : int
+        Maximum number of rows of a batch.
+    evaluator, options
+        As in :func:`cepbench.engines.detection.evaluate.evaluate`. An evaluator of whole streams computes
+        all matches before the first batch.
+    partial_match_limit : int
+        The same.
+    on_progress : callable, optional
+        Called after each portion with the numbers of events processed and of all events.
+    missing_types : {"warn", "error"}
+        As in :func:`~cepbench.engines.detection.evaluate.evaluate`.
+
+    Returns
+    -------
+    MatchBatches
+        An iterator of pyarrow.Table, with ``metrics()`` so far. Tables have one to ``rows`` rows
+        and the columns of :func:`cepbench.engines.runs.arrow_matches.match_schema`.
+
+    Raises
+    ------
+    EvaluationError
+        If ``rows`` is not positive; and all errors of ``evaluate``.
+    """
+    rows = whole(rows, "rows", EvaluationError, least=1)
+    on_progress = callback(on_progress, "on_progress", EvaluationError)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+    plan = None if plan is None else plan_from(plan)
+    asked: dict[str, Any] = {
+        "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
+        "options": options,
+        "output": "arrow",
+        "partial_match_limit": partial_match_limit,
+    }
+    if not asked["evaluator"].batches:
+        result = evaluate(pattern, stream, plan, **asked, missing_types=missing_types)
+        if on_progress is not None:
+            on_progress(len(stream), len(stream))
+        return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
+    with reporting_missing_types(missing_types):
+        check_types(pattern, stream)
+    detector = Detector(pattern, plan, **asked)
+    return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
+
+
+def _batches(
+    detector: Detector,
+    stream: EventStream,
+    rows: int,
+    on_progress: Callable[[int, int], object] | None,
+) -> Iterator[pa.Table]:
+    events = min(_FIRST_EVENTS, rows)
+    at = 0
+    while at < len(stream):
+        found = detector.push(stream[at : at + events])
+        at += events
+        if on_progress is not None:
+            on_progress(detector.position, len(stream))
+        yield from _slices(found, rows)
+        if found.num_rows > rows:
+            events = max(1, events // 2)
+        elif 4 * found.num_rows < rows:
+            events = min(2 * events, _MOST_EVENTS)
+    yield from _slices(detector.flush(), rows)
+
+
+def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for begin in range(0, table.num_rows, rows):
+        yield table.slice(begin, rows)

@@ -1,0 +1,117 @@
+"""Running checked tasks on a whole stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cepbench.engines.detection.arrival import sharing, with_clock
+from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.rounds import Rounds
+from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.result import Result
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_types
+
+#: Matches of a round among which OUTPUT selects.
+_MATCHES = 1 << 15
+
+
+def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
+    """Run a task of :func:`cepbench.engines.detection.tasks.task_for` on a whole stream.
+
+    Raises
+    ------
+    StreamError
+        If the pattern asks for types or attributes that the stream does not have.
+    PartialMatchLimitError
+        If more partial matches would have to be stored than allowed.
+    """
+    check_types(task.pattern, stream)
+    (task,) = with_clock([task], stream)
+    in_rounds = _selects(evaluator, [task])
+    detector = Detector.of_task(evaluator, replace(task, whole=not in_rounds))
+    (found,) = _taken([detector], stream, in_rounds=in_rounds)
+    return _result(evaluator, task, stream, detector, [*found, detector.finish()])
+
+
+def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStream) -> list[Result]:
+    """Run tasks on a whole stream, with one state if the evaluator supports it.
+
+    The seconds of each are those of its own work and an equal part of the rest.
+
+    Raises
+    ------
+    StreamError, PartialMatchLimitError
+        As :func:`run_task`.
+    """
+    if evaluator.together is None:
+        return [run_task(evaluator, task, stream) for task in tasks]
+    for task in tasks:
+        check_types(task.pattern, stream)
+    tasks = with_clock(tasks, stream)
+    together = sharing(evaluator, tasks[0].pattern.order)
+    in_rounds = _selects(evaluator, tasks)
+    detectors = [Detector.of_task(together, replace(task, whole=not in_rounds)) for task in tasks]
+    taken = _taken(detectors, stream, in_rounds=in_rounds)
+    found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
+    results = [
+        _result(evaluator, task, stream, detector, its)
+        for task, detector, its in zip(tasks, detectors, found, strict=True)
+    ]
+    own = [result.metrics.details["construction_seconds"] for result in results]
+    rest = (sum(result.metrics.seconds for result in results) - sum(own)) / max(len(results), 1)
+    return [
+        replace(result, metrics=replace(result.metrics, seconds=its + rest))
+        for result, its in zip(results, own, strict=True)
+    ]
+
+
+def _selects(evaluator: Evaluator, tasks: Sequence[Task]) -> bool:
+    """Whether OUTPUT selects among all matches, which are then found in rounds.
+
+    A user-defined evaluator may report a match after the round of its last event.
+    """
+    selects = any(task.pattern.output != "all" for task in tasks) and not evaluator.selects_output
+    return selects and evaluator.batches and evaluator.is_builtin
+
+
+def _taken(
+    detectors: Sequence[Detector], stream: EventStream, *, in_rounds: bool
+) -> list[list[Found]]:
+    """The matches that each detector finds in a stream but for its end."""
+    if not in_rounds:
+        return [[detector.take(stream)] for detector in detectors]
+    found: list[list[Found]] = [[] for _ in detectors]
+    rounds = Rounds(matches=_MATCHES)
+    for part in rounds.parts(stream, lambda: sum(its.considered for its in detectors)):
+        for its, detector in zip(found, detectors, strict=True):
+            its.append(detector.take(part))
+    return found
+
+
+def _result(
+    evaluator: Evaluator,
+    task: Task,
+    stream: EventStream,
+    detector: Detector,
+    found: Sequence[Found],
+) -> Result:
+    graphs = [graph for one in found for graph in one.graphs]
+    values = found[0].values
+    listed = task.output == "matches" and not graphs and values is None
+    return Result(
+        pattern=task.pattern,
+        plan=task.plan,
+        evaluator=evaluator.name,
+        metrics=detector.metrics(),
+        node_table=detector.node_table(),
+        found=detector.in_branches(found) if listed else None,
+        graph=CompressedMatches(task.pattern, graphs)
+        if graphs or task.output == "compressed"
+        else None,
+        values=values,
+        events=stream if task.pattern.returns else None,
+    )

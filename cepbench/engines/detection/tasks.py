@@ -1,0 +1,273 @@
+"""Validation of a user's arguments: a task, and an evaluator that supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from cepbench.arguments import choice, flag, kind_of, whole
+from cepbench.engines.automata.model import check_compiled
+from cepbench.engines.detection.registry import EVALUATORS, default_evaluator, evaluator_for
+from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.returned import values_suffice
+from cepbench.errors import (
+    EvaluationError,
+    PlanError,
+    UnsupportedPatternError,
+    UnsupportedTaskError,
+    did_you_mean,
+)
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Kind, Operator, Pattern, Structure
+from cepbench.patterns.negations import check_placements
+from cepbench.planning.plans.given import plan_for, plan_from
+from cepbench.planning.plans.model import AnyPlan
+
+#: Constructs over a variable.
+_CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
+
+#: Outputs: a DataFrame of the matches, an Arrow table, their number, or a graph of them.
+OUTPUTS = ("matches", "arrow", "count", "compressed")
+
+#: Default limit of stored partial matches, which take at most a few gigabytes.
+PARTIAL_MATCH_LIMIT = 20_000_000
+
+
+def task_for(
+    pattern: Pattern | str,
+    plan: AnyPlan | None,
+    *,
+    evaluator: str | Evaluator | None,
+    options: Mapping[str, Any] | None,
+    output: str,
+    partial_match_limit: int,
+    latency: bool = False,
+    node_times: bool = False,
+    position: int = 0,
+    whole_stream: bool = False,
+) -> tuple[Evaluator, Task]:
+    """Check all arguments of :class:`cepbench.Detector`, and that the evaluator supports them.
+
+    Parameters
+    ----------
+    pattern, plan, evaluator, options, output, partial_match_limit, latency, node_times, position
+        See :class:`cepbench.Detector`.
+    whole_stream : bool
+        Whether the stream is pushed as a single batch.
+
+    Raises
+    ------
+    PatternError, PlanError, EvaluationError
+        If an argument is invalid, or plan and pattern do not fit each other.
+    UnsupportedPatternError, UnsupportedTaskError
+        If the evaluator does not declare a capability that the pattern or an argument needs.
+    """
+    pattern = pattern_from(pattern)
+    branches = pattern.branches()
+    if plan is not None:
+        plan = plan_for(plan_from(plan), [branch.planned_names for branch in branches])
+        for branch, part in zip(branches, plan.parts, strict=True):
+            check_placements(branch, part.placements)
+        check_compiled(pattern, plan)
+    output = choice(output, "output", OUTPUTS, EvaluationError)
+    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+    task = Task(
+        patterns=(pattern,),
+        plan=plan,
+        output="matches" if output == "arrow" else output,
+        options=options_of(chosen, options),
+        partial_match_limit=whole(
+            partial_match_limit, "partial_match_limit", EvaluationError, least=1
+        ),
+        latency=flag(latency, "latency", EvaluationError),
+        node_times=flag(node_times, "node_times", EvaluationError),
+        position=whole(position, "position", EvaluationError, least=0, most=2**62),
+        whole=whole_stream,
+        values=pattern.returns if _needs_values(pattern, output, whole_stream) else (),
+    )
+    if len(branches) > 1 and "branch" in pattern.positive_names:
+        raise EvaluationError(
+            "under OR, the table of matches has a column 'branch' of its own; rename the "
+            "variable 'branch'"
+        )
+    refuse_undeclared(chosen, task)
+    return chosen, task
+
+
+def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
+    """Whether matches need not be known; a whole stream's are sorted by positions unless in Arrow."""
+    return (
+        (output == "arrow" or (output == "matches" and not whole_stream))
+        and pattern.output == "all"
+        and values_suffice(pattern)
+    )
+
+
+def chosen_evaluator(
+    plan: AnyPlan | None, evaluator: str | Evaluator | None, strategy: str
+) -> Evaluator:
+    """The named evaluator, or the default one for a plan, or for a strategy without plans.
+
+    Raises
+    ------
+    EvaluationError
+        If the name is unknown.
+    PlanError
+        If there is neither a name nor a plan, and some evaluators of the strategy run plans.
+    """
+    if evaluator is not None:
+        return evaluator_for(evaluator)
+    if plan is not None:
+        return default_evaluator(plan.kind)
+    alone = evaluator_without_plan(strategy)
+    if alone is not None:
+        return alone
+    able = [e.name for e in EVALUATORS.values() if e.without_plan and strategy in e.strategies]
+    raise PlanError(
+        "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
+        + (f", and evaluator= one of {', '.join(able)} needs none" if able else "")
+    )
+
+
+def evaluator_without_plan(strategy: str) -> Evaluator | None:
+    """The default evaluator of a strategy that none evaluates by orders or trees; else None."""
+    able = [entry for entry in EVALUATORS.values() if strategy in entry.strategies]
+    return able[0] if able and all(entry.without_plan for entry in able) else None
+
+
+def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A value for each option of an evaluator: the given one, checked, or its default.
+
+    Raises
+    ------
+    EvaluationError
+        If an option is unknown (the nearest is suggested), or its check rejects the value.
+    """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise EvaluationError(
+            f'options must be a mapping such as {{"name": value}}, not {kind_of(given)}'
+        )
+    for name in given:
+        if name not in evaluator.options:
+            known = ", ".join(evaluator.options)
+            raise EvaluationError(
+                f"the evaluator {evaluator.name} has no option {name!r}; it has {known or 'none'}"
+                f"{did_you_mean(name, evaluator.options, cutoff=0.0)}"
+            )
+    return {
+        name: option.check(given[name], f"{evaluator.name}: {name}", EvaluationError)
+        if name in given
+        else option.default
+        for name, option in evaluator.options.items()
+    }
+
+
+def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
+    """Check that an evaluator declares all capabilities that a task needs.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If it does not support a construct of the pattern, or its strategy.
+    EvaluationError
+        If it supports some plans of this kind, but not this one.
+    UnsupportedTaskError
+        If it does not support the kind of plan, the output, batches, latency, or times of nodes.
+    """
+    if task.plan is None:
+        if not evaluator.without_plan:
+            advice = "; cep.plan(pattern, statistics) makes one"
+            refuse(evaluator, "run without a plan", lambda e: e.without_plan, advice)
+    elif not runs_some(evaluator, kind := task.plan.kind):
+        advice = "; leave out the plan" if evaluator.without_plan else ""
+        refuse(evaluator, f"run {kind} plans", lambda e: runs_some(e, kind), advice)
+    elif evaluator.check_plan is not None:
+        for part in task.plan.parts:
+            evaluator.check_plan(part)
+    for pattern in task.patterns:
+        for construct in constructs_of(pattern):
+            what, advice = construct, ""
+            if construct == "concept":
+                what = f"items of a concept ({', '.join(pattern.concepts)})"
+                if not evaluator.is_builtin:
+                    advice = (
+                        "; if it binds the events of all types below one, as stream.rows_of(type) gives "
+                        'them, declare "concept" among its constructs'
+                    )
+            _need(evaluator, what, lambda e, it=construct: it in e.constructs, advice)
+        strategy = pattern.strategy.name
+        _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
+    output = task.output
+    if task.pattern.output != "all" and not evaluator.selects_output and output != "compressed":
+        # To select matches, the front end has to know them.
+        output = "matches"
+    if output not in evaluator.outputs:
+        refuse(evaluator, f'give output="{output}"', lambda e: output in e.outputs)
+    if not (task.whole or evaluator.batches):
+        advice = "; it takes whole streams, by cep.evaluate"
+        refuse(evaluator, "take a stream in batches", lambda e: e.batches, advice)
+    if task.latency and not evaluator.latency:
+        refuse(evaluator, "measure latency", lambda e: e.latency)
+    if task.node_times and not evaluator.node_times:
+        refuse(evaluator, "measure times of nodes", lambda e: e.node_times)
+
+
+def runs_some(evaluator: Evaluator, kind: str) -> bool:
+    """Whether an evaluator supports all or some plans of this kind."""
+    return kind in evaluator.kinds or kind in evaluator.some_kinds
+
+
+def runs_without(evaluator: Evaluator, kinds: Iterable[str]) -> bool:
+    """Whether an evaluator runs without a plan, and plans of none of these kinds."""
+    return evaluator.without_plan and not any(runs_some(evaluator, kind) for kind in kinds)
+
+
+def refuse(
+    evaluator: Evaluator,
+    what: str,
+    can: Callable[[Evaluator], bool],
+    advice: str = "",
+    error: type[UnsupportedTaskError] | type[UnsupportedPatternError] = UnsupportedTaskError,
+) -> NoReturn:
+    """Raise the error that an evaluator cannot do something, naming those that can.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    what : str
+        Follows "cannot".
+    can : callable
+        Whether an evaluator can do it.
+    advice : str
+        Further advice.
+    error : type
+    """
+    able = ", ".join(entry.name for entry in EVALUATORS.values() if can(entry))
+    raise error(
+        f"the evaluator {evaluator.name} cannot {what}; {able or 'no other one'} can{advice}"
+    )
+
+
+def _need(evaluator: Evaluator, construct: str, can: Callable[..., bool], advice: str = "") -> None:
+    if not can(evaluator):
+        refuse(evaluator, f"run {construct}", can, advice, error=UnsupportedPatternError)
+
+
+def constructs_of(pattern: Pattern) -> set[str]:
+    """The constructs of a pattern, of :data:`cepbench.engines.runs.protocol.CONSTRUCTS`."""
+    found = set(_constructs(pattern.structure, nested=False))
+    return found | {"concept"} if pattern.concepts else found
+
+
+def _constructs(structure: Structure, *, nested: bool) -> Iterator[str]:
+    yield str(structure.operator)
+    is_or = structure.operator is Operator.OR
+    if nested and not is_or:
+        yield "nesting"
+    for item in structure.items:
+        if isinstance(item, Structure):
+            yield from _constructs(item, nested=nested or not is_or)
+        elif item.kind is not Kind.PLAIN:
+            yield _CONSTRUCT[item.kind]

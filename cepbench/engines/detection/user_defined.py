@@ -1,0 +1,123 @@
+"""User-defined evaluators: a function as a run, and the conversion of its DataFrame of matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
+from cepbench.engines.runs.protocol import Given, Task
+from cepbench.engines.runs.result import Metrics
+from cepbench.errors import EvaluationError
+from cepbench.patterns.model import Pattern
+from cepbench.streams.event_stream import EventStream
+
+#: The column with the branch of a match, for a pattern with OR.
+BRANCH = "branch"
+
+
+class FunctionRun:
+    """A function of (pattern, stream, plan) as a run; it takes the stream as a single batch.
+
+    Parameters
+    ----------
+    function : callable
+    task : Task
+    """
+
+    def __init__(self, function: Callable[..., Any], task: Task) -> None:
+        self._function = function
+        self._task = task
+
+    def push(self, batch: EventStream) -> Any:
+        """The result of the function."""
+        return self._function(self._task.pattern, batch, self._task.plan, **self._task.options)
+
+    def finish(self) -> Given:
+        """No further matches."""
+        return 0
+
+    def metrics(self) -> Metrics:
+        """No metrics."""
+        return Metrics()
+
+
+def found_from(name: str, returned: Any, task: Task, positions: range) -> Found:
+    """Convert the result of a user-defined evaluator for a batch.
+
+    Parameters
+    ----------
+    name : str
+        Name of the evaluator.
+    returned : DataFrame or int
+        0 stands for no matches.
+    task : Task
+    positions : range
+        Positions of the events pushed so far.
+
+    Raises
+    ------
+    EvaluationError
+        If it is not a table of matches; the message has the invalid column or value.
+    """
+    branches = task.pattern.branches()
+    if isinstance(returned, Integral) and (task.output == "count" or returned == 0):
+        return Found(int(returned), tuple(None for _ in branches))
+    parts = _checked(name, returned, branches, positions)
+    return Found(sum(map(len, parts)), tuple(parts))
+
+
+def _checked(
+    name: str, returned: Any, branches: Sequence[Pattern], positions: range
+) -> list[BranchMatches]:
+    several = len(branches) > 1
+    wanted = list(dict.fromkeys(v for branch in branches for v in branch.positive_names))
+    wanted += [BRANCH] * several
+    if not isinstance(returned, pd.DataFrame):
+        raise EvaluationError(
+            f"the evaluator {name} returned {type(returned).__name__}; it has to return a "
+            f"DataFrame of the columns {', '.join(wanted)}, a row a match"
+        )
+    missing = [column for column in wanted if column not in returned]
+    if missing:
+        raise EvaluationError(
+            f"the matches of the evaluator {name} lack the column {', '.join(missing)}; there are "
+            f"{', '.join(map(str, returned.columns)) or 'none'}. A column holds the positions of a "
+            "variable's events in the stream"
+            + (", and branch the number of the branch in pattern.branches()" if several else "")
+        )
+    parts = []
+    for number, branch in enumerate(branches):
+        own = returned[returned[BRANCH] == number] if several else returned
+        columns = [
+            _column(name, variable.name, own[variable.name], positions, is_set=variable.is_set)
+            for variable in branch.positive
+        ]
+        parts.append(BranchMatches(branch.positive_names, [columns]))
+    return parts
+
+
+def _column(name: str, variable: str, values: pd.Series, events: range, *, is_set: bool) -> Column:
+    try:
+        if is_set:
+            column: Column = SetColumn.of_sets([sorted(map(int, one)) for one in values])
+        else:
+            column = values.to_numpy(np.int64)
+    except (TypeError, ValueError) as error:
+        what = "tuples of positions" if is_set else "positions"
+        raise EvaluationError(
+            f"the evaluator {name} returned a column {variable} that does not hold {what}, "
+            f"such as {values.iloc[0]!r}"
+        ) from error
+    positions = column.positions if isinstance(column, SetColumn) else column
+    if len(positions) and not (positions.min() in events and positions.max() in events):
+        raise EvaluationError(
+            f"the evaluator {name} returned a position of {variable} that is not in the stream, "
+            f"which has {len(events):,} events so far; positions count from {events.start:,} in "
+            "the order of the stream"
+        )
+    return column

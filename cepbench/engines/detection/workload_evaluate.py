@@ -1,0 +1,307 @@
+"""Evaluation of a workload on a finite stream."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cepbench.arguments import choice, kind_of
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.task_runs import run_task, run_together
+from cepbench.engines.detection.tasks import (
+    OUTPUTS,
+    evaluator_without_plan,
+    runs_some,
+    task_for,
+)
+from cepbench.engines.reuse.events import Events
+from cepbench.engines.reuse.queries import Query, query_of
+from cepbench.engines.reuse.reuse import warm_up
+from cepbench.engines.reuse.sets import (
+    Sized,
+    Way,
+    as_matches,
+    kept_of,
+    number_of,
+)
+from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.result import Metrics, Result
+from cepbench.engines.runs.workload_result import Step, WorkloadMatches
+from cepbench.errors import EvaluationError, PlanError, errors_naming
+from cepbench.patterns.model import Pattern
+from cepbench.planning.plans.model import AnyPlan, OrderPlan, Plan, TreePlan, UnionPlan
+from cepbench.planning.plans.reuse import Reuse, can_be_reused
+from cepbench.planning.plans.tree import left_deep
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.arrival import ArrivalClock
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import check_fit, check_types, under_one_hierarchy
+from cepbench.streams.numeric import NumericReader
+
+
+def evaluate_workload(
+    workload: Workload,
+    stream: EventStream,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
+    *,
+    evaluator: str | Evaluator | None,
+    options: Mapping[str, Any] | None,
+    output: str,
+    partial_match_limit: int,
+) -> WorkloadMatches:
+    """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
+    plan = workload_plan(workload, plan)
+    patterns = plan.computed.patterns
+    ways = [plan.reuse(query) for query in plan.order]
+    output = choice(output, "output", OUTPUTS, EvaluationError)
+    if workload.hierarchy is not None and stream.hierarchy is None:
+        stream = stream.with_hierarchy(workload.hierarchy)
+    run = _Run(patterns, stream, ways, output, partial_match_limit)
+    tasks = {}
+    for query in (way.query for way in ways if way.source is None):
+        with errors_naming(query):
+            pattern, given = patterns[query], plan.plans.get(query)
+            chosen, given = chosen_for(pattern, given, evaluator)
+            tasks[query] = task_for(
+                under_one_hierarchy(pattern, stream)[0],
+                given,
+                evaluator=chosen,
+                options=options,
+                output="matches" if query in run.sources else output,
+                partial_match_limit=partial_match_limit,
+                whole_stream=True,
+            )
+    found = _from_scratch(tasks, stream)
+    for way in ways:
+        with errors_naming(way.query):
+            if way.source is None:
+                run.add(way, found[way.query], 0)
+            else:
+                run.reuse(way)
+    results = {query: run.results[query] for query in workload.patterns}
+    metrics = total_metrics(
+        (its.metrics for its in run.results.values()),
+        events=len(stream),
+        seconds=sum(its.metrics.seconds for its in run.results.values()),
+        matches=sum(its.metrics.matches for its in results.values()),
+        peak_bytes=run.peak_bytes(),
+    )
+    return WorkloadMatches(results, run.taken, metrics, stream)
+
+
+class _Run:
+    """The queries computed so far."""
+
+    def __init__(
+        self,
+        patterns: Mapping[str, Pattern],
+        stream: EventStream,
+        ways: Sequence[Reuse],
+        output: str,
+        limit: int,
+    ) -> None:
+        self.patterns, self.stream, self.output, self.limit = patterns, stream, output, limit
+        self.sources = {source for way in ways for source in way.sources}
+        self.results: dict[str, Result] = {}
+        self.taken: list[Step] = []
+        self._kept: dict[str, Sized] = {}
+        if self.sources:
+            if output == "compressed":
+                raise EvaluationError(
+                    'matches that are reused are listed; evaluate with output="arrow", or without '
+                    "sources"
+                )
+            if next(iter(patterns.values())).order == "arrival":
+                clock = ArrivalClock.of(stream, patterns.values())
+                patterns = {query: clock.pattern(its) for query, its in patterns.items()}
+                stream = clock.stamped(stream)[0]
+            self._queries = queries_of(patterns, ways)
+            self._events = Events(stream, NumericReader(), self._queries.values())
+            warm_up()
+
+    def add(self, way: Reuse, found: Result, reused: int) -> None:
+        """Note the result of a query."""
+        if way.query in self.sources and way.query not in self._kept:
+            assert found.found is not None
+            self._kept[way.query] = kept_of(self._queries[way.query], found.found[0])
+        metrics = found.metrics
+        self.results[way.query] = replace(found, found=None) if self.output == "count" else found
+        delta = metrics.matches - reused
+        step = Step(way.query, way.source, metrics.matches, reused, delta, metrics.seconds)
+        self.taken.append(step)
+
+    def reuse(self, way: Reuse) -> None:
+        """Compute a query from its sources."""
+        pattern, _ = under_one_hierarchy(self.patterns[way.query], self.stream)
+        check_types(pattern, self.stream)
+        check_fit(pattern, self.stream)
+        began = time.perf_counter()
+        kept = [self._kept[source] for source in way.sources]
+        edges, query = Way.of(way, self._queries), self._queries[way.query]
+        found: Sized | None = None
+        if way.method != "down":
+            found, reused = edges.up(kept, self._events, self.limit)
+            number = number_of(found)
+        elif self.output == "count" and way.query not in self.sources:
+            number = reused = edges.number_down(kept[0], self._events, self.limit)
+        else:
+            found = edges.down(kept[0], self._events, self.limit)
+            number = reused = number_of(found)
+        metrics = Metrics(
+            seconds=time.perf_counter() - began,
+            events=len(self.stream),
+            matches=number,
+            peak_bytes=0 if found is None else sum(its.nbytes for its in found.values()),
+        )
+        if found is not None and way.query in self.sources:
+            self._kept[way.query] = found
+        result = Result(
+            pattern=pattern,
+            plan=None,
+            evaluator=way.method,
+            metrics=metrics,
+            node_table=None,
+            found=None if found is None else (as_matches(query, found),),
+            events=self.stream if pattern.returns else None,
+        )
+        self.add(way, result, reused)
+
+    def peak_bytes(self) -> float:
+        """Of the largest state of an evaluator, and all matches that are kept for reuse or made by it."""
+        reused = {step.query for step in self.taken if step.source is not None}
+        state = [
+            its.metrics.peak_bytes for query, its in self.results.items() if query not in reused
+        ]
+        made = [self.results[query].metrics.peak_bytes for query in reused - self._kept.keys()]
+        kept = sum(its.nbytes for sized in self._kept.values() for its in sized.values())
+        return float(np.max(state) + sum(made) + kept)
+
+
+def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[str, Query]:
+    """The queries that take part in reuse.
+
+    Raises
+    ------
+    EvaluationError
+        If one has min or max over a set.
+    """
+    found = {}
+    for way in ways:
+        for query in (*way.sources, way.query) if way.source is not None else ():
+            pattern = patterns[query]
+            if not can_be_reused(pattern):
+                raise EvaluationError(
+                    f"query {query!r} has min or max over a set, which matches that are reused are not "
+                    "tested for; compute it, and all that are computed from it, from scratch, with the "
+                    "source None"
+                )
+            found[query] = query_of(pattern)
+    return found
+
+
+def _from_scratch(
+    tasks: Mapping[str, tuple[Evaluator, Task]], stream: EventStream
+) -> dict[str, Result]:
+    """The results of queries; those of an evaluator whose runs can share state are run together."""
+    found: dict[str, Result] = {}
+    together: dict[str, list[str]] = {}
+    for query, (evaluator, task) in tasks.items():
+        with errors_naming(query):
+            if evaluator.together is None:
+                found[query] = run_task(evaluator, task, stream)
+                continue
+            check_types(task.pattern, stream)
+            check_fit(task.pattern, stream)
+            together.setdefault(evaluator.name, []).append(query)
+    for queries in together.values():
+        evaluator, _ = tasks[queries[0]]
+        results = run_together(evaluator, [tasks[query][1] for query in queries], stream)
+        found |= zip(queries, results, strict=True)
+    return found
+
+
+def chosen_for(
+    pattern: Pattern, plan: AnyPlan | None, evaluator: str | Evaluator | None
+) -> tuple[str | Evaluator | None, AnyPlan | None]:
+    """Evaluator and plan of one query: ``tree`` and the written order if there is neither.
+
+    With an evaluator alone, the query runs without a plan if it can, else by one in written order.
+    """
+    if plan is None:
+        if evaluator is None:
+            evaluator = evaluator_without_plan(pattern.strategy.name) or "tree"
+        plan = written_plan(pattern, evaluator_for(evaluator))
+    return evaluator, plan
+
+
+def written_plan(pattern: Pattern, evaluator: Evaluator) -> AnyPlan | None:
+    """A plan in written order for an evaluator; None for one that runs without."""
+    kinds = [kind for kind in ("tree", "order") if runs_some(evaluator, kind)]
+    if evaluator.without_plan or not kinds:
+        return None
+    plans: list[Plan] = [
+        TreePlan(left_deep(branch.planned_names))
+        if kinds[0] == "tree"
+        else OrderPlan(branch.planned_names)
+        for branch in pattern.branches()
+    ]
+    return plans[0] if len(plans) == 1 else UnionPlan(plans)
+
+
+def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
+    """The argument as a plan of sources; plans of single queries are of queries from scratch.
+
+    Raises
+    ------
+    PlanError
+        If it is neither, or of another workload.
+    """
+    for query, pattern in workload.patterns.items():
+        if pattern.aggregates:
+            raise EvaluationError(
+                f"query {query!r}: evaluate finds matches; cep.aggregate(workload, stream) computes the "
+                "values of AGG"
+            )
+    if isinstance(given, WorkloadPlan):
+        if given.workload != workload:
+            raise PlanError("the plan is of another workload; make one of this workload")
+        if given.sources is None:
+            raise PlanError(
+                "the plan has cuts, by which cep.aggregate shares counts; to reuse matches, make "
+                "cep.WorkloadPlan(workload, sources={...})"
+            )
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise PlanError(
+            f"the plan of a workload is a cep.WorkloadPlan, not {kind_of(given)}; write "
+            "cep.WorkloadPlan(workload, sources={...}), or a mapping of queries to plans such as "
+            '{"q1": cep.plan(pattern, statistics)}'
+        )
+    sources = dict.fromkeys(workload.patterns)
+    return WorkloadPlan(workload, sources=sources, plans=given or {})
+
+
+def total_metrics(
+    metrics: Iterable[Metrics],
+    *,
+    events: int,
+    seconds: float,
+    matches: int,
+    peak_bytes: float = math.nan,
+) -> Metrics:
+    """The metrics of a workload; those not given are sums over its queries."""
+    listed = [*metrics]
+    return Metrics(
+        seconds=seconds,
+        events=events,
+        matches=matches,
+        partial_matches_created=np.nansum([its.partial_matches_created for its in listed]).item(),
+        peak_bytes=peak_bytes,
+        comparisons=np.nansum([its.comparisons for its in listed]).item(),
+    )

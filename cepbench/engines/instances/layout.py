@@ -1,0 +1,318 @@
+"""Compilation of patterns and plans to tables for the kernels of the instance-based engines.
+
+Conditions are assigned to nodes by :mod:`cepbench.engines.plan_runs.nodes`, as for the join engine.
+Here they read the events of an instance, which is a record of references to events.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.engines.instances.kernels import tables
+from cepbench.engines.plan_runs.engine import Layout, columns_of
+from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
+from cepbench.engines.plan_runs.programs import (
+    COMPARISONS,
+    ProgramWriter,
+    RowPrograms,
+    Rule,
+    rule_tables,
+)
+from cepbench.patterns.equivalences import (
+    Derived,
+    separated_sides,
+)
+from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+from cepbench.patterns.negations import Check
+from cepbench.planning.plans.tree import Placements
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceLayout(Layout):
+    """Compiled patterns and plans.
+
+    Attributes
+    ----------
+    plan : cepbench.engines.instances.kernels.tables.Plan
+    values : tuple of tuple of (int, Expression)
+        The columns of an event filled by each leaf, with their expressions.
+    width : int
+        Number of columns of an event.
+    branches : tuple of tuple of int
+        The nodes of each branch, the root last.
+    has_sets : bool
+    """
+
+    plan: tables.Plan
+    values: tuple[tuple[tuple[int, Expression], ...], ...]
+    width: int
+    branches: tuple[tuple[int, ...], ...]
+    has_sets: bool
+
+
+def instance_layout(
+    branches: Sequence[Pattern],
+    trees: Sequence[Tree],
+    placements: Sequence[Placements],
+    written: Sequence[str],
+    code: Callable[[str], float],
+) -> InstanceLayout:
+    """Compile branches and their trees to tables.
+
+    Parameters
+    ----------
+    branches : sequence of Pattern
+        Without OR; if there are several, they consume each other's events.
+    trees : sequence of nested pairs of names
+        Over exactly the positive variables of each branch.
+    placements : sequence of Placements
+        Of the negated variables of each branch.
+    written : sequence of str
+        All variables in the order of the pattern, in which positions of matches are compared.
+    code : callable
+        Text → its code, for texts in conditions.
+    """
+    planned = [
+        PlannedNodes(branch, tree, positions=True, placements=its)
+        for branch, tree, its in zip(branches, trees, placements, strict=True)
+    ]
+    return _Writer(planned, written, code).layout()
+
+
+class _Columns:
+    """Numbers the stored values of the events of each type.
+
+    Parameters
+    ----------
+    overlap : bool
+        Whether an event can be bound to variables of different types, which then share all columns.
+    """
+
+    def __init__(self, *, overlap: bool) -> None:
+        self._overlap = overlap
+        self._of_type: dict[str | None, dict[object, int]] = {}
+        self.of_leaf: dict[int, dict[int, Expression]] = {}
+
+    def number(self, leaf: int, variable: Variable, expression: Expression) -> int:
+        """The column of an expression over one variable's event."""
+        key: object = (leaf, expression)
+        if isinstance(expression, Attribute):
+            # Stored once for all variables of a type.
+            key = expression.name
+        columns = self._of_type.setdefault(None if self._overlap else variable.type, {})
+        column = columns.setdefault(key, len(columns))
+        self.of_leaf.setdefault(leaf, {})[column] = expression
+        return column
+
+    @property
+    def width(self) -> int:
+        """The maximum number of columns of events of any type."""
+        return max(map(len, self._of_type.values()), default=0)
+
+
+class _Writer:
+    """Numbers nodes and columns, and writes the rules."""
+
+    def __init__(
+        self,
+        planned: Sequence[PlannedNodes],
+        written: Sequence[str],
+        code: Callable[[str], float],
+    ) -> None:
+        self.planned = planned
+        self.written = list(written)
+        self.programs = ProgramWriter(code)
+        self.columns = _Columns(overlap=_types_overlap(planned))
+        leaves = [part.inner for part in planned]
+        inner = [len(part.nodes) - part.inner for part in planned]
+        self.leaves = sum(leaves)
+        self.first_leaf = (np.cumsum(leaves) - leaves).tolist()
+        self.first_inner = (self.leaves + np.cumsum(inner) - inner).tolist()
+        self.total = self.leaves + sum(inner)
+        self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
+        self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
+        self.names: list[tuple[str, ...]] = [()] * self.total
+        self.late = False
+        self.consuming = planned[0].pattern.strategy.name == "consuming"
+
+    def layout(self) -> InstanceLayout:
+        several = len(self.planned) > 1
+        column = int(several)
+        members: list[tuple[int, ...]] = []
+        for branch, part in enumerate(self.planned):
+            writer = _BranchWriter(self, branch, part)
+            writer.write(column)
+            column += columns_of(part.pattern)
+            members.append(tuple(map(writer.place, range(len(part.nodes)))))
+            self.table[members[-1][-1], tables.BRANCH] = branch if several else -1
+        spans, rules = rule_tables(self.owned, tables.RULE_KINDS)
+        plan = tables.Plan(
+            nodes=self.table,
+            spans=spans,
+            rules=rules,
+            constants=np.array(self.programs.constants, np.float64),
+            window=self.planned[0].pattern.window.length,
+            leaves=self.leaves,
+            retained=max(
+                int(self.table[: self.leaves, tables.RETAINED].max()),
+                # Matches are decided when the window of their last event has passed.
+                1 + int(self.late and self.consuming),
+            ),
+            late=self.late,
+            consuming=self.consuming,
+        )
+        return InstanceLayout(
+            plan=plan,
+            leaves=tuple(leaf for part in self.planned for leaf in part.leaves),
+            filters=tuple(clauses for part in self.planned for clauses in part.filters),
+            values=tuple(
+                tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
+            ),
+            width=self.columns.width,
+            nodes=tuple(self.names),
+            branches=tuple(members),
+            columns=column,
+            has_sets=any(part.kleene for part in self.planned),
+        )
+
+
+def _types_overlap(planned: Sequence[PlannedNodes]) -> bool:
+    """Whether one event can be of different types of variables, maybe of different branches."""
+    by_type = {leaf.type: leaf for part in planned for leaf in part.leaves}
+    return any(
+        planned[0].pattern.overlap(*pair) for pair in itertools.combinations(by_type.values(), 2)
+    )
+
+
+class _BranchWriter:
+    """Writes the nodes of one branch."""
+
+    def __init__(self, whole: _Writer, branch: int, planned: PlannedNodes) -> None:
+        self.whole = whole
+        self.planned = planned
+        self.pattern = planned.pattern
+        self.first_leaf = whole.first_leaf[branch]
+        self.first_inner = whole.first_inner[branch]
+        self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
+        self.by_name = {variable.name: variable for variable in self.pattern.variables}
+        self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
+
+    def place(self, number: int) -> int:
+        """The number in the tables of one of the branch's nodes."""
+        if number < self.planned.inner:
+            return self.first_leaf + number
+        return self.first_inner + number - self.planned.inner
+
+    def write(self, column: int) -> None:
+        """Write all nodes; the branch's matches begin at ``column``."""
+        planned, whole = self.planned, self.whole
+        for number, node in enumerate(planned.nodes):
+            place = self.place(number)
+            whole.names[place] = node.variables
+            row = whole.table[place]
+            if node.is_leaf:
+                row[tables.IS_NEGATED] = planned.leaves[number].kind is Kind.NEGATED
+                row[tables.RETAINED], row[tables.WIDTH] = 1, 0
+                continue
+            is_root = node is planned.nodes[-1]
+            row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
+            row[tables.RIGHT] = self.place(node.right)
+            row[tables.WIDTH] = tables.VARIABLES + len(node.variables)
+            row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+            row[tables.MAKES] = self.leaf_of[node.makes] if node.makes in planned.kleene else -1
+            row[tables.IS_ROOT] = is_root
+            whole.owned[place] = self._rules(node, column if is_root else None)
+            self._write_checks(node, row)
+            late = row[tables.LAST_CHECK] < row[tables.LAST_LATE]
+            whole.late |= bool(late)
+            row[tables.IS_STORED] = not is_root or late or row[tables.MAKES] >= 0
+
+    def _rules(self, node: Node, column: int | None) -> dict[int, list[Rule]]:
+        kleene = self.planned.kleene
+        names: Iterable[str] = node.variables
+        if column is not None:
+            names = sorted(names, key=self.whole.written.index)
+        slots: list[Rule] = []
+        # Columns of a match are in the order of the branch's variables.
+        targets: dict[str, int] = {}
+        if column is not None:
+            for name in self.pattern.positive_names:
+                targets[name] = column
+                column += 2 if name in kleene else 1
+        for name in names:
+            slots.append((self.leaf_of[name], int(name in kleene), targets.get(name, -1), 0))
+        # Of the set under construction the new member is tested.
+        made = kleene - {node.makes}
+        return {
+            tables.SLOTS: slots,
+            tables.ORDER: [self._pair(x, y, made) for x, y in node.order],
+            tables.DISTINCT: [
+                self._pair(x, y, made) for x, y in (*node.distinct, *node.far_distinct)
+            ],
+            **self._conditions(node.joined, set()),
+            tables.STEP: self._clauses(node.steps, kleene),
+            tables.ROW: self._clauses(node.rows, kleene),
+        }
+
+    def _write_checks(self, node: Node, row: np.ndarray) -> None:
+        owned = self.whole.owned
+        row[tables.FIRST_CHECK] = len(owned)
+        owned += [self._check_rules(check) for check in node.checks if not check.is_late]
+        row[tables.LAST_CHECK] = len(owned)
+        owned += [self._check_rules(check) for check in node.checks if check.is_late]
+        row[tables.LAST_LATE] = len(owned)
+        for check in node.checks:
+            is_asked_later = check.is_late and (check.within[0] or self.whole.consuming)
+            self.whole.table[self.leaf_of[check.name], tables.RETAINED] = 1 + int(is_asked_later)
+
+    def _check_rules(self, check: Check) -> dict[int, list[Rule]]:
+        kleene, name = self.planned.kleene, check.name
+        plain = [clause for clause in check.clauses if not set(clause.variables) & kleene]
+        others = [clause for clause in check.clauses if set(clause.variables) & kleene]
+        order = [(x, name) for x in check.after] + [(name, y) for y in check.before]
+        return {
+            tables.SLOTS: [(self.leaf_of[name], 0, -1, 0)],
+            tables.ORDER: [self._pair(x, y, kleene) for x, y in order],
+            tables.DISTINCT: [self._pair(x, name, kleene) for x in check.distinct],
+            **self._conditions(plain, set()),
+            tables.ROW: self._clauses(others, kleene),
+        }
+
+    def _pair(self, x: str, y: str, sets: set[str]) -> Rule:
+        return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
+
+    def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
+        """Comparisons of two values, and programs for all other conditions on single events."""
+        compared: list[Rule] = []
+        others: list[Clause] = []
+        for clause in clauses:
+            sides = separated_sides(clause)
+            if sides is None:
+                others.append(clause)
+            else:
+                left, operator, right = sides
+                rule = (self._value(left), self._value(right), COMPARISONS[operator], 0)
+                compared.append(rule)
+        return {tables.COMPARE: compared, tables.CLAUSES: self._clauses(others, sets)}
+
+    def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
+        places = {name: (self.leaf_of[name], 0) for name in sets}
+        rules: list[Rule] = []
+        for clause in clauses:
+            plain = [value for value in raw_values(clause) if value[0] not in sets]
+            own: dict[Derived, int] = {value: self._value(value) for value in plain}
+            rules += self.programs.clause(clause, places, own)
+        return rules
+
+    def _value(self, derived: Derived) -> int:
+        """A value of a plain variable's event, as one number."""
+        leaf = self.leaf_of[derived[0]]
+        return leaf * tables.VALUE + self._read(leaf, derived)
+
+    def _read(self, leaf: int, derived: Derived) -> int:
+        name, expression = derived
+        return self.whole.columns.number(leaf, self.by_name[name], expression)

@@ -1,0 +1,285 @@
+"""The join engine: the tables, state and calls of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+
+import numpy as np
+
+from cepbench.engines.detection.pieces import events_at_once
+from cepbench.engines.joins.forest import forest_layout, places_of
+from cepbench.engines.joins.kernels import tables
+from cepbench.engines.joins.kernels.advance import advance
+from cepbench.engines.joins.kernels.buffers import empty_state
+from cepbench.engines.joins.kernels.candidates import GUIDE, OUTER_BLOCK
+from cepbench.engines.joins.kernels.clauses import SLOT_COLUMNS
+from cepbench.engines.joins.kernels.equality import INDEXED
+from cepbench.engines.joins.kernels.filters import BLOCK
+from cepbench.engines.joins.kernels.pairs import MOST_PAIRS
+from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
+from cepbench.engines.joins.layout import JoinLayout, join_layout
+from cepbench.engines.joins.snapshot import pack, unpack
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.plan_runs.nodes import Tree
+from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.errors import PartialMatchLimitError
+from cepbench.kernels.batches import NEVER
+from cepbench.kernels.counts import COMPARED
+from cepbench.kernels.instructions import STACK
+from cepbench.patterns.model import Pattern
+from cepbench.planning.plans.tree import Placements
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Moments per window, at which extensible rows are counted; see `kernels.joins.steps`.
+MOMENTS_PER_WINDOW = 8
+
+#: The same under the consuming strategy: the earlier events are consumed, the fewer rows are
+#: joined.
+CONSUMING_MOMENTS_PER_WINDOW = 128
+
+#: Events in a step under the consuming strategy, even if more share a timestamp.
+CONSUMING_EVENTS_PER_STEP = 16
+
+#: A step takes moments up to this number of events, but at most this number of moments.
+EVENTS_PER_STEP = 256
+MOMENTS_PER_STEP = 64
+
+#: Events in a step if rows of an inner node are not created in time order: fewer, because all of
+#: them are scanned.
+UNSORTED_EVENTS_PER_STEP = 64
+
+#: Binary logarithm of the most sets that :mod:`cepbench.engines.joins.kernels.sets` counts in closed form.
+_MOST_COUNTED = 62
+
+
+class JoinEngine(PlanEngine):
+    """The join engine: processes steps of time, node by node.
+
+    If latencies are measured, every timestamp is a step.
+    """
+
+    layout: JoinLayout
+
+    def __init__(self, task: BranchTask) -> None:
+        super().__init__(task)
+        self._layouts = [
+            _layout(branch.with_partition(), tree, placements, task.reports, task.reader)
+            for branch, tree, placements in zip(
+                task.branches, task.trees, task.placements, strict=True
+            )
+        ]
+        self.layout = (
+            self._layouts[0]
+            if len(task.branches) == 1
+            else forest_layout(self._layouts, task.written)
+        )
+        self._places = places_of(self._layouts)
+        strategy = task.branches[0].strategy
+        self.state = empty_state(self.layout.plan)
+        self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
+        self._scratch = _scratch(self.layout, self.latencies)
+        self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
+        warm_up()
+
+    def node_counts(self) -> list[NodeCounts]:
+        """See :meth:`PlanEngine.node_counts`."""
+        found = []
+        for layout, place in zip(self._layouts, self._places, strict=True):
+            leaves, inner = len(layout.leaves), layout.plan.inner
+            counts = self.state.counts[place]
+            # Comparisons of a check are attributed to the node whose rows it tests.
+            tested = layout.plan.nodes[leaves:inner, tables.LEFT]
+            np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
+            shown = np.r_[:leaves, inner : len(counts)]
+            variables = [layout.nodes[node] for node in shown]
+            found.append(NodeCounts(variables, leaves, layout.plan.window, counts[shown]))
+        return found
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self.state.peaks
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """See :meth:`PlanEngine.packed`."""
+        return pack(self.layout.plan.nodes, self.state)
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`PlanEngine.restore`."""
+        self.state = unpack(snapshot, self.layout.plan)
+
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """See :meth:`PlanEngine.advance`."""
+        self.state, chunks, found, outcome = advance(
+            self.layout.plan,
+            self._pace,
+            self.task.limit,
+            self.state,
+            self._scratch,
+            self._nothing() if batch is None else self._leaf_events(batch, first_position),
+            self.layout.columns,
+            until,
+        )
+        if outcome == tables.TOO_MANY:
+            first = self.layout.plan.inner
+            rows = self.state.rows[first:, tables.END] - self.state.rows[first:, tables.START]
+            raise self.too_many(self.layout.nodes[first + int(rows.argmax())])
+        if outcome == tables.TOO_LARGE:
+            raise PartialMatchLimitError(self._too_large())
+        return [(chunk, self.state.members[1]) for chunk in chunks], found
+
+    def _nothing(self) -> tables.Batch:
+        """A batch without events."""
+        leaves = len(self.layout.leaves)
+        return tables.Batch(
+            events=np.empty((3 if self.layout.ranks else 2, 0), np.int64),
+            starts=np.zeros(leaves + 1, np.int64),
+            values=np.empty(0),
+            value_starts=np.zeros(leaves, np.int64),
+        )
+
+    def _too_large(self) -> str:
+        plan, last = self.layout.plan, len(self.layout.plan.nodes) - 1
+        counted = not self.task.reports and not plan.stored
+        most: dict[int, list[str]] = {}
+        for node in range(plan.inner, last + 1):
+            row = plan.nodes[node]
+            if row[tables.KIND] != tables.SETS or row[tables.SET_LIMIT] == 1:
+                continue
+            limit = MOST_STORED
+            if counted and node == last:
+                steps = plan.spans[node, tables.STEP : tables.STEP + 2]
+                free = row[tables.SET_STEP] < 0 and steps[0] == steps[1]
+                limit = _MOST_COUNTED if free else MOST_VISITED
+            most.setdefault(limit, []).append(self.layout.nodes[row[tables.RIGHT]][0])
+        fit = " or ".join(f"2^{limit} sets in KL({', '.join(most[limit])})" for limit in most)
+        later = ""
+        if not self.task.reports and MOST_STORED in most:
+            later = f"a plan that joins KL({most[MOST_STORED][0]}) last counts up to 2^{_MOST_COUNTED}; "
+        return (
+            f"so many events fit within one window that there are more than {fit}; use a rarer type, "
+            "a shorter window, or conditions on neighbours such as b[i].x > b[i-1].x; "
+            f'{later}evaluator="sase" with output="count" or "compressed" has no such limit, nor has '
+            "AGG COUNT"
+        )
+
+    def _leaf_events(self, batch: EventStream, first_position: int) -> tables.Batch:
+        """The events that can be bound to each leaf, as arrays for the kernels."""
+        ranks = self.ranks.of(batch, self.task.reader) if self.ranks is not None else None
+        chosen = self.leaf_rows(batch)
+        columns = [
+            self.values(expression, batch, rows)
+            for rows, values in zip(chosen, self.layout.values, strict=True)
+            for _, expression in values
+        ]
+        counts = np.array([len(rows) for rows in chosen])
+        widths = self.layout.plan.nodes[: len(chosen), tables.FLOATS]
+        all_rows = np.concatenate(chosen)
+        integers = np.empty((2 if ranks is None else 3, len(all_rows)), np.int64)
+        # All rows exist, so nothing is clipped; this mode skips the check of bounds.
+        np.take(batch.timestamps, all_rows, out=integers[0], mode="clip")
+        np.add(all_rows, first_position, out=integers[1])
+        if ranks is not None:
+            integers[2] = ranks[all_rows]
+        return tables.Batch(
+            events=integers,
+            starts=np.concatenate(([0], np.cumsum(counts))),
+            values=np.concatenate([np.empty(0), *columns]),
+            value_starts=np.cumsum(counts * widths) - counts * widths,
+        )
+
+
+def _layout(
+    pattern: Pattern, tree: Tree, placements: Placements, positions: bool, reader: NumericReader
+) -> JoinLayout:
+    return _layout_without_texts(pattern, tree, placements, positions) or join_layout(
+        pattern, tree, placements, positions=positions, code=reader.code
+    )
+
+
+@lru_cache(maxsize=256)
+def _layout_without_texts(
+    pattern: Pattern, tree: Tree, placements: Placements, positions: bool
+) -> JoinLayout | None:
+    """The cached layout of a pattern and a plan.
+
+    None if the pattern mentions texts, whose codes are those of a reader.
+    """
+    texts: list[str] = []
+
+    def code(text: str) -> float:
+        texts.append(text)
+        return 0.0
+
+    layout = join_layout(pattern, tree, placements, positions=positions, code=code)
+    return None if texts else layout
+
+
+def _pace(plan: tables.Plan, *, timed: bool, watched: bool) -> tables.Pace:
+    cap = CONSUMING_EVENTS_PER_STEP if plan.consuming else 0
+    if timed:
+        return tables.Pace(length=1, most=1, enough=1, cap=cap, watched=watched)
+    if plan.consuming:
+        length = max(1, plan.window // CONSUMING_MOMENTS_PER_WINDOW)
+        return tables.Pace(length=length, most=1, enough=1, cap=cap, watched=watched)
+    length = max(1, plan.window // MOMENTS_PER_WINDOW)
+    in_order = plan.nodes[plan.inner : -1, tables.SORTED].all()
+    enough = events_at_once(EVENTS_PER_STEP if in_order else UNSORTED_EVENTS_PER_STEP)
+    return tables.Pace(length=length, most=MOMENTS_PER_STEP, enough=enough, cap=0, watched=watched)
+
+
+def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
+    columns = layout.integer_columns
+    return tables.Scratch(
+        mask=np.empty(BLOCK, np.uint8),
+        chosen=np.empty(BLOCK, np.int64),
+        stack=np.empty((STACK, BLOCK)),
+        low=np.empty((columns, OUTER_BLOCK), np.int64),
+        high=np.empty((columns, OUTER_BLOCK), np.int64),
+        starts=np.empty(OUTER_BLOCK, np.int64),
+        stops=np.empty(OUTER_BLOCK, np.int64),
+        rectangle=np.empty(tables.RECTANGLE, np.int64),
+        progress=np.empty(tables.PROGRESS, np.int64),
+        slots=np.empty((2 + len(layout.leaves), SLOT_COLUMNS), np.int64),
+        values=np.empty(STACK),
+        clock=np.empty(2, np.int64),
+        alive=np.empty(OUTER_BLOCK, np.uint8),
+        latencies=latencies,
+        outer_of=np.empty(MOST_PAIRS, np.int64),
+        inner_of=np.empty(MOST_PAIRS, np.int64),
+        guide=np.empty(GUIDE + 1, np.int64),
+        heads=np.empty(INDEXED, np.int64),
+        chain=np.empty(INDEXED, np.int64),
+        moments=np.empty(MOMENTS_PER_STEP, np.int64),
+        live=np.empty((2, MOMENTS_PER_STEP), np.int64),
+        before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
+        ahead=np.empty(len(layout.leaves), np.int64),
+        due=np.empty(len(layout.leaves), np.int64),
+    )
+
+
+@cache
+def warm_up() -> None:
+    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
+    layout = join_layout(warm_up_pattern(), ("a", "b"), (), positions=True, code=float)
+    batch = tables.Batch(
+        events=np.zeros((2, 2), np.int64),
+        starts=np.array([0, 1, 2]),
+        values=np.empty(0),
+        value_starts=np.zeros(2, np.int64),
+    )
+    advance(
+        layout.plan,
+        _pace(layout.plan, timed=False, watched=False),
+        1,
+        empty_state(layout.plan),
+        _scratch(layout, np.empty(0, np.int64)),
+        batch,
+        layout.columns,
+        NEVER,
+    )

@@ -1,0 +1,140 @@
+"""Equality joins: a hash index over the inner rows of a rectangle.
+
+The index is rebuilt for each rectangle, because rows may move in between. It takes a few
+nanoseconds per inner row, less than testing all inner rows for more than a few outer rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.engines.joins.kernels import tables
+from cepbench.engines.joins.kernels.candidates import test
+from cepbench.engines.joins.kernels.filters import BLOCK
+from cepbench.kernels.hashing import bucket_of
+from cepbench.kernels.instructions import EQUAL
+from cepbench.kernels.jit import njit_in_place
+
+#: Maximum number of inner rows to index; if there are more, all are tested.
+INDEXED = 1 << 14
+
+#: With fewer rows on either side, testing all is faster.
+FEWEST_OUTER, FEWEST_INNER = 16, 128
+
+# For literals Numba would compile the called kernels again.
+_ONE = np.int64(1)
+
+
+@njit_in_place
+def index_rule(node, plan, rectangle):
+    """The rule of the equality by which to index the inner rows of a rectangle; -1 for none.
+
+    Parameters
+    ----------
+    node : int
+    plan : Plan
+    rectangle : int64 array, shape (RECTANGLE,)
+    """
+    outer = rectangle[tables.OUTER_LAST] - rectangle[tables.OUTER]
+    inner = rectangle[tables.INNER_LAST] - rectangle[tables.INNER_FIRST]
+    if outer < FEWEST_OUTER or inner < FEWEST_INNER or inner > INDEXED:
+        return -1
+    for rule in tables.rules_of(node, tables.COMPARE, plan):
+        if plan.rules[rule, 2] == EQUAL:
+            return rule
+    return -1
+
+
+@njit_in_place
+def make_index(rule, node, side, plan, state, scratch):
+    """Index the inner rows of ``scratch.rectangle``: chains of rows in ascending order.
+
+    Parameters
+    ----------
+    rule, node, side : int
+        The rule of the equality, the node, and the side of the outer rows.
+    plan, state : Plan, NodeState
+    scratch : Scratch
+        ``heads`` and ``chain`` are written.
+
+    Returns
+    -------
+    int
+        The number of buckets, a power of two.
+    """
+    first, last = scratch.rectangle[tables.INNER_FIRST], scratch.rectangle[tables.INNER_LAST]
+    heads, chain = scratch.heads, scratch.chain
+    buckets = 1
+    while buckets < last - first:
+        buckets *= 2
+    for bucket in range(buckets):
+        heads[bucket] = -1
+    y = plan.nodes[node, tables.RIGHT - side]
+    begin = tables.float_column(y, plan.rules[rule, 1 - side], state)
+    for row in range(last - 1, first - 1, -1):
+        bucket = bucket_of(state.floats[begin + row], buckets)
+        chain[row - first] = heads[bucket]
+        heads[bucket] = row
+    return buckets
+
+
+@njit_in_place
+def choose_equal(rule, buckets, node, side, outer, row, begin, stop, plan, state, scratch):
+    """Write the inner rows ``begin..stop`` that join an outer row to ``scratch.chosen``.
+
+    Parameters
+    ----------
+    rule, buckets : int
+        The rule of the equality, and the result of :func:`make_index`.
+    node, side, outer, row : int
+        The node, the side of the outer row, its number, and its index in its block.
+    begin, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
+
+    Returns
+    -------
+    found : int
+        Number of rows; at most ``BLOCK``.
+    compared : int
+        Number of rows with the same value.
+    after : int
+        The row at which to resume.
+    """
+    x, y = plan.nodes[node, tables.LEFT + side], plan.nodes[node, tables.RIGHT - side]
+    mine, its = plan.rules[rule, side], plan.rules[rule, 1 - side]
+    value = state.floats[tables.float_column(x, mine, state) + outer]
+    values = tables.float_column(y, its, state)
+    first, chain = scratch.rectangle[tables.INNER_FIRST], scratch.chain
+    found = compared = 0
+    at = scratch.heads[bucket_of(value, buckets)]
+    while at >= 0 and at < begin:
+        at = chain[at - first]
+    while at >= 0 and at < stop and found < BLOCK:
+        if state.floats[values + at] == value:
+            compared += 1
+            test(node, side, outer, row, at, _ONE, plan, state, scratch)
+            scratch.chosen[found] = at
+            found += int(scratch.mask[0])
+        at = chain[at - first]
+    return found, compared, at if 0 <= at < stop else stop
+
+
+@njit_in_place
+def count_equal(rule, buckets, node, side, outer, row, start, stop, plan, state, scratch):
+    """The numbers of inner rows ``start..stop`` that join an outer row, and that have its value.
+
+    Parameters
+    ----------
+    rule, buckets, node, side, outer, row : int
+        As for :func:`choose_equal`.
+    start, stop : int
+    plan, state, scratch : Plan, NodeState, Scratch
+    """
+    total = equal = 0
+    while start < stop:
+        found, compared, start = choose_equal(
+            rule, buckets, node, side, outer, row, start, stop, plan, state, scratch
+        )
+        total += found
+        equal += compared
+    return total, equal

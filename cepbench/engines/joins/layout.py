@@ -1,0 +1,495 @@
+"""Compilation of a pattern and a plan to tables for the join kernels.
+
+Every node of the plan has only the columns that joins above it read: timestamps for conditions on
+order, positions of events that must be distinct or are reported, and values of later conditions.
+They are determined in :mod:`cepbench.engines.plan_runs.nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.engines.joins.kernels import tables
+from cepbench.engines.plan_runs.engine import Layout
+from cepbench.engines.plan_runs.nodes import Key, Node, PlannedNodes, Tree
+from cepbench.engines.plan_runs.programs import (
+    ProgramWriter,
+    RowPrograms,
+    Rule,
+    SetPlace,
+    contiguous_ranks,
+    distinct_events,
+    rule_tables,
+)
+from cepbench.patterns.equivalences import (
+    Derived,
+)
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.negations import Check
+from cepbench.planning.plans.tree import Placements
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinLayout(Layout):
+    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests.
+
+    Attributes
+    ----------
+    plan : cepbench.engines.joins.kernels.tables.Plan
+    values : tuple of tuple of Derived
+        The values in each leaf's float columns.
+    ranks : bool
+        Whether events have a rank within a partition, in addition to timestamp and position.
+    """
+
+    plan: tables.Plan
+    values: tuple[tuple[Derived, ...], ...]
+    ranks: bool
+
+    @property
+    def integer_columns(self) -> int:
+        """The maximum number of integer columns of a node."""
+        return int(self.plan.nodes[:, tables.INTS].max())
+
+
+def join_layout(
+    pattern: Pattern,
+    tree: Tree,
+    placements: Placements,
+    *,
+    positions: bool,
+    code: Callable[[str], float],
+) -> JoinLayout:
+    """Compile ``pattern`` for evaluation along ``tree``.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Without OR.
+    tree : nested pairs of names
+        Over exactly the pattern's positive variables.
+    placements : Placements
+        Of negated variables.
+    positions : bool
+        Whether matches are reported; otherwise they are only counted, without positions.
+    code : callable
+        Text → its code, for texts in conditions.
+    """
+    planned = PlannedNodes(pattern, tree, positions=positions, placements=placements)
+    return _Writer(planned, positions, code).layout()
+
+
+class _Writer:
+    """Numbers the columns and writes the tables."""
+
+    def __init__(
+        self, planned: PlannedNodes, positions: bool, code: Callable[[str], float]
+    ) -> None:
+        self.pattern = planned.pattern
+        self.planned = planned
+        self.nodes = planned.nodes
+        self.window = self.pattern.window.length
+        self.programs = ProgramWriter(code)
+        self.row_programs = RowPrograms(
+            self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
+        )
+        self.partitioned = self.pattern.strategy.name == "partition_contiguity"
+        self.checks = [(node, check) for node in self.nodes for check in node.checks]
+        # Late ones last, so that both kinds are contiguous.
+        self.checks.sort(key=lambda pair: pair[1].is_late)
+        late = [check for _, check in self.checks if check.is_late]
+        self.first_late = planned.inner + len(self.checks) - len(late)
+        self.root = self.nodes[-1]
+        self.consuming = self.pattern.strategy.name == "consuming"
+        self.waits = tables.WAITS_NOT
+        if late:
+            self.waits = tables.WAITS_LATEST if self.consuming else tables.WAITS_EARLIEST
+        self.stored = bool(
+            self.root.checks
+            or self.root.rows
+            or self.root.far_distinct
+            or self.root.is_contiguous
+            or self.consuming
+        )
+        self.targets: dict[str, int] = {}
+        self.columns = 0
+        for variable in self.pattern.positive if positions else ():
+            self.targets[variable.name] = self.columns
+            self.columns += 2 if variable.kind is Kind.KLEENE else 1
+        # Column numbers by content, for each node.
+        self.ints: list[dict[Key, int]] = []
+        self.floats: list[dict[Derived, int]] = []
+        total = len(self.nodes) + len(self.checks)
+        self.table = np.full((total, tables.NODE_COLUMNS), -1, np.int64)
+        self.table[:, [tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT]] = 0
+        self.table[:, tables.IS_ROOT] = np.arange(total) == total - 1
+
+    def place(self, number: int) -> int:
+        """The number of a node in the tables, which have checks between leaves and inner nodes."""
+        return number if number < self.planned.inner else number + len(self.checks)
+
+    def layout(self) -> JoinLayout:
+        inner = self.planned.inner
+        for number, node in enumerate(self.nodes):
+            self._number_columns(number, node)
+        self._fill_nodes()
+        first_inner = inner + len(self.checks)
+        spans, rules = rule_tables(
+            [
+                *map(self._leaf_rules, range(inner)),
+                *(self._check_rules(node, check) for node, check in self.checks),
+                *map(self._rules, range(inner, len(self.nodes))),
+            ],
+            tables.RULE_KINDS,
+        )
+        plan = tables.Plan(
+            nodes=self.table,
+            spans=spans,
+            rules=rules,
+            constants=np.array(self.programs.constants, np.float64),
+            window=self.window,
+            inner=first_inner,
+            stored=self.stored,
+            waits=self.waits,
+            late_first=self.first_late,
+            late_last=first_inner,
+            consuming=self.consuming,
+        )
+        names = [node.variables for node in self.nodes]
+        names[inner:inner] = [node.variables for node, _ in self.checks]
+        return JoinLayout(
+            plan=plan,
+            leaves=self.planned.leaves,
+            filters=self.planned.filters,
+            values=tuple(tuple(self.floats[number]) for number in range(inner)),
+            nodes=tuple(names),
+            ranks=self.partitioned,
+            columns=self.columns,
+        )
+
+    def _number_columns(self, number: int, node: Node) -> None:
+        ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)
+        self.ints.append(ints)
+        self.floats.append(_float_columns(node))
+        row = self.table[self.place(number)]
+        row[tables.INTS], row[tables.FLOATS] = count, len(node.values)
+        row[tables.EARLIEST], row[tables.LATEST] = 0, 0 if node.is_leaf else 1
+        row[tables.SORTED] = node.is_sorted
+
+    def _fill_nodes(self) -> None:
+        """The nodes' children, retention of rows, kinds and checks."""
+        nodes, table, inner = self.nodes, self.table, self.planned.inner
+        table[: self.planned.inner, tables.RETAINED] = 1
+        table[:, tables.KEPT] = 0
+        table[:, tables.RETAINED] = 1
+        for number, node in enumerate(nodes[inner:], start=inner):
+            row = table[self.place(number)]
+            row[tables.KIND] = tables.SETS if node.makes else tables.JOINS
+            row[tables.LEFT] = self.place(node.left) if node.left >= 0 else -1
+            row[tables.RIGHT] = self.place(node.right)
+            row[tables.LEFT_DRIVES], row[tables.RIGHT_DRIVES] = node.drives
+            if node.left >= 0:
+                table[self.place(node.left), tables.KEPT] = node.drives[1]
+            table[self.place(node.right), tables.KEPT] = node.drives[0]
+            if node.makes:
+                self._fill_sets(number, node, row)
+        for number, name in enumerate(node.variables[0] for node in nodes[:inner]):
+            # Sets refer to their members by number, and negated events are read again.
+            if name in self.planned.kleene or number >= len(self.pattern.positive):
+                table[number, tables.KEPT] = 1
+            # Of rows that wait for the window of their latest event, members are as old as that.
+            if name in self.planned.kleene and self.waits == tables.WAITS_LATEST:
+                table[number, tables.RETAINED] = 2
+        for place, (node, check) in enumerate(self.checks, start=inner):
+            tested = table[self.place(self._number(node))]
+            negated = self.planned.leaf_of[check.name]
+            table[place, tables.LEFT] = self.place(self._number(node))
+            table[place, tables.RIGHT] = negated
+            if check.is_late:
+                late_by = int(self.waits == tables.WAITS_LATEST) + int(check.within[0])
+                table[negated, tables.RETAINED] = 1 + late_by
+                continue
+            if tested[tables.FIRST_CHECK] == tested[tables.LAST_CHECK]:
+                tested[tables.FIRST_CHECK] = place
+            tested[tables.LAST_CHECK] = place + 1
+
+    def _number(self, node: Node) -> int:
+        return next(number for number, other in enumerate(self.nodes) if other is node)
+
+    def _fill_sets(self, number: int, node: Node, row: np.ndarray) -> None:
+        name, ints = node.makes, self.ints[number]
+        if name not in self.planned.kleene:
+            row[tables.SET_LIMIT] = 1
+            return
+        row[tables.SET] = ints.get(("start", name), -1)
+        if self._is_direct_root(node):
+            row[tables.SET] = self.targets.get(name, -1)
+            return
+        for end, column in (
+            ("earliest", tables.SET_EARLIEST),
+            ("latest", tables.SET_LATEST),
+        ):
+            where = ints.get((end, name), -1)
+            row[column] = where if where > 1 else -1
+        if "contiguity" in self.pattern.strategy.name and self.planned.is_chain:
+            row[tables.SET_STEP] = self.ints[node.right]["rank", name]
+
+    def _is_direct_root(self, node: Node) -> bool:
+        return node is self.root and not self.stored
+
+    def _leaf_rules(self, number: int) -> dict[int, list[Rule]]:
+        if not self.consuming or number >= len(self.pattern.positive):
+            return {}
+        kind = 2 if self.nodes[number].variables[0] in self.planned.kleene else 0
+        return {tables.POSITIONS: [(1, kind, 0, 0)]}
+
+    def _rules(self, number: int) -> dict[int, list[Rule]]:
+        node = self.nodes[number]
+        written = self._copies(number, node)
+        sides = (0,) if node.makes else (0, 1)
+        for side in sides if node.left >= 0 else ():
+            outer, inner = ((node.left, node.right), (node.right, node.left))[side]
+            bounds = self._bounds(node, side, outer, inner)
+            latest = self.table[self.place(inner), tables.LATEST]
+            found = {latest} if self.nodes[inner].is_sorted else set()
+            tested = sorted({column for _, column, *_ in bounds} - found)
+            written[tables.BOUNDS_LEFT + side] = bounds
+            written[tables.TESTED_LEFT + side] = [(column, 0, 0, 0) for column in tested]
+        written[tables.DISTINCT] = [
+            (self.ints[node.left]["position", x], self.ints[node.right]["position", y], 0, 0)
+            for x, y in node.distinct
+        ]
+        if node.left >= 0:
+            mine = set(self.nodes[node.left].variables)
+            compared, programs = self.programs.conditions(
+                node.joined, mine, self.floats[node.left], self.floats[node.right]
+            )
+            written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
+        for clause in node.steps:
+            place = (node.right, -1)
+            left = self.floats[node.left] if node.left >= 0 else {}
+            written.setdefault(tables.STEP, []).extend(
+                self.row_programs.clause(clause, {node.makes: place}, left)
+            )
+        written[tables.ROW] = self._row_rules(number, node)
+        written[tables.POSITIONS] = list(self._positions(number, node))
+        if node is self.root and self.stored:
+            written[tables.OUTPUT] = self._output(self.ints[number])
+        return written
+
+    def _bounds(self, node: Node, side: int, outer: int, inner: int) -> list[Rule]:
+        """The bounds on rows of the child ``inner`` by a row of the child ``outer`` on a side."""
+        mine, its = self.ints[outer], self.ints[inner]
+        outer_row, inner_row = self.table[self.place(outer)], self.table[self.place(inner)]
+        outer_variables = self.nodes[outer].variables
+        bounds: list[Rule] = []
+        for x, y in node.order:
+            if x in outer_variables:
+                bounds.append((tables.LOWER, its["earliest", y], mine["latest", x], 1))
+            else:
+                bounds.append((tables.UPPER, its["latest", x], mine["earliest", y], 0))
+        earliest, latest = int(inner_row[tables.EARLIEST]), int(inner_row[tables.LATEST])
+        if node.drives[side]:
+            newest = int(outer_row[tables.LATEST])
+            bounds.append((tables.LOWER, earliest, newest, -self.window))
+            if earliest != latest and self.nodes[inner].is_sorted:
+                # Implied, but narrows the range.
+                bounds.append((tables.LOWER, latest, newest, -self.window))
+        if node.drives[1 - side]:
+            oldest = int(outer_row[tables.EARLIEST])
+            bounds.append((tables.UPPER, latest, oldest, self.window + 1))
+        for x, y, least, most in node.apart:
+            if x in outer_variables:
+                bounds.append((tables.LOWER, its["rank", y], mine["rank", x], least))
+                bounds.append((tables.UPPER, its["rank", y], mine["rank", x], most + 1))
+            else:
+                bounds.append((tables.LOWER, its["rank", x], mine["rank", y], -most))
+                bounds.append((tables.UPPER, its["rank", x], mine["rank", y], 1 - least))
+        return bounds
+
+    def _row_rules(self, number: int, node: Node) -> list[Rule]:
+        ints, floats = self.ints[number], self.floats[number]
+        sets = self._sets(number)
+        rules: list[Rule] = []
+        for clause in node.rows:
+            rules += self.row_programs.clause(clause, sets, floats)
+        for x, y in node.far_distinct:
+            inside = [sets[name] for name in (x, y) if name in sets]
+            plain = [ints["position", name] for name in (x, y) if name not in sets]
+            second = inside[1] if len(inside) > 1 else None
+            rules += distinct_events(inside[0], second, plain[0] if plain else None)
+        if node.is_contiguous:
+            columns = [ints["rank", name] for name in node.variables if name not in sets]
+            rank = 2 if self.partitioned else 1
+            rules += contiguous_ranks(columns, list(sets.values()), rank)
+        return rules
+
+    def _sets(self, number: int) -> dict[str, SetPlace]:
+        """Where rows of a node say of their sets, and the leaves of the sets' members."""
+        return {
+            name: (self.planned.leaf_of[name], column)
+            for (what, name), column in self.ints[number].items()
+            if what == "start"
+        }
+
+    def _positions(self, number: int, node: Node) -> Iterable[Rule]:
+        ints = self.ints[number]
+        for name in node.variables:
+            if self._is_direct_root(node):
+                if name in self.targets and name in self.planned.kleene:
+                    yield self.targets[name], 1, 0, 0
+            elif ("start", name) in ints:
+                yield ints["start", name], 1, 0, 0
+            elif ("position", name) in ints:
+                yield ints["position", name], 0, 0, 0
+
+    def _output(self, ints: dict[Key, int]) -> list[Rule]:
+        """The copies from a row of a stored root to a match."""
+        rules: list[Rule] = []
+        for name, target in self.targets.items():
+            if name in self.planned.kleene:
+                start = ints["start", name]
+                rules += [(start, target, 0, 0), (start + 1, target + 1, 0, 0)]
+            else:
+                rules.append((ints["position", name], target, 0, 0))
+        return rules
+
+    def _copies(self, number: int, node: Node) -> dict[int, list[Rule]]:
+        """The columns that a row copies from its children."""
+        ints: list[Rule] = []
+        floats: list[Rule] = []
+        direct = self._is_direct_root(node)
+        for side, child in enumerate((node.left, node.right)):
+            if child < 0:
+                continue
+            below = self.ints[child]
+            for name in self.nodes[child].variables:
+                if name == node.makes and name in self.planned.kleene:
+                    continue  # written when the set is created
+                if direct and name in self.targets:
+                    target = self.targets[name]
+                    wanted = {("start" if ("start", name) in below else "position", name): target}
+                elif direct:
+                    continue
+                else:
+                    wanted = {
+                        key: column
+                        for key, column in self.ints[number].items()
+                        if key[1] == name and column > 1
+                    }
+                for key, column in wanted.items():
+                    ints.append((side, below[key], column, 0))
+                    if key[0] == "start":
+                        ints.append((side, below[key] + 1, column + 1, 0))
+            if not direct:
+                floats += [
+                    (side, self.floats[child][value], column, 0)
+                    for value, column in self.floats[number].items()
+                    if value[0] in self.nodes[child].variables
+                ]
+        return {tables.COPY_INT: sorted(set(ints)), tables.COPY_FLOAT: floats}
+
+    def _check_rules(self, node: Node, check: Check) -> dict[int, list[Rule]]:
+        number = self._number(node)
+        ints, floats = self.ints[number], self.floats[number]
+        leaf = self.planned.leaf_of[check.name]
+        bounds = [(tables.LOWER, 0, ints["latest", x], 1) for x in check.after]
+        bounds += [(tables.UPPER, 0, ints["earliest", y], 0) for y in check.before]
+        row = self.table[self.place(number)]
+        if check.within[0]:
+            bounds.append((tables.LOWER, 0, int(row[tables.LATEST]), -self.window))
+        if check.within[1]:
+            bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
+        sets = self._sets(number)
+        plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
+        compared, programs = self.programs.conditions(
+            plain, set(node.variables), floats, self.floats[leaf]
+        )
+        rules: list[Rule] = []
+        for clause in check.clauses:
+            if clause not in plain:
+                rules += self.row_programs.clause(clause, sets, floats, negated=check.name)
+        for name in check.distinct:
+            if name in sets:
+                rules += distinct_events(sets[name])
+        return {
+            tables.BOUNDS_LEFT: bounds,
+            tables.DISTINCT: [
+                (ints["position", name], 1, 0, 0) for name in check.distinct if name not in sets
+            ],
+            tables.COMPARE: compared,
+            tables.PROGRAM: programs,
+            tables.ROW: rules,
+        }
+
+
+def _integer_columns(
+    node: Node, planned: PlannedNodes, *, ranks: bool
+) -> tuple[dict[Key, int], int]:
+    """The integer columns of a node, and how many there are.
+
+    Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
+    variable that precedes or follows all others; for an event, its timestamp and position.
+
+    Parameters
+    ----------
+    node : Node
+    planned : PlannedNodes
+    ranks : bool
+        Whether events have separate ranks; otherwise positions are ranks.
+
+    Returns
+    -------
+    columns : dict of Key to int
+        By ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
+        size) and a variable's name.
+    count : int
+    """
+    columns: dict[Key, int] = {}
+    if node.is_leaf:
+        (name,) = node.variables
+        columns = {("earliest", name): 0, ("latest", name): 0, ("position", name): 1}
+        columns["rank", name] = 2 if ranks else 1
+        return columns, 3 if ranks else 2
+    count = 2
+    before = planned.before
+    for name in node.variables:
+        others = [other for other in node.variables if other != name]
+        is_first = all((name, other) in before for other in others)
+        is_last = all((other, name) in before for other in others)
+        ends = {key for key in node.times if key[1] == name}
+        if name not in planned.kleene and (is_first or is_last or ends):
+            # A single event is both.
+            column = 0 if is_first else (1 if is_last else count)
+            columns["earliest", name] = columns["latest", name] = column
+            count = max(count, column + 1)
+            continue
+        if is_first:
+            columns["earliest", name] = 0
+        if is_last:
+            columns["latest", name] = 1
+        for key in sorted(ends - columns.keys()):
+            columns[key] = count
+            count += 1
+    for name in node.variables:
+        if name in node.positions or (name in node.ranks and not ranks):
+            columns["position", name] = count
+            if not ranks:
+                columns["rank", name] = count
+            count += 1
+        if name in node.ranks and ranks:
+            columns["rank", name] = count
+            count += 1
+        if name in node.sets:
+            columns["start", name] = count
+            count += 2
+    return columns, count
+
+
+def _float_columns(node: Node) -> dict[Derived, int]:
+    """The float columns of a node."""
+    ordered = sorted(node.values, key=lambda value: (value[0], str(value[1])))
+    return {value: column for column, value in enumerate(ordered)}

@@ -1,0 +1,38 @@
+"""The out-of-order lazy NFA: order plans, one state per prefix [kolchinsky2018]_, section 2.2.
+
+State ``k`` has the partial matches over the first ``k`` variables of the plan's order; events of
+the other variables are buffered. A partial match is extended by an event from the buffer or by one
+that arrives later.
+
+Differs from the paper: a partial match or event is evicted as soon as no later event can extend it
+(in a sequence, partial matches with the last event are never stored), not only at the end of its
+window. Matches are the same.
+"""
+
+from __future__ import annotations
+
+from cepbench.engines.joins.engine import JoinEngine
+from cepbench.engines.plan_runs.chain import chain
+from cepbench.engines.plan_runs.run import PlanRun
+from cepbench.engines.runs.protocol import Evaluator, Task
+
+
+def open_lazy_nfa(task: Task) -> PlanRun:
+    """Run the plan's parts as chains of states; other plans are errors."""
+    assert task.plan is not None
+    return PlanRun(task, [chain(part) for part in task.plan.parts], JoinEngine)
+
+
+LAZY_NFA = Evaluator(
+    "lazy-nfa",
+    open_lazy_nfa,
+    kinds=("order",),
+    some_kinds=("tree",),
+    check_plan=chain,
+    constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept"),
+    strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),
+    latency=True,
+    node_times=True,
+    snapshots=True,
+    source="[kolchinsky2018]_, section 2.2",
+)

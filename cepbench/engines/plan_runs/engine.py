@@ -1,0 +1,362 @@
+"""Engines that run plans: their input, and the parts that do not depend on how they join."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
+from cepbench.errors import PartialMatchLimitError
+from cepbench.kernels import clock
+from cepbench.kernels.batches import NEVER
+from cepbench.kernels.sorting import count_types, rows_by_type, rows_with_flags
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
+from cepbench.patterns.negations import PlacedGroup
+from cepbench.patterns.parse import parse
+from cepbench.planning.plans.tree import Placements, right_deep
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: The matches of a batch as written by kernels: columns by match, and positions in sets.
+Chunks = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+#: Tests which records of a node have a group that meets all conditions on it, shape (records,). The
+#: arguments are the variable of each column, and positions, shape (columns, records).
+GroupTest = Callable[[Sequence[str], np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class BranchTask:
+    """The task of one engine in a run.
+
+    Attributes
+    ----------
+    branches : sequence of Pattern
+        Without OR; several with the consuming strategy and one window.
+    trees : sequence of nested pairs of names, or of automata
+        A plan for each, or the order that an engine without plans always evaluates in.
+    placements : sequence of Placements
+        The nodes at which each plan checks negated variables, if it says so.
+    groups : mapping of PlacedGroup to GroupTest
+        Those of a single branch that an engine may test at a node below the root [mei2009]_, section
+        4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
+        without one are dropped, and it is formed again for each match.
+    written : sequence of str
+        The variables of all branches in the order of the pattern.
+    reader : NumericReader
+        Assigns codes to texts; may be shared.
+    reports : bool
+        Whether matches are returned, or only counted.
+    limit : int
+        Maximum number of stored partial matches.
+    timed : bool
+        Whether to measure latencies.
+    watched : bool
+        Whether to measure the time spent in each node.
+    """
+
+    branches: Sequence[Pattern]
+    trees: Sequence[Any]
+    placements: Sequence[Placements]
+    written: Sequence[str]
+    reader: NumericReader
+    reports: bool
+    limit: int
+    timed: bool
+    watched: bool
+    groups: Mapping[PlacedGroup, GroupTest] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Compiled patterns and plans; each engine adds the tables of its kernels.
+
+    Attributes
+    ----------
+    leaves : tuple of Variable
+        Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
+    filters : tuple of tuple of Clause
+        Conditions on each leaf alone.
+    nodes : tuple of tuple of str
+        The variables of each node.
+    columns : int
+        Number of columns of a match: the number of the branch if there are several, then for each
+        variable of a branch the position of its event, or start and size of its set.
+    """
+
+    leaves: tuple[Variable, ...]
+    filters: tuple[tuple[Clause, ...], ...]
+    nodes: tuple[tuple[str, ...], ...]
+    columns: int
+
+
+class Engine(ABC):
+    """Finds the matches of one branch of a pattern, or of several that consume each other's events.
+
+    Parameters
+    ----------
+    task : BranchTask
+
+    Attributes
+    ----------
+    latencies : ndarray of int64
+        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not measured.
+    ranks : PartitionRanks or None
+        Ranks of events within partitions, under partition contiguity.
+    """
+
+    ranks: PartitionRanks | None = None
+
+    def __init__(self, task: BranchTask) -> None:
+        self.task = task
+        self.latencies = np.zeros(clock.BINS if task.timed else 0, np.int64)
+
+    @property
+    @abstractmethod
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+
+    @abstractmethod
+    def node_counts(self) -> Sequence[NodeCounts]:
+        """Counts at the nodes of each branch's plan."""
+
+    @abstractmethod
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+
+    @abstractmethod
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays of :meth:`packed`.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not a state of this engine.
+        """
+
+    @abstractmethod
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events.
+
+        Parameters
+        ----------
+        batch : EventStream or None
+            None for no events, at the end.
+        first_position : int
+            Position of the batch's first event.
+        ended : bool
+            Whether no events follow.
+
+        Raises
+        ------
+        PartialMatchLimitError
+            If the limit is exceeded, or a Kleene variable has too many sets to count.
+        """
+
+
+class PlanEngine(Engine):
+    """An engine that joins, along a plan.
+
+    Attributes
+    ----------
+    layout : Layout
+        Set by the subclass.
+    """
+
+    layout: Layout
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`Engine.run`."""
+        until = NEVER if batch is None or ended else int(batch.timestamps[-1])
+        # Divisions by zero are valid values of conditions.
+        with np.errstate(all="ignore"):
+            chunks, found = self.advance(batch, first_position, until)
+        return Found(found, self._matches(chunks))
+
+    @abstractmethod
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """Run the kernels on a batch; see :meth:`run`.
+
+        Parameters
+        ----------
+        batch : EventStream or None
+        first_position : int
+        until : int
+            No later event has an earlier timestamp; ``NEVER`` if no event follows.
+
+        Returns
+        -------
+        chunks : sequence of (int64 array of shape (columns, some), int64 array)
+            Matches in the columns of the layout; the starts of sets refer to the second array.
+        found : int
+            Number of matches.
+        """
+
+    def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
+        """The rows of the events that can be bound to each leaf."""
+        of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})
+        chosen = []
+        for leaf, filters in zip(self.layout.leaves, self.layout.filters, strict=True):
+            chosen.append(self.fitting(batch, of_type[leaf.type], filters))
+        return chosen
+
+    def fitting(
+        self, batch: EventStream, rows: np.ndarray, filters: Iterable[Clause]
+    ) -> np.ndarray:
+        """The rows whose events satisfy all conditions of a leaf alone."""
+        for clause in filters:
+            held = clause_holds(clause, self._reading(batch, rows), self.task.reader.code)
+            rows = rows[np.broadcast_to(held, rows.shape)]
+        return rows
+
+    def values(self, expression: Expression, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+        """The values of an expression over one variable, for rows bound to it."""
+        found = expression_values(expression, self._reading(batch, rows), self.task.reader.code)
+        return np.broadcast_to(found, rows.shape)
+
+    def _reading(self, batch: EventStream, rows: np.ndarray) -> Callable[[Attribute], np.ndarray]:
+        return lambda attribute: self.task.reader.read(batch, attribute.name, rows)
+
+    def too_many(self, names: Iterable[str]) -> PartialMatchLimitError:
+        """The error for too many partial matches, most of them over ``names``."""
+        return PartialMatchLimitError(
+            f"more than {self.task.limit:,} partial matches have to be stored, most of "
+            f"them over ({', '.join(names)}); try another plan generator, a shorter window or more "
+            "conditions, or allow more with partial_match_limit"
+        )
+
+    def _matches(self, chunks: Chunks) -> tuple[BranchMatches | None, ...]:
+        branches = self.task.branches
+        if not self.task.reports:
+            return (None,) * len(branches)
+        several = len(branches) > 1
+        found = []
+        column = int(several)
+        for number, branch in enumerate(branches):
+            own = slice(column, column + columns_of(branch))
+            pieces = [
+                tuple(_columns(branch, rows[own, rows[0] == number] if several else rows, members))
+                for rows, members in chunks
+            ]
+            found.append(BranchMatches(branch.positive_names, pieces))
+            column = own.stop
+        return tuple(found)
+
+
+def columns_of(branch: Pattern) -> int:
+    """The number of columns of a branch's variables in a match."""
+    return sum(2 if variable.kind is Kind.KLEENE else 1 for variable in branch.positive)
+
+
+def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterator[Column]:
+    at = 0
+    for variable in branch.positive:
+        if variable.kind is Kind.KLEENE:
+            yield SetColumn.of(found[at], found[at + 1], members)
+            at += 2
+        else:
+            yield found[at]
+            at += 1
+
+
+def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
+    """The rows of each of these types; empty for types that the batch does not have.
+
+    Parameters
+    ----------
+    batch : EventStream
+    types : set of str or None
+        None for events of any type.
+
+    Returns
+    -------
+    dict of str or None to int64 array
+        Ascending row numbers.
+    """
+    type_codes = read_only(np.ascontiguousarray(batch.type_codes))
+    counts = np.zeros(len(batch.type_names), np.int64)
+    count_types(type_codes, counts)
+    concepts = set() if batch.hierarchy is None else types & batch.hierarchy.concepts
+    single = types - concepts
+    wanted = np.array([name in single for name in batch.type_names], np.int64)
+    last = np.cumsum(counts * wanted)
+    rows = np.empty(last[-1] + 1 if len(last) else 1, np.int64)
+    rows_by_type(type_codes, np.where(wanted, last - counts, len(rows) - 1), wanted, rows)
+    found = dict.fromkeys(types, np.empty(0, np.int64))
+    if None in types:
+        found[None] = np.arange(len(batch))
+    for name, end, count in zip(batch.type_names, last.tolist(), counts.tolist(), strict=True):
+        if name in single:
+            found[name] = rows[end - count : end]
+    found |= {concept: batch.rows_of(concept) for concept in concepts}
+    return found
+
+
+def flagged_rows(
+    batch: EventStream, flags: Iterable[tuple[str | None, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The flags of the events of a batch, and the rows of those that have some.
+
+    Parameters
+    ----------
+    batch : EventStream
+    flags : iterable of (str or None, int)
+        A type, None for any, and a flag of its events, which no other has.
+
+    Returns
+    -------
+    flags : ndarray of int64, shape (n,)
+    rows : ndarray of int64
+        In ascending order.
+    """
+    table = np.zeros(len(batch.type_names), np.int64)
+    for kind, flag in flags:
+        table[batch.codes_of(kind)] |= flag
+    found, rows = np.empty((2, len(batch)), np.int64)
+    codes = read_only(np.ascontiguousarray(batch.type_codes))
+    number = rows_with_flags(codes, table, found, rows)
+    return found, rows[:number]
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view, since a kernel is compiled separately for writable and read-only arrays."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def warm_up_pattern() -> Pattern:
+    """A pattern to warm up an engine, so that its kernels are compiled or loaded."""
+    events = pd.DataFrame({"type": ["A"], "time": [0]})
+    rows_of_types(EventStream.from_pandas(events, type="type", time="time"), {"A"})
+    return parse("PATTERN AND(A a, B b) WITHIN 1 units")
+
+
+def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
+    """Run an engine without plans on a sequence, so that its kernels are compiled or loaded."""
+    events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
+    task = BranchTask(
+        branches=[pattern],
+        trees=[right_deep(pattern.positive_names)],
+        placements=[()],
+        written=pattern.positive_names,
+        reader=NumericReader(),
+        reports=True,
+        limit=9,
+        timed=False,
+        watched=False,
+    )
+    engine(task).run(stream, 0, ended=True)

@@ -1,0 +1,91 @@
+"""Metrics by node of a plan, converted to a table on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PEAK
+
+
+@dataclass(frozen=True)
+class NodeCounts:
+    """Metrics by node of one branch's plan.
+
+    Attributes
+    ----------
+    variables : sequence of tuple of str
+        Variables of each node; leaves first, the root last.
+    leaves : int
+        Number of leaves.
+    window : int
+        In the unit of the timestamps.
+    counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
+        See :mod:`cepbench.kernels.counts`.
+    """
+
+    variables: Sequence[tuple[str, ...]]
+    leaves: int
+    window: int
+    counts: np.ndarray
+
+    @property
+    def partial_matches(self) -> np.ndarray:
+        """The metrics of the nodes whose rows are partial matches."""
+        return self.counts[self.leaves : -1]
+
+    def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
+        """One row a node.
+
+        Parameters
+        ----------
+        span : int
+            The time from the first event to the last, in the unit of the timestamps.
+        timed : bool
+            Whether the time spent in each node was measured.
+        """
+        counts = self.counts
+        lifetime = counts[:, LIFETIME].astype(float)
+        lifetime[: self.leaves] = counts[: self.leaves, CREATED] * float(self.window)
+        lifetime[-1] = np.nan
+        return pd.DataFrame(
+            {
+                "variables": [", ".join(names) for names in self.variables],
+                "created": counts[:, CREATED],
+                "comparisons": counts[:, COMPARED],
+                "peak_stored": counts[:, PEAK],
+                "mean_stored": lifetime / span if span else np.nan,
+                "seconds": counts[:, NANOSECONDS] / 1e9 if timed else np.nan,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PlanNodeTable:
+    """Metrics by node of all branches' plans.
+
+    Attributes
+    ----------
+    branches : sequence of NodeCounts
+    numbers : sequence of int
+        Of the branches, the first one of those that have one plan together; empty without OR.
+    span : int
+        The time from the first event to the last, in the unit of the timestamps.
+    timed : bool
+        Whether the time spent in each node was measured.
+    """
+
+    branches: Sequence[NodeCounts]
+    numbers: Sequence[int]
+    span: int
+    timed: bool
+
+    def frame(self) -> pd.DataFrame:
+        """One row per node; see :meth:`cepbench.engines.detection.detector.Detector.node_metrics`."""
+        frames = [branch.frame(self.span, timed=self.timed) for branch in self.branches]
+        for number, frame in zip(self.numbers, frames, strict=False):
+            frame.insert(0, "branch", number)
+        return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,203 @@
+"""Runs along trees: one engine per branch, union of matches, metrics, state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
+from cepbench.engines.plan_runs.groups import GroupEngine
+from cepbench.engines.plan_runs.node_table import PlanNodeTable
+from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.union import Union, waits
+from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.protocol import Task
+from cepbench.engines.runs.result import Metrics
+from cepbench.engines.runs.snapshot import arrays_under, stored_array
+from cepbench.errors import SnapshotError, UnsupportedPatternError
+from cepbench.kernels import counts
+from cepbench.planning.plans.tree import Placements
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+_NO_TIMES = np.empty(0, np.int64)
+
+
+class PlanRun:
+    """A run of one task along a tree for each branch.
+
+    Parameters
+    ----------
+    task : Task
+    trees : sequence of nested pairs of names, or of automata
+        One per branch of the pattern.
+    engine : callable
+        :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
+    groups : sequence of sequence of int, optional
+        The numbers of the branches of each engine, if not one; those that consume each other's events
+        always have one engine.
+
+    Raises
+    ------
+    UnsupportedPatternError
+        If branches without groups that consume each other's events wait for a negated event after
+        all others.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        trees: Sequence[Any],
+        engine: Callable[[BranchTask], Engine | GroupEngine],
+        groups: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        branches = task.pattern.branches()
+        placements: list[Placements] = [()] * len(branches)
+        if task.plan is not None:
+            placements = [part.placements for part in task.plan.parts]
+        # Branches that consume each other's events run together.
+        together = task.pattern.strategy.name == "consuming" and len(branches) > 1
+        grouped = any(branch.groups for branch in branches)
+        if together and not grouped and any(waits(branch) for branch in branches):
+            raise UnsupportedPatternError(
+                "STRATEGY consuming under OR cannot wait for a negated event behind the others; "
+                "put an item after the NOT, or evaluate the branches one by one"
+            )
+        self._task = task
+        self._reader = NumericReader()
+        self._union = Union(branches)
+        numbers = list(range(len(branches)))
+        self._groups = [numbers] if together else groups or [[number] for number in numbers]
+        self._engines = [
+            (
+                partial(GroupEngine, engine=engine)
+                if any(branches[n].groups for n in group)
+                else engine
+            )(
+                BranchTask(
+                    branches=[branches[number] for number in group],
+                    trees=[trees[number] for number in group],
+                    placements=[placements[number] for number in group],
+                    written=task.pattern.positive_names,
+                    reader=self._reader,
+                    reports=task.output != "count" or any(map(self._union.compares, group)),
+                    limit=task.partial_match_limit,
+                    timed=task.latency,
+                    watched=task.node_times,
+                )
+            )
+            for group in self._groups
+        ]
+        self._position = task.position
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def push(self, batch: EventStream) -> Found:
+        """See :meth:`cepbench.engines.runs.protocol.Run.push`."""
+        if self._first is None:
+            self._first = int(batch.timestamps[0])
+        self._last = int(batch.timestamps[-1])
+        found = self._run(batch, ended=self._task.whole)
+        self._position += len(batch)
+        return found
+
+    def finish(self) -> Found:
+        """See :meth:`cepbench.engines.runs.protocol.Run.finish`."""
+        if self._task.whole and self._first is not None:
+            return Found(0, ())  # all matches were returned for the only batch
+        return self._run(None, ended=True)
+
+    def _run(self, batch: EventStream | None, *, ended: bool) -> Found:
+        found = [Found(0, (None,))] * len(self._task.pattern.branches())
+        for group, engine in zip(self._groups, self._engines, strict=True):
+            its = engine.run(batch, self._position, ended=ended)
+            # The first branch of an engine stands for all in the number of matches.
+            for number, matches in zip(group, its.matches, strict=True):
+                found[number] = Found(its.number if number == group[0] else 0, (matches,))
+        times = batch.timestamps if batch is not None else _NO_TIMES
+        return self._union.of(found, times, self._position, ended=ended)
+
+    def metrics(self) -> Metrics:
+        """Metrics of the run so far, summed over branches."""
+        span = self._span()
+        branches = [branch for engine in self._engines for branch in engine.node_counts()]
+        created = reduce(np.add, (branch.partial_matches.sum(axis=0) for branch in branches))
+        peaks = reduce(np.add, (engine.peaks for engine in self._engines))
+        latency = None
+        if self._task.latency:
+            latency = Latency(np.sum([engine.latencies for engine in self._engines], axis=0))
+        return Metrics(
+            partial_matches_created=int(created[counts.CREATED]),
+            mean_partial_matches=int(created[counts.LIFETIME]) / span if span else 0.0,
+            peak_partial_matches=int(peaks[counts.PEAK_PARTIAL_MATCHES]),
+            peak_buffered_events=int(peaks[counts.PEAK_EVENTS]),
+            peak_bytes=int(peaks[counts.PEAK_BYTES]),
+            comparisons=sum(int(branch.counts[:, counts.COMPARED].sum()) for branch in branches),
+            latency=latency,
+        )
+
+    def _span(self) -> int:
+        """The time from the first event to the last, in the unit of the timestamps."""
+        return 0 if self._first is None or self._last is None else self._last - self._first
+
+    def node_table(self) -> PlanNodeTable:
+        """See :meth:`cepbench.engines.runs.protocol.CountsNodes.node_table`."""
+        found = [
+            pair
+            for group, engine in zip(self._groups, self._engines, strict=True)
+            for pair in zip(group, engine.node_counts(), strict=False)
+        ]
+        numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
+        counted = [branch for _, branch in found]
+        return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`cepbench.engines.runs.protocol.Resumable.snapshot`."""
+        known = {
+            "first": self._first,
+            "last": self._last,
+            "texts": self._reader.texts,
+            "partitions": [
+                [] if engine.ranks is None else [list(pair) for pair in engine.ranks.counts.items()]
+                for engine in self._engines
+            ],
+        }
+        arrays = {
+            # As bytes, because NumPy's texts take four bytes per character.
+            "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
+            "union": self._union.packed(),
+        }
+        for number, engine in enumerate(self._engines):
+            packed = engine.packed() | {"latencies": engine.latencies.copy()}
+            arrays |= {f"{number}/{name}": array for name, array in packed.items()}
+        return arrays
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """See :meth:`cepbench.engines.runs.protocol.Resumable.restore`."""
+        known = _read(state)
+        for number, (engine, ranks) in enumerate(
+            zip(self._engines, known["partitions"], strict=True)
+        ):
+            own = arrays_under(f"{number}/", state)
+            engine.restore(own)
+            latencies = engine.latencies
+            latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
+            if engine.ranks is not None:
+                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(ranks))
+        self._union.restore(state)
+        self._first, self._last = known["first"], known["last"]
+        for text in known["texts"]:
+            self._reader.code(text)
+
+
+def _read(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    try:
+        known = json.loads(np.asarray(state["known"]).tobytes())
+        return {name: known[name] for name in ("first", "last", "texts", "partitions")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"the snapshot is damaged: no usable 'known': {error!r}") from error

@@ -1,0 +1,178 @@
+"""Events as the reuse of matches reads them: by type and by value, for all queries at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.engines.plan_runs.engine import read_only, rows_of_types
+from cepbench.engines.reuse.kernels.extend import BLOCK
+from cepbench.engines.reuse.queries import Query
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.patterns.expressions import of_any_variable, with_terms
+from cepbench.patterns.model import Attribute, Clause, Expression, Variable
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+
+class ByKey(NamedTuple):
+    """Candidates in the order of a value, see :class:`~cepbench.engines.reuse.kernels.extend.Probe`."""
+
+    positions: np.ndarray
+    times: np.ndarray
+    keys: np.ndarray
+    starts: np.ndarray
+
+
+class Candidates:
+    """Events to which a variable may be bound.
+
+    Parameters
+    ----------
+    positions : int64 array, shape (candidates,)
+        Ascending.
+    times : int64 array, shape (events,)
+        Of all events.
+    """
+
+    def __init__(self, positions: np.ndarray, times: np.ndarray) -> None:
+        self.positions = read_only(positions)
+        self._times = times
+        self._by_key: dict[int, ByKey] = {}
+
+    def between(self, begin: int, end: int) -> Candidates:
+        """Those at positions from ``begin`` to ``end`` - 1."""
+        first, last = np.searchsorted(self.positions, [begin, end])
+        return Candidates(self.positions[first:last], self._times)
+
+    def by_key(self, number: int, values: np.ndarray) -> ByKey:
+        """Them in the order of a value, those of equal ones in their own.
+
+        Parameters
+        ----------
+        number : int
+            Of the value; it has the same values at each call.
+        values : float64 array, shape (events,)
+            Events without a value are left out.
+        """
+        if number not in self._by_key:
+            its = values[self.positions]
+            order = np.argsort(its, kind="stable")[: len(its) - np.count_nonzero(np.isnan(its))]
+            positions = self.positions[order]
+            keys, starts = np.unique(its[order], return_index=True)
+            self._by_key[number] = ByKey(
+                read_only(positions),
+                read_only(self._times[positions]),
+                read_only(keys),
+                read_only(np.append(starts, len(positions)).astype(np.int64)),
+            )
+        return self._by_key[number]
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Their timestamps, int64, shape (candidates,)."""
+        return read_only(self._times[self.positions])
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """The number of them before each block of positions, int32, shape (blocks + 1,)."""
+        blocks = (len(self._times) >> BLOCK) + 1
+        found = np.zeros(blocks + 1, np.int32)
+        np.cumsum(np.bincount(self.positions >> BLOCK, minlength=blocks), out=found[1:])
+        return read_only(found)
+
+
+class Events:
+    """The events of a stream, and what queries ask of single ones, computed once.
+
+    Parameters
+    ----------
+    stream : EventStream
+    reader : NumericReader
+        Assigns codes to texts.
+    queries : iterable of Query
+        Those whose types are asked for.
+
+    Attributes
+    ----------
+    times : int64 array, shape (events,)
+    """
+
+    def __init__(
+        self, stream: EventStream, reader: NumericReader, queries: Iterable[Query]
+    ) -> None:
+        self.stream = stream
+        self.reader = reader
+        self.times = read_only(np.ascontiguousarray(stream.timestamps))
+        variables = (its for query in queries for its in query.pattern.variables)
+        self._of_type = rows_of_types(stream, {variable.type for variable in variables})
+        self._candidates: dict[tuple[str | None, tuple[Clause, ...]], Candidates] = {}
+        self._rows: dict[Expression, int] = {}
+        self._used = 0
+        self._values = np.empty((2, len(stream)))
+
+    def candidates(self, variable: Variable, filters: Sequence[Clause]) -> Candidates:
+        """The events of a variable's type that satisfy conditions on it alone."""
+        key = (variable.type, tuple(map(_of_any_variable, filters)))
+        if key not in self._candidates:
+            found = self._of_type[variable.type]
+            for clause in filters:
+                found = found[self.holds(clause, {variable.name: found})]
+            self._candidates[key] = Candidates(found, self.times)
+        return self._candidates[key]
+
+    def forget(self) -> None:
+        """Drop what is known of candidates."""
+        self._candidates.clear()
+
+    def are_of(self, type: str | None, positions: np.ndarray) -> np.ndarray:
+        """Which of some events are of a type, as bools."""
+        flags = np.zeros(len(self.stream), bool)
+        flags[self._of_type[type]] = True
+        return flags[positions]
+
+    def holds(self, clause: Clause, positions: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Where a condition holds, for arrays of the positions of its variables' events."""
+
+        def read(attribute: Attribute) -> np.ndarray:
+            return self.reader.read(self.stream, attribute.name, positions[attribute.variable])
+
+        shape = next(iter(positions.values())).shape
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(clause_holds(clause, read, self.reader.code), shape)
+
+    def value(self, expression: Expression) -> int:
+        """The row of :attr:`values` with an expression over one variable."""
+        if expression not in self._rows:
+            self._rows[expression] = self._row(with_terms(expression, of_any_variable))
+        return self._rows[expression]
+
+    def _row(self, expression: Expression) -> int:
+        """The row of an expression over any variable."""
+        if expression in self._rows:
+            return self._rows[expression]
+        row = self._rows[expression] = self._used
+        self._used += 1
+        if row == len(self._values):
+            larger = np.empty((2 * row, len(self.stream)))
+            larger[:row] = self._values
+            self._values = larger
+
+        def read(attribute: Attribute) -> np.ndarray:
+            return self.reader.read(self.stream, attribute.name, slice(None))
+
+        with np.errstate(all="ignore"):
+            self._values[row] = expression_values(expression, read, self.reader.code)
+        return row
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of expressions, float64, shape (at least those asked for, events)."""
+        return self._values
+
+
+def _of_any_variable(clause: Clause) -> Clause:
+    return clause.with_terms(of_any_variable)

@@ -1,0 +1,436 @@
+"""Matches of a part of a query's variables, extended until they are matches of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.plan_runs.programs import (
+    COMPARISONS,
+    FLIPPED,
+    ProgramWriter,
+    Rule,
+)
+from cepbench.engines.reuse.events import Candidates, Events
+from cepbench.engines.reuse.kernels.columns import gathered
+from cepbench.engines.reuse.kernels.extend import (
+    Probe,
+    extended,
+    extensible,
+    extensions,
+    in_range,
+)
+from cepbench.engines.reuse.queries import Query
+from cepbench.errors import PartialMatchLimitError
+from cepbench.kernels import instructions
+from cepbench.kernels.instructions import RULE_COLUMNS
+from cepbench.patterns.equivalences import (
+    separated_sides,
+    variables_of,
+)
+from cepbench.patterns.model import Clause, Expression
+
+_NO_TIMES = read_only(np.empty(0, np.int64))
+_NO_KEYS = read_only(np.empty(0, np.float64))
+
+#: Tests of a pair in the time in which an event is sorted by a key.
+_TESTS = 30
+
+
+class Sought(NamedTuple):
+    """Which matches are sought: those whose last, or whose first, event is at some positions.
+
+    Attributes
+    ----------
+    begin, end : int
+        The positions, from ``begin`` to ``end`` - 1.
+    by_first : bool
+        Whether they are those of the first event.
+    """
+
+    begin: int = 0
+    end: int = np.iinfo(np.int64).max
+    by_first: bool = False
+
+    @property
+    def restricts(self) -> bool:
+        """Whether not all matches are."""
+        return self != ALL
+
+    def variable(self, query: Query) -> str | None:
+        """The variable of a query that has this event in every match; None for none or all matches."""
+        if not self.restricts:
+            return None
+        return query.first if self.by_first else query.last
+
+    def mask(self, matches: np.ndarray) -> np.ndarray:
+        """Which of some matches, shape (variables, matches), are sought, as bools."""
+        ends = matches.min(axis=0) if self.by_first else matches.max(axis=0)
+        return np.asarray((self.begin <= ends) & (ends < self.end))
+
+
+ALL = Sought()
+
+#: A run is tried if it has at most so many combinations of events for each pair of a match and an event,
+#: and joined first if at most this share of them satisfies the conditions.
+PAIRS_OF_RUN, KEPT_OF_RUN = 1.0, 0.1
+
+
+class Growth:
+    """Partial matches of a query that grow by one variable at a time.
+
+    They are kept as rows of the matches that they began as, and the events added to these.
+
+    Parameters
+    ----------
+    query : Query
+    events : Events
+    names : sequence of str
+        The variables bound.
+    begun : int32 array, shape (variables, matches)
+        Positions, which satisfy all that the query asks of these variables, but for its negations.
+    limit : int
+        Maximum number of partial matches.
+    sought : Sought
+        Restricts the variable that precedes, or follows, all others.
+
+    Attributes
+    ----------
+    rows : int32 array, shape (matches,), or None
+        The number of the match that each began as; None for all, in order.
+    own : dict of str to int32 array, shape (matches,)
+        Positions of the events of the variables added.
+    labels : array, shape (matches,), or None
+        Something known of each match, which those that extend it inherit.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        events: Events,
+        names: Sequence[str],
+        begun: np.ndarray,
+        limit: int,
+        sought: Sought = ALL,
+    ) -> None:
+        self.query = query
+        self.sought = sought
+        self.events = events
+        self.begun = begun
+        self.limit = limit
+        self.rows: np.ndarray | None = None
+        self.own: dict[str, np.ndarray] = {}
+        self.labels: np.ndarray | None = None
+        self.unchecked = list(query.checks)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    @classmethod
+    def of_one(cls, query: Query, events: Events, name: str, limit: int, sought: Sought) -> Self:
+        """The events of one variable."""
+        growth = cls(query, events, [name], np.empty((1, 0), np.int32), limit, sought)
+        growth.begun = growth.candidates(name).positions[None].astype(np.int32)
+        return growth
+
+    def __len__(self) -> int:
+        return self.begun.shape[1] if self.rows is None else len(self.rows)
+
+    @property
+    def names(self) -> set[str]:
+        """The variables bound."""
+        return self._places.keys() | self.own.keys()
+
+    def column(self, name: str) -> np.ndarray:
+        """The positions of the events of a variable."""
+        if name in self.own:
+            return self.own[name]
+        found: np.ndarray = self.begun[self._places[name]]
+        return found if self.rows is None else found[self.rows]
+
+    def table(self, names: Sequence[str]) -> np.ndarray:
+        """The positions of some variables, int32, shape (variables, matches)."""
+        if self.rows is None:
+            return np.ascontiguousarray(self.begun[[self._places[name] for name in names]])
+        found = np.empty((len(names), len(self)), np.int32)
+        places = [self._places.get(name, -1) for name in names]
+        gathered(self.begun, np.array(places, np.int64), self.rows, found)
+        for row, name in enumerate(names):
+            if name in self.own:
+                found[row] = self.own[name]
+        return found
+
+    def keep(self, which: np.ndarray) -> None:
+        """Drop all matches but those of a mask."""
+        if not which.all():
+            self._take(np.flatnonzero(which).astype(np.int32))
+
+    def _take(self, kept: np.ndarray) -> None:
+        """Replace the matches by those of these numbers."""
+        self.rows = kept if self.rows is None else self.rows[kept]
+        self.own = {name: its[kept] for name, its in self.own.items()}
+        if self.labels is not None:
+            self.labels = self.labels[kept]
+
+    def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
+        """Bind more variables, and test negations as soon as they can be.
+
+        Parameters
+        ----------
+        missing : iterable of str
+        order : sequence of str
+            In which they are bound; empty for runs that are joined first, then those of fewest events.
+        """
+        self.check()
+        left = [*missing]
+        for run in () if order else self.runs(left):
+            self._extend_by(run)
+            self.check()
+            left = [name for name in left if name not in run.names]
+        for name in order or self.in_order(left):
+            self.extend(name)
+            self.check()
+
+    def runs(self, missing: Collection[str]) -> list[Growth]:
+        """Runs of variables that are joined with each other before they are with the matches.
+
+        Successive variables between bound ones, with conditions among them that few combinations of
+        their events satisfy, if there are also fewer such combinations than pairs of a match and an event.
+        """
+        stretches: list[list[str]] = [[]]
+        for name in self.query.names:
+            if name in missing:
+                stretches[-1].append(name)
+            elif stretches[-1]:
+                stretches.append([])
+        joined = (self._joined(each) for each in stretches if len(each) > 1)
+        return [run for run in joined if run is not None]
+
+    def _joined(self, run: Sequence[str]) -> Growth | None:
+        """The combinations of events of a run, if they are to be joined first."""
+        mentioned = ({*clause.variables} for clause in self.query.conditions)
+        if not any(len(its) > 1 and its <= {*run} for its in mentioned):
+            return None
+        first, *others = self.in_order(run)
+        pairs = self._pairs(run)
+        if pairs > PAIRS_OF_RUN * in_range(*self._probe(first)):
+            return None
+        joined = Growth.of_one(self.query, self.events, first, self.limit, self.sought)
+        joined.grow(others, others)
+        return joined if len(joined) <= KEPT_OF_RUN * pairs else None
+
+    def _pairs(self, run: Sequence[str]) -> float:
+        """The expected number of combinations of events of a run, by order and window alone."""
+        first, *others = (self.candidates(name).times for name in run)
+        found, window = float(len(first)), self.query.window
+        for (name, times), (other, others_times) in pairwise(
+            zip(run, (first, *others), strict=True)
+        ):
+            early = times if (name, other) in self.query.before else times - window - 1
+            ends = np.searchsorted(others_times, times + window, side="right")
+            count = (ends - np.searchsorted(others_times, early, side="right")).sum()
+            found *= count / max(len(times), 1)
+        return found
+
+    def _extend_by(self, joined: Growth) -> None:
+        """Bind the variables of a run by one join with their combinations [liu2011]_, equation 9."""
+        query, bound = self.query, tuple(name for name in self.query.names if name in self.names)
+        run = [name for name in query.names if name in joined.names]
+        first, *others = run if query.relations(run[0], bound).after else run[::-1]
+        order = np.argsort(joined.column(first), kind="stable")
+        starts = joined.column(first)[order]
+        self.extend(first, among=Candidates(np.unique(starts), self.events.times))
+        begin = np.searchsorted(starts, self.own[first])
+        sizes = np.searchsorted(starts, self.own[first], side="right") - begin
+        ends = np.cumsum(sizes)
+        self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+        its = order[
+            np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
+        ]
+        for name in others:
+            self.own[name] = joined.column(name)[its]
+        for place, name in enumerate(others):
+            # Conditions may mention several variables of the run, and others.
+            self.keep(self._fits(name, (*bound, first, *others[:place])))
+
+    def _fits(self, name: str, others: tuple[str, ...]) -> np.ndarray:
+        """Whether the event of a variable has all that is asked of it and some others, as bools."""
+        its, window = self.query.relations(name, others), self.query.window
+        own, times = self.column(name), self.events.times
+        found = np.ones(len(self), bool)
+        for other in its.after:
+            found &= times[self.column(other)] < times[own]
+        for other in its.before:
+            found &= times[own] < times[self.column(other)]
+        for other in its.first:
+            found &= times[own] - times[self.column(other)] <= window
+        for other in its.last:
+            found &= times[self.column(other)] - times[own] <= window
+        for other in its.distinct:
+            found &= own != self.column(other)
+        for clause in its.conditions:
+            at = {each: self.column(each) for each in clause.variables}
+            found &= self.events.holds(clause, at)
+        return found
+
+    def in_order(self, missing: Iterable[str]) -> list[str]:
+        """Variables, those of fewest events first."""
+        return sorted(missing, key=lambda each: len(self.candidates(each).positions))
+
+    def number(self, missing: Iterable[str], order: Sequence[str] = ()) -> int:
+        """How many matches there would be after :meth:`grow`."""
+        for run in () if order else self.runs([*missing]):
+            self._extend_by(run)
+            missing = [name for name in missing if name not in run.names]
+        order = order or self.in_order(missing)
+        self.grow(order[:-1], order[:-1])
+        if self.unchecked or not order:
+            self.grow(order[-1:])
+            return len(self)
+        return int(extensions(*self._probe(order[-1])))
+
+    def extend(
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
+    ) -> None:
+        """Bind one more variable.
+
+        Parameters
+        ----------
+        name : str
+        gap : (str, int64 array), optional
+            A variable bound, and ascending timestamps: of the new variable's events only those are
+            taken that are not before the last of these timestamps before that variable's event.
+        among : Candidates, optional
+            Some of the new variable's events, by default all.
+        """
+        complete = len(self.names) + 1 == len(self.query.names)
+        limit = np.iinfo(np.int64).max if complete else self.limit
+        table, probe = self._probe(name, gap, among)
+        parents, found = extended(table, probe, limit)
+        if len(parents) > limit:
+            bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
+            raise PartialMatchLimitError(
+                f"more than {self.limit:,} partial matches over ({bound}) "
+                "have to be stored; choose another source, or allow more with partial_match_limit"
+            )
+        self._take(parents)
+        self.own[name] = found
+
+    def check(self) -> None:
+        """Test the negations of which all that they depend on is bound."""
+        for check in [each for each in self.unchecked if each.is_exact_at(self.names)]:
+            self.unchecked.remove(check)
+            self.keep(~self.extensible(check.name))
+
+    def extensible(self, name: str) -> np.ndarray:
+        """Which matches have an event that fits one more variable, as bools."""
+        found: np.ndarray = extensible(*self._probe(name))
+        return found
+
+    def candidates(self, name: str) -> Candidates:
+        """The events that a variable may be bound to."""
+        query = self.query
+        found = self.events.candidates(query.variables[name], query.filters(name))
+        if name == self.sought.variable(query):
+            return found.between(self.sought.begin, self.sought.end)
+        return found
+
+    def _probe(
+        self,
+        name: str,
+        gap: tuple[str, np.ndarray] | None = None,
+        among: Candidates | None = None,
+    ) -> tuple[np.ndarray, Probe]:
+        """The positions that a new event is compared with, and how."""
+        names = tuple(each for each in self.query.names if each in self.names)
+        its = self.query.relations(name, names)
+        siblings = self.query.siblings.get(name, ((), ()))
+        earlier, later = ([x for x in names if x in side] for side in siblings)
+        candidates = among or self.candidates(name)
+        if self.rows is None:
+            table, read = self.begun, [*self._places]
+        else:
+            needed = its.mentioned.union(earlier, later, () if gap is None else gap[:1])
+            read = [each for each in names if each in needed]
+            table = self.table(read)
+
+        def rows(chosen: Iterable[str]) -> np.ndarray:
+            return np.array([read.index(each) for each in chosen], np.int64)
+
+        compared, program, constants = _conditions(name, read, its.conditions, self.events)
+        probe = Probe(
+            times=self.events.times,
+            candidates=candidates.positions,
+            candidate_times=candidates.times,
+            keys=_NO_KEYS,
+            starts=_NO_TIMES,
+            key=(-1, -1),
+            blocks=candidates.blocks,
+            after=rows(its.after),
+            before=rows(its.before),
+            first=rows(its.first),
+            last=rows(its.last),
+            window=self.query.window,
+            gap=_NO_TIMES if gap is None else gap[1],
+            gap_end=-1 if gap is None else read.index(gap[0]),
+            distinct=rows(x for x in its.distinct if x not in {*earlier, *later}),
+            earlier=rows(earlier),
+            later=rows(later),
+            compared=compared,
+            program=program,
+            constants=constants,
+            values=self.events.values,
+        )
+        equal = compared[compared[:, 2] == instructions.EQUAL]
+        # Sorting by the key takes about as long as this many tests of each event.
+        tests = _TESTS * len(candidates.positions)
+        if len(equal) and in_range(table, probe) > tests:
+            row, value, _, own = equal[0].tolist()
+            by_key = candidates.by_key(own, self.events.values[own])
+            probe = probe._replace(
+                candidates=by_key.positions,
+                candidate_times=by_key.times,
+                keys=by_key.keys,
+                starts=by_key.starts,
+                key=(row, value),
+            )
+        return table, probe
+
+
+def _conditions(
+    name: str, names: Sequence[str], clauses: Iterable[Clause], events: Events
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rules and constants of conditions between a new event and the bound ones."""
+    writer = ProgramWriter(events.reader.code)
+
+    def load(expression: Expression) -> Rule | None:
+        mentioned = variables_of(expression)
+        if len(mentioned) != 1:
+            return None
+        (its,) = mentioned
+        if its == name:
+            return instructions.LOAD_RIGHT, events.value(expression), 0, 0
+        return instructions.LOAD_LEFT, events.value(expression), names.index(its), 0
+
+    compared: list[Rule] = []
+    program: list[Rule] = []
+    for clause in clauses:
+        sides = separated_sides(clause)
+        if sides is None:
+            program += writer.instructions(clause, load)
+            continue
+        first, operator, second = sides
+        if first[0] == name:
+            first, operator, second = second, FLIPPED[operator], first
+        left, right = events.value(first[1]), events.value(second[1])
+        compared.append((names.index(first[0]), left, COMPARISONS[operator], right))
+    return (
+        np.array(compared, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(program, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(writer.constants, np.float64),
+    )

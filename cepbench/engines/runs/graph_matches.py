@@ -1,0 +1,203 @@
+"""The matches of a graph as columns of positions, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from cepbench.engines.detection.pieces import room_for_more
+from cepbench.engines.runs.kernels import enumeration, values
+from cepbench.engines.runs.kernels.graph import (
+    COLUMNS,
+    ITEM,
+    NONE,
+    POSITION,
+    PREDECESSOR,
+    START,
+    MatchGraph,
+    graph_of,
+)
+from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn
+from cepbench.engines.runs.rooted_graph import RootedGraph
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
+from cepbench.patterns.model import Variable
+
+#: Members of sets for which a chunk has room, per match and at most: larger arrays are returned to
+#: the operating system once they are dropped, and cost as much again to get as to fill.
+_MEMBERS, _MOST_MEMBERS = 64, 3 << 20
+
+
+def graph_chunks(
+    graph: MatchGraph,
+    roots: np.ndarray,
+    earliest: np.ndarray,
+    variables: Sequence[Variable],
+    first_chunk: int = FIRST_CHUNK,
+) -> Iterator[list[Column]]:
+    """The matches that end in some nodes, in chunks as :class:`BranchMatches` has them.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+        Unchanged until the last chunk.
+    roots, earliest : ndarray of int64, shape (n,)
+        The last events of matches, and for each the position of the first event in its window.
+    variables : sequence of Variable
+        The positive ones, in written order; items of the graph are their numbers.
+    first_chunk : int
+        Matches in the first chunk; later ones are larger.
+
+    Yields
+    ------
+    list of Column
+        A column for each variable. Matches are in the order of ``roots``.
+    """
+    write = partial(enumeration.enumerate_matches, graph, roots, earliest)
+    yield from written_chunks(variables, len(roots), write, first_chunk)
+
+
+def written_chunks(
+    variables: Sequence[Variable],
+    roots: int,
+    write: Callable[[np.ndarray, enumeration.Search, enumeration.Chunk], int],
+    first_chunk: int = FIRST_CHUNK,
+) -> Iterator[list[Column]]:
+    """The matches that a kernel writes, in chunks.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+    roots : int
+        Their number.
+    write : callable
+        With the last parameters of :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`
+        and its result.
+    first_chunk : int
+
+    Yields
+    ------
+    list of Column
+        A column for each variable.
+    """
+    is_set = np.array([variable.is_set for variable in variables])
+    sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
+    search, status = enumeration.new_search(len(variables), roots), enumeration.FULL
+    rows = first_chunk
+    while status != enumeration.ENDED:
+        needed = int(search.progress[enumeration.LENGTH])
+        members = max(min(room_for_more(_MEMBERS) * rows, _MOST_MEMBERS), needed)
+        # Of a larger chunk than needed, the rest is never touched and takes no memory.
+        chunk = enumeration.Chunk(
+            np.zeros((len(variables), 1 + rows), np.int64),
+            np.empty((int(is_set.sum()), members), np.int64),
+        )
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.CRAMPED
+        while status == enumeration.CRAMPED:
+            status = write(sets, search, chunk)
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
+        written = search.progress[enumeration.WRITTEN]
+        columns: list[Column] = []
+        for place, ends in zip(sets, chunk.ends[:, : written + 1], strict=True):
+            its = ends[1:] if place < 0 else SetColumn(ends, chunk.members[place, : ends[-1]])
+            columns.append(its)
+        if written:
+            yield columns
+        rows = min(2 * rows, LARGEST_CHUNK)
+
+
+def room_for(events: int) -> int:
+    """Matches of a first chunk that has room for half as many events again.
+
+    Parameters
+    ----------
+    events : int
+        In all matches.
+    """
+    return min(max(FIRST_CHUNK, 3 * events // (2 * _MEMBERS)), LARGEST_CHUNK)
+
+
+def graph_values(
+    graph: MatchGraph,
+    roots: np.ndarray,
+    earliest: np.ndarray,
+    items: int,
+    aggregates: values.Aggregates,
+) -> Iterator[values.Rows]:
+    """The values of the matches that end in some nodes, in chunks.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+        Unchanged until the last chunk.
+    roots, earliest : ndarray of int64, shape (n,)
+    items : int
+        Positive items.
+    aggregates : Aggregates
+
+    Yields
+    ------
+    Rows
+        In the order of :func:`graph_chunks`.
+    """
+    search, status = enumeration.new_search(items, len(roots)), enumeration.FULL
+    size = FIRST_CHUNK
+    running = np.empty((len(search.path), len(aggregates.columns)))
+    while status != enumeration.ENDED:
+        firsts, lasts, sizes = np.empty((3, items, size), np.int64)
+        computed = np.empty((len(aggregates.columns), size))
+        rows = values.Rows(firsts, lasts, sizes, computed)
+        search.progress[enumeration.WRITTEN] = 0
+        status = enumeration.CRAMPED
+        while status == enumeration.CRAMPED:
+            status = values.enumerate_values(
+                graph, roots, earliest, aggregates, search, running, rows
+            )
+            if status == enumeration.CRAMPED:
+                search = enumeration.roomier(search)
+                running = np.concatenate((running, np.empty_like(running)))
+        written = search.progress[enumeration.WRITTEN]
+        yield values.Rows(*(its[:, :written] for its in rows))
+        size = min(2 * size, LARGEST_CHUNK)
+
+
+def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
+    """The graph of listed matches, a tree in which those with the same first events share them.
+
+    Parameters
+    ----------
+    matches : BranchMatches
+        Of a SEQ, in written order; all different, at least one.
+    times : ndarray of int64, shape (matches,)
+        Timestamps of their last events.
+    """
+    firsts = matches.first_positions()
+    prefix = np.full(len(matches), NONE)
+    levels: list[np.ndarray] = []
+    number = 0
+    for item, column in enumerate(matches.columns):
+        its = (
+            column
+            if isinstance(column, SetColumn)
+            else SetColumn(np.arange(len(column) + 1), column)
+        )
+        for place in range(int(its.sizes.max(initial=0))):
+            rows = np.flatnonzero(its.sizes > place)
+            position = its.positions[its.offsets[rows] + place]
+            keys, index, node = np.unique(
+                np.stack((prefix[rows], position)), axis=1, return_index=True, return_inverse=True
+            )
+            level = np.zeros((len(index), COLUMNS), np.int64)
+            level[:, ITEM] = item
+            level[:, PREDECESSOR], level[:, POSITION] = keys
+            level[:, START] = firsts[rows[index]]
+            prefix[rows] = number + node.ravel()
+            number += len(level)
+            levels.append(level)
+    order = np.argsort(matches.last_positions(), kind="stable")
+    # A root has one history; with one bound for all, they are counted together.
+    earliest = np.full(len(matches), firsts.min())
+    return RootedGraph(graph_of(np.concatenate(levels)), prefix[order], earliest, times[order])

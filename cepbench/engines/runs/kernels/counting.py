@@ -1,0 +1,227 @@
+"""Numbers of matches of a graph, exact at any size, without enumeration.
+
+The histories of a node are those of its predecessor, or the sum over a union, so that one pass over
+the nodes below a root counts its matches in polynomial time although there may be exponentially
+many, as GRETA [poppe2017]_ does for a trend's events.
+
+A count is one or more *digits* of 62 bits, the lowest first, so that two of them and a carry fit
+into an integer of 64 bits. A count that does not fit its digits is noticed by the last carry, and the
+caller tries again with more; one suffices in most cases.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.engines.runs.kernels.graph import ITEM, START, UNION, is_live
+from cepbench.engines.runs.kernels.nodes import children, find_nodes, group_end
+from cepbench.kernels.jit import njit, njit_in_place
+
+#: Bits of a digit.
+DIGIT_BITS = 62
+
+_LOWEST = (1 << DIGIT_BITS) - 1
+
+#: Roots whose counts by length are computed at once, since they take room for each node.
+_LENGTHS_AT_ONCE = 64
+
+
+@njit
+def count_histories(graph, roots, earliest, by_length, digits, scratch):
+    """The numbers of histories of the nodes below roots.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots : int64 array
+    earliest : int
+        The same for all.
+    by_length : bool
+        Whether there is one count for each length from 0 on, or one for all.
+    digits : int
+        Of a count.
+    scratch : Scratch
+        Holds the nodes.
+
+    Returns
+    -------
+    counts : int64 array, shape (nodes, digits of all counts)
+        By node, in the order of ``scratch``.
+    fits : bool
+        Whether the digits suffice.
+    """
+    nodes, mask = graph.nodes, len(graph.nodes) - 1
+    below = find_nodes(graph, roots, earliest, scratch)
+    shift = digits if by_length else 0
+    # By node: where the counts of its longest histories end.
+    ends = np.full(below, shift + digits)
+    for k in range(below):
+        row = scratch.order[k] & mask
+        first, last = children(graph, row)
+        for column in range(first, last):
+            if is_live(graph, nodes[row, column], earliest):
+                its_end = ends[scratch.places[nodes[row, column] & mask]]
+                ends[k] = max(ends[k], its_end + (0 if nodes[row, ITEM] == UNION else shift))
+    counts = np.zeros((below, ends.max() if below > 0 else 0), np.int64)
+    carried = 0
+    for k in range(below):
+        row = scratch.order[k] & mask
+        first, last = children(graph, row)
+        is_first = True
+        for column in range(first, last):
+            if not is_live(graph, nodes[row, column], earliest):
+                continue
+            is_first = False
+            place = scratch.places[nodes[row, column] & mask]
+            if nodes[row, ITEM] == UNION:
+                carried |= add_counts(counts[k, : ends[place]], counts[place], digits)
+            else:
+                counts[k, shift : ends[k]] = counts[place, : ends[k] - shift]
+        if is_first:
+            counts[k, shift] = 1
+    return counts, carried == 0
+
+
+@njit
+def count_matches(graph, roots, earliest, found, scratch):
+    """Count the matches of each root.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest : int64 arrays, shape (n,)
+        As for :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`.
+    found : int64 array, shape (n, digits)
+        0; written in place.
+    scratch : Scratch
+
+    Returns
+    -------
+    bool
+        Whether the digits suffice.
+    """
+    first = 0
+    while first < len(roots):
+        last = group_end(earliest, first, len(roots))
+        counts, fits = count_histories(
+            graph, roots[first:last], earliest[first], False, found.shape[1], scratch
+        )
+        if not fits:
+            return False
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                found[number] = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+        first = last
+    return True
+
+
+@njit
+def count_lengths(graph, roots, earliest, digits, scratch):
+    """Count the matches of all roots by their numbers of events.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest : int64 arrays, shape (n,)
+    digits : int
+    scratch : Scratch
+
+    Returns
+    -------
+    found : int64 array, shape (digits of all lengths from 0 on,)
+    fits : bool
+        Whether the digits suffice.
+    """
+    found = np.zeros(digits, np.int64)
+    first, carried = 0, 0
+    while first < len(roots):
+        last = group_end(earliest, first, _LENGTHS_AT_ONCE)
+        counts, fits = count_histories(
+            graph, roots[first:last], earliest[first], True, digits, scratch
+        )
+        if counts.shape[1] > len(found):
+            longer = np.zeros(counts.shape[1], np.int64)
+            longer[: len(found)] = found
+            found = longer
+        for number in range(first, last):
+            if is_live(graph, roots[number], earliest[number]):
+                its = counts[scratch.places[roots[number] & (len(graph.nodes) - 1)]]
+                carried |= add_counts(found[: len(its)], its, digits)
+        if not fits or carried != 0:
+            return found, False
+        first = last
+    return found, True
+
+
+@njit
+def counts_per_start(graph, roots, earliest, lowest, found, scratch):
+    """Add the numbers of matches by the position of their first event.
+
+    Each root has the weight one, which is passed down to the first events.
+
+    Parameters
+    ----------
+    graph : MatchGraph
+    roots, earliest : int64 arrays, shape (n,)
+    lowest : int
+        The position counted in the first row of ``found``.
+    found : int64 array, shape (positions, digits)
+        0; written in place.
+    scratch : Scratch
+
+    Returns
+    -------
+    bool
+        Whether the digits suffice.
+    """
+    digits, carried = found.shape[1], 0
+    nodes, mask = graph.nodes, len(graph.nodes) - 1
+    first_root = 0
+    while first_root < len(roots):
+        last_root = group_end(earliest, first_root, len(roots))
+        bound = earliest[first_root]
+        below = find_nodes(graph, roots[first_root:last_root], bound, scratch)
+        weights = np.zeros((below, digits), np.int64)
+        for number in range(first_root, last_root):
+            if is_live(graph, roots[number], bound):
+                weights[scratch.places[roots[number] & mask], 0] += 1
+        for k in range(below - 1, -1, -1):
+            row = scratch.order[k] & mask
+            first, last = children(graph, row)
+            is_first = True
+            for column in range(first, last):
+                if is_live(graph, nodes[row, column], bound):
+                    place = scratch.places[nodes[row, column] & mask]
+                    carried |= add_counts(weights[place], weights[k], digits)
+                    is_first = False
+            if is_first:
+                carried |= add_counts(found[nodes[row, START] - lowest], weights[k], digits)
+        first_root = last_root
+    return carried == 0
+
+
+@njit_in_place
+def add_counts(total, more, digits):
+    """Add counts to others.
+
+    Parameters
+    ----------
+    total : int64 array, shape (n,)
+        Of counts with ``digits`` each; written in place.
+    more : int64 array, at least as long
+    digits : int
+
+    Returns
+    -------
+    int
+        Not 0 if a sum does not fit.
+    """
+    carried = carry = 0
+    for place in range(len(total)):
+        summed = total[place] + more[place] + carry
+        total[place] = summed & _LOWEST
+        carry = summed >> DIGIT_BITS
+        if digits == 1 or (place + 1) % digits == 0:
+            carried |= carry
+            carry = 0
+    return carried

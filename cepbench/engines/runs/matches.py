@@ -1,0 +1,355 @@
+"""Matches as columns of positions: one position for a plain variable, a set for a Kleene one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.runs.kernels.values import Rows
+from cepbench.engines.runs.rooted_graph import RootedGraph
+from cepbench.patterns.model import Pattern, Variable
+
+
+@dataclass(frozen=True)
+class SetColumn:
+    """One set of positions per match.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (matches + 1,)
+        Set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
+    positions : ndarray of int64
+        Ascending within a set.
+    """
+
+    offsets: np.ndarray
+    positions: np.ndarray
+
+    @classmethod
+    def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
+        """Sets of ``size`` positions from ``begin`` on in ``pool``."""
+        offsets = np.concatenate(([0], np.cumsum(size)))
+        where = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1])
+        return cls(offsets, pool[where])
+
+    @classmethod
+    def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:
+        """Sets given one by one, their positions ascending."""
+        offsets = np.cumsum([0, *map(len, sets)])
+        return cls(offsets, np.array([position for one in sets for position in one], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of positions of each set, shape (matches,)."""
+        return np.diff(self.offsets)
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions, and where in them each set begins; it has ``sizes`` of them."""
+        return self.positions, self.offsets[:-1]
+
+    def taken(self, kept: np.ndarray) -> SetColumn:
+        """The sets of these matches, in their order."""
+        pool, begin = self.ranges()
+        return SetColumn.of(begin[kept], self.sizes[kept], pool)
+
+    def last(self) -> np.ndarray:
+        """The largest position of each set, shape (matches,); -1 of an empty one."""
+        found = np.full(len(self), -1)
+        some = self.sizes > 0
+        pool, begin = self.ranges()
+        found[some] = pool[(begin + self.sizes)[some] - 1]
+        return found
+
+    def first(self) -> np.ndarray:
+        """The smallest position of each set, shape (matches,); beyond all of an empty one."""
+        found = np.full(len(self), np.iinfo(np.int64).max)
+        some = self.sizes > 0
+        pool, begin = self.ranges()
+        found[some] = pool[begin[some]]
+        return found
+
+    def ranks(self) -> np.ndarray:
+        """The ranks of the sets, compared as tuples: (0) before (0, 1) before (1).
+
+        Returns
+        -------
+        ndarray of int64, shape (matches,)
+            Dense ranks from 1; equal sets have equal ranks.
+        """
+        sizes = np.diff(self.offsets)
+        ranks = np.zeros(len(sizes), np.int64)
+        # From the last members to the first, each time for the sets with that many members.
+        for place in range(int(sizes.max(initial=0)) - 1, -1, -1):
+            longer = np.flatnonzero(sizes > place)
+            member, rest = self.positions[self.offsets[longer] + place], ranks[longer]
+            order = np.lexsort((rest, member))
+            new = (np.diff(member[order]) != 0) | (np.diff(rest[order]) != 0)
+            ranks[longer[order]] = np.concatenate(([1], 1 + np.cumsum(new)))
+        return ranks
+
+    def tuples(self) -> np.ndarray:
+        """The sets as tuples, an array of objects."""
+        listed = self.positions.tolist()
+        ends = self.offsets.tolist()
+        found = np.empty(len(self), dtype=object)
+        for number in range(len(self)):
+            found[number] = tuple(listed[ends[number] : ends[number + 1]])
+        return found
+
+
+class RangeColumn(SetColumn):
+    """Sets that are successive positions of one array, copied only when they are shown.
+
+    Parameters
+    ----------
+    begin, sizes : ndarray of int64, shape (matches,)
+        Set ``i`` is ``pool[begin[i] : begin[i] + sizes[i]]``.
+    pool : ndarray of int64
+        Ascending within a set.
+    """
+
+    def __init__(self, begin: np.ndarray, sizes: np.ndarray, pool: np.ndarray) -> None:
+        # Past the frozen dataclass, whose fields are properties here.
+        self.__dict__.update(_begin=begin, _sizes=sizes, _pool=pool)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of positions of each set, shape (matches,)."""
+        found: np.ndarray = self.__dict__["_sizes"]
+        return found
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """See :class:`SetColumn`."""
+        return self._copied.offsets
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """See :class:`SetColumn`."""
+        return self._copied.positions
+
+    @cached_property
+    def _copied(self) -> SetColumn:
+        pool, begin = self.ranges()
+        return SetColumn.of(begin, self.sizes, pool)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """See :meth:`SetColumn.ranges`."""
+        return self.__dict__["_pool"], self.__dict__["_begin"]
+
+    def taken(self, kept: np.ndarray) -> RangeColumn:
+        """The sets of these matches, in their order."""
+        pool, begin = self.ranges()
+        return RangeColumn(begin[kept], self.sizes[kept], pool)
+
+
+Column = np.ndarray | SetColumn
+
+
+class BranchMatches:
+    """The matches of a pattern without OR.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The positive variables.
+    chunks : sequence of sequences of Column
+        The matches in one or more chunks, each with a column for each variable.
+    """
+
+    def __init__(self, names: Sequence[str], chunks: Sequence[Sequence[Column]]) -> None:
+        self.names = tuple(names)
+        self.chunks = [tuple(chunk) for chunk in chunks]
+
+    def __len__(self) -> int:
+        return sum(len(chunk[0]) for chunk in self.chunks)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """A column for each variable, with one entry per match."""
+        if len(self.chunks) > 1:
+            # Concatenated only when needed, since it copies a large result.
+            self.chunks = [tuple(_joined(pieces) for pieces in zip(*self.chunks, strict=True))]
+        return self.chunks[0]
+
+    def arrays(self) -> list[np.ndarray]:
+        """The columns, sets as tuples."""
+        return [c.tuples() if isinstance(c, SetColumn) else c for c in self.columns]
+
+    def last_positions(self) -> np.ndarray:
+        """The position of each match's last event."""
+        lasts = [c.last() if isinstance(c, SetColumn) else c for c in self.columns]
+        return reduce(np.maximum, lasts) if len(self) else np.empty(0, np.int64)
+
+    def moved(self, places: np.ndarray) -> BranchMatches:
+        """The matches with ``places[position]`` for each position; sets keep the order of events."""
+        chunks = [
+            [
+                SetColumn(column.offsets, places[column.positions])
+                if isinstance(column, SetColumn)
+                else places[column]
+                for column in chunk
+            ]
+            for chunk in self.chunks
+        ]
+        return BranchMatches(self.names, chunks)
+
+    def first_positions(self) -> np.ndarray:
+        """The position of each match's first event."""
+        firsts = [c.first() if isinstance(c, SetColumn) else c for c in self.columns]
+        return reduce(np.minimum, firsts) if len(self) else np.empty(0, np.int64)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Each match as a tuple of positions and tuples of positions."""
+        return list(zip(*(array.tolist() for array in self.arrays()), strict=True))
+
+    def codes(self) -> list[np.ndarray]:
+        """The columns as integers in the same order: ranks of sets, and positions."""
+        return [c.ranks() if isinstance(c, SetColumn) else c for c in self.columns]
+
+    def in_order(self) -> np.ndarray:
+        """Matches sorted by last position, then by all positions in written order."""
+        return np.lexsort((*self.codes()[::-1], self.last_positions()))
+
+    def in_columns(self, names: Sequence[str]) -> BranchMatches:
+        """The matches with their variables in another order."""
+        places = [self.names.index(name) for name in names]
+        return BranchMatches(names, [[chunk[place] for place in places] for chunk in self.chunks])
+
+    def frame(self) -> pd.DataFrame:
+        """One row per match, one column per variable."""
+        columns = dict(zip(self.names, self.arrays(), strict=True))
+        return pd.DataFrame(columns, columns=list(self.names))
+
+    def taken(self, kept: np.ndarray) -> BranchMatches:
+        """The matches of these numbers, in their order."""
+        columns = [c.taken(kept) if isinstance(c, SetColumn) else c[kept] for c in self.columns]
+        return BranchMatches(self.names, [columns])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The matches completed by a batch of events.
+
+    Attributes
+    ----------
+    number : int
+    matches : tuple of (BranchMatches or None)
+        One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
+    graphs : tuple of (int, RootedGraph)
+        For ``output="compressed"``: the number of a branch, and matches of it.
+    values : Rows or None
+        The values of the matches, if RETURN needs no more of them.
+    """
+
+    number: int
+    matches: tuple[BranchMatches | None, ...]
+    graphs: tuple[tuple[int, RootedGraph], ...] = ()
+    values: Rows | None = None
+
+    @classmethod
+    def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:
+        """Matches as graphs, which are counted."""
+        return cls(sum(sum(graph.counts) for _, graph in graphs), (), tuple(graphs))
+
+
+def matches_by_branch(pattern: Pattern, found: Sequence[Found]) -> tuple[BranchMatches, ...]:
+    """The matches of several batches, concatenated by branch of their pattern."""
+    some = [one.matches for one in found if one.number]
+    parts = []
+    for number, branch in enumerate(pattern.branches()):
+        own = [part for matches in some if (part := matches[number]) is not None]
+        if len(own) != 1:
+            own = [joined([no_matches(branch.positive), *own])]
+        parts += own
+    return tuple(parts)
+
+
+def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
+    """The inverse of :meth:`BranchMatches.rows`.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+    rows : sequence of sequences
+        A position for each variable, or for a Kleene variable a sequence of them.
+    """
+    columns: list[Column] = []
+    for place, variable in enumerate(variables):
+        entries = [row[place] for row in rows]
+        columns.append(
+            SetColumn.of_sets(entries) if variable.is_set else np.array(entries, np.int64)
+        )
+    return BranchMatches([variable.name for variable in variables], [columns])
+
+
+def no_matches(variables: Sequence[Variable]) -> BranchMatches:
+    """Empty columns for these variables."""
+    return matches_of_rows(variables, [])
+
+
+def joined(parts: Sequence[BranchMatches]) -> BranchMatches:
+    """The matches of several batches over the same variables, concatenated."""
+    return BranchMatches(parts[0].names, [chunk for part in parts for chunk in part.chunks])
+
+
+def _joined(pieces: Sequence[Column]) -> Column:
+    plain = [piece for piece in pieces if not isinstance(piece, SetColumn)]
+    if plain:
+        return np.concatenate(plain)
+    sets = [piece for piece in pieces if isinstance(piece, SetColumn)]
+    sizes = np.concatenate([np.diff(piece.offsets) for piece in sets])
+    positions = np.concatenate([piece.positions for piece in sets])
+    return SetColumn(np.concatenate(([0], np.cumsum(sizes))), positions)
+
+
+def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
+    """Matches of several branches as one table.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns; missing values for variables that a match's branch lacks.
+    parts : sequence of BranchMatches
+        One a branch.
+
+    Returns
+    -------
+    DataFrame
+        ``names``, and ``branch`` with the number of the branch, in the order of ``parts``.
+    """
+    columns = {name: _with_missing(name, parts) for name in names}
+    branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return pd.DataFrame({**columns, "branch": branches}, columns=[*names, "branch"])
+
+
+def _with_missing(name: str, parts: Sequence[BranchMatches]) -> Any:
+    """The column of a variable over all branches, missing in those that lack it."""
+    pieces = [
+        (len(part), dict(zip(part.names, part.columns, strict=True)).get(name)) for part in parts
+    ]
+    if any(isinstance(piece, SetColumn) for _, piece in pieces):
+        found = [
+            np.full(count, np.nan, object) if piece is None
+            else piece.tuples() if isinstance(piece, SetColumn)
+            else piece.astype(object)
+            for count, piece in pieces
+        ]  # fmt: skip
+        return np.concatenate(found)
+    positions = [
+        piece if isinstance(piece, np.ndarray) else np.zeros(count, np.int64)
+        for count, piece in pieces
+    ]
+    missing = np.repeat([piece is None for _, piece in pieces], [count for count, _ in pieces])
+    return pd.arrays.IntegerArray(np.concatenate(positions), missing)

@@ -1,0 +1,304 @@
+"""The protocol of engines: an engine opens a task as a run, which turns events into matches.
+
+To add one, write a module with a class of runs and an :class:`Evaluator` that declares its
+capabilities, and add it to the tuple in :mod:`cepbench.engines.detection.registry`. User-defined ones are
+registered by :func:`cepbench.plan_evaluator` instead. A complete example::
+
+    class CountingRun:
+        def __init__(self, task):
+            self._type = task.pattern.positive[0].type
+            self._count = 0
+
+        def push(self, batch):
+            codes = [code for code, name in enumerate(batch.type_names) if name == self._type]
+            found = int(np.isin(batch.type_codes, codes).sum())
+            self._count += found
+            return found
+
+        def finish(self):
+            return 0
+
+        def metrics(self):
+            return Metrics(details={"counted": self._count})
+
+    COUNTING = Evaluator(
+        "counting", CountingRun, without_plan=True, outputs=("count",), constructs={"SEQ"}
+    )
+
+The front end, :func:`cepbench.evaluate` and :class:`cepbench.Detector`, rejects tasks that need
+undeclared capabilities, checks plans, options and batches, measures time, and converts matches to
+the requested output. A run sees only its task and the events.
+
+Model: PostBOUND's stages, each replaceable and declaring what it supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.result import Metrics, NodeTable
+from cepbench.patterns.model import STRATEGIES, Pattern, Returned
+from cepbench.planning.plans.model import AnyPlan, Plan
+from cepbench.streams.arrival import ArrivalClock
+from cepbench.streams.event_stream import EventStream
+
+#: Selection strategies by which a match is known from its events and those between them.
+JOIN_STRATEGIES = tuple(name for name in STRATEGIES if name != "next")
+
+#: Constructs of patterns: the operators, nesting of SEQ and AND, and items of a concept, which bind
+#: events of the types below it.
+CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept")
+
+#: Those that a user-defined evaluator supports if it declares none: all that do not depend on the
+#: stream's concept hierarchy.
+WITHOUT_CONCEPTS = CONSTRUCTS[:-1]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The input of a run: checked, and declared as supported by its evaluator.
+
+    Attributes
+    ----------
+    patterns : tuple of Pattern
+        A workload; one pattern so far, see :attr:`pattern`.
+    plan : OrderPlan, TreePlan, UnionPlan or None
+        Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
+        that runs without a plan.
+    output : str
+        ``matches``, ``count`` or ``compressed``.
+    options : mapping of str to object
+        A value for each option that the evaluator declares.
+    partial_match_limit : int
+        Maximum number of stored partial matches; a run that exceeds it raises
+        :class:`~cepbench.errors.PartialMatchLimitError`.
+    latency : bool
+        Whether ``metrics().latency`` is requested; the events of each timestamp must then be
+        processed before the next ones, as on a live stream.
+    node_times : bool
+        Whether to measure the time spent in each node.
+    position : int
+        Position of the first event to be pushed; positions of matches count from there.
+    whole : bool
+        Whether the first batch is the whole stream, so that no state is needed for later ones.
+    clock : ArrivalClock or None
+        Under ORDER BY arrival that of the whole stream, if it is known.
+    values : tuple of Returned
+        The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
+        run may then return them as values, or those of a whole stream as a graph.
+    """
+
+    patterns: tuple[Pattern, ...]
+    plan: AnyPlan | None
+    output: str
+    options: Mapping[str, Any]
+    partial_match_limit: int
+    latency: bool = False
+    node_times: bool = False
+    position: int = 0
+    whole: bool = False
+    values: tuple[Returned, ...] = ()
+    clock: ArrivalClock | None = None
+
+    @property
+    def pattern(self) -> Pattern:
+        """The only pattern of the workload."""
+        (pattern,) = self.patterns
+        return pattern
+
+
+#: Result of a run for a batch: ``Found``; a DataFrame as returned by user-defined functions, see
+#: :func:`cepbench.plan_evaluator`; or the number of matches, if they are only counted.
+Given = Found | pd.DataFrame | int
+
+
+class Run(Protocol):
+    """The evaluation of one task.
+
+    Besides these methods a run has ``snapshot`` and ``restore`` if its evaluator declares
+    ``snapshots``, see :class:`Resumable`, ``adopt`` if it declares ``adopts``, see :class:`Adopting`,
+    and ``node_table`` if it declares ``node_times``, see :class:`CountsNodes`.
+    """
+
+    def push(self, batch: EventStream) -> Given:
+        """Process the next events, at least one, and return the matches that they complete."""
+        ...
+
+    def finish(self) -> Given:
+        """End the stream and return the matches that waited for its end; the last call."""
+        ...
+
+    def metrics(self) -> Metrics:
+        """Metrics of the run so far; the front end adds seconds, events and matches."""
+        ...
+
+
+class Adopting(Run, Protocol):
+    """A run that can go on where one with another plan is."""
+
+    def adopt(self, old: Run) -> bool:
+        """Take over the state of a run of the same evaluator, for the same task but for the plan.
+
+        Called before the first event, of which ``position`` is that of the next event; ``old`` is not
+        used again. If it returns False, the run has not to be used again, and its successor is
+        pushed the events of the last windows.
+        """
+        ...
+
+
+class Leaving(Run, Protocol):
+    """A run that shares state with others, and can end before them."""
+
+    def leave(self) -> None:
+        """Drop what only this run needs of the state; it is not used again."""
+        ...
+
+
+class Resumable(Run, Protocol):
+    """A run whose state can be saved."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """The state, as arrays of numbers or text (no objects)."""
+        ...
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Resume from a snapshot of the same task, taken at ``position``.
+
+        Raises
+        ------
+        SnapshotError
+            If the snapshot is invalid.
+        """
+        ...
+
+
+class CountsNodes(Protocol):
+    """A run with metrics by node of its plan."""
+
+    def node_table(self) -> NodeTable:
+        """The current metrics."""
+        ...
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of an evaluator.
+
+    Attributes
+    ----------
+    default : object
+        A number, a text, True, False or None, as tables of results store it in JSON.
+    check : callable
+        (value, name, error) → the value to use, or raises ``error``, like the functions of
+        :mod:`cepbench.arguments`; for example ``partial(whole, least=1)``.
+    description : str
+    """
+
+    default: Any
+    check: Callable[..., Any]
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """An engine: its name, the constructor of its runs, and its declared capabilities.
+
+    Attributes
+    ----------
+    name : str
+    open : callable
+        Task → :class:`Run`; may raise :class:`~cepbench.errors.UnsupportedPatternError` or
+        :class:`~cepbench.errors.EvaluationError` for unsupported tasks that the declarations do not
+        express.
+    kinds : tuple of str
+        Kinds of plans of which it supports all; the default evaluator of a kind is the first one
+        registered for it.
+    some_kinds : tuple of str
+        Kinds of plans of which it supports some.
+    check_plan : callable, optional
+        Raises :class:`~cepbench.errors.EvaluationError` for an unsupported plan of a single branch.
+    without_plan : bool
+        Whether it runs without a plan.
+    constructs : collection of str
+        The supported ones of :data:`CONSTRUCTS`.
+    strategies : collection of str
+        The supported selection strategies, of :data:`cepbench.patterns.model.STRATEGIES`.
+    outputs : collection of str
+        ``matches``, ``count`` or ``compressed``: matches as a graph, ``Found.graphs``; a run may
+        list those of a SEQ instead, of which the front end makes a graph.
+    options : mapping of str to Option
+    batches : bool
+        Whether a stream may be pushed in several batches.
+    latency, node_times : bool
+        Whether it measures latencies, and rows and times by node of its plan, or passes of the edges
+        of its automaton.
+    snapshots : bool
+        Whether its state can be saved.
+    selects_output : bool
+        Whether its runs give the matches of the pattern's OUTPUT; of other runs, which find all
+        matches, the front end selects them.
+    prunes_output : bool
+        Whether its runs read the pattern's OUTPUT to leave out some of the other matches; the front
+        end selects among the rest.
+    adopts : bool
+        Whether a run can take over the state of a run with another plan.
+    arrival : bool
+        Whether its runs read the pattern's ORDER BY; others are given a pattern in the order of time,
+        with a window in ``units``, and events with times by which it has the same matches.
+    together : callable, optional
+        () → a function that opens tasks as ``open`` does, whose runs share state: :class:`Leaving`.
+        All are opened before the first batch; each batch is pushed to all of them, in one order,
+        before the next.
+    source : str
+        Its source in the literature.
+    implementation : callable, optional
+        The function or class that a user registered.
+    """
+
+    name: str
+    open: Callable[[Task], Run]
+    kinds: Collection[str] = ()
+    some_kinds: Collection[str] = ()
+    check_plan: Callable[[Plan], object] | None = None
+    without_plan: bool = False
+    constructs: Collection[str] = CONSTRUCTS
+    strategies: Collection[str] = JOIN_STRATEGIES
+    outputs: Collection[str] = ("matches", "count")
+    options: Mapping[str, Option] = field(default_factory=dict)
+    batches: bool = True
+    latency: bool = False
+    node_times: bool = False
+    snapshots: bool = False
+    selects_output: bool = False
+    prunes_output: bool = False
+    adopts: bool = False
+    arrival: bool = False
+    together: Callable[[], Callable[[Task], Run]] | None = None
+    source: str = ""
+    implementation: Callable[..., Any] | None = None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function or class that a user registered, or ``open``."""
+        return self.implementation or self.open
+
+    @property
+    def qualified_name(self) -> str:
+        """Module and name of :attr:`function`."""
+        function = self.function
+        while isinstance(function, partial):
+            function = function.func
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.qualified_name.startswith("cepbench.engines.")

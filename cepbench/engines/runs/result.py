@@ -1,0 +1,470 @@
+"""Results of an evaluation: matches and metrics."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from math import nan
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from cepbench.arguments import text
+from cepbench.engines.runs.arrow_matches import arrow_table
+from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.kernels.values import Rows
+from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.matches import BranchMatches, branches_frame
+from cepbench.engines.runs.returned import frame_of, returned_table, values_table
+from cepbench.errors import EvaluationError
+from cepbench.patterns.model import Pattern
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.streams.event_stream import EventStream
+
+#: Columns of the table behind :meth:`Result.as_stream`.
+_TYPE, _TIME = " type", " time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCounts:
+    """What the runs of an automaton did [agrawal2008]_, sections 4.1 and 6.
+
+    Attributes
+    ----------
+    runs_started : int
+        Runs that an event of the first item started.
+    runs_split : int
+        Copies of runs, made where a run could move in two ways.
+    runs_merged : int
+        Runs that became part of another one.
+    runs_per_step : float
+        Runs that were looked at, averaged over the events.
+    runs_apart_per_step : float
+        The same had no runs been merged; NaN if not known. With merging it is known if matches are
+        only counted and ``node_times`` are measured.
+    peak_runs : int
+        Maximum number of runs at a time.
+    match_length : float
+        Events of a match, averaged; NaN without matches that were listed.
+    output_complexity : int
+        Events in all matches that were listed: the sum of their lengths.
+    events_reprocessed : int
+        Events read again after backtracking.
+    seconds_matching, seconds_construction, seconds_buffer : float
+        Time of the moves of runs, of the construction of matches, and of updates of the buffer; NaN
+        if not measured.
+    """
+
+    runs_started: int = 0
+    runs_split: int = 0
+    runs_merged: int = 0
+    runs_per_step: float = nan
+    runs_apart_per_step: float = nan
+    peak_runs: int = 0
+    match_length: float = nan
+    output_complexity: int = 0
+    events_reprocessed: int = 0
+    seconds_matching: float = nan
+    seconds_construction: float = nan
+    seconds_buffer: float = nan
+
+    @property
+    def merged_percent(self) -> float:
+        """Of the runs without merging the share that merging saves, in per cent; NaN if not known.
+
+        At a step, as the paper's Table 3 seems to count it.
+        """
+        apart = self.runs_apart_per_step
+        return 100 * (1 - self.runs_per_step / apart) if apart > 0 else nan
+
+    def to_dict(self) -> dict[str, float]:
+        """All by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {
+            "merged_percent": self.merged_percent
+        }
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Metrics of an evaluation [kolchinsky2018]_, section 6.2.
+
+    A run sets those that its evaluator measures; others are NaN. The front end adds the first
+    three.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall-clock time of the evaluation, without compilation and set-up.
+    events : int
+        Events pushed, of any type.
+    matches : int
+    partial_matches_created : int
+        Partial matches of two events or more, without matches.
+    mean_partial_matches : float
+        Partial matches that coexist within the window, averaged over time; the cost models estimate
+        this as the sum of PM over the inner nodes below the root.
+    peak_partial_matches : int
+        Maximum number of stored partial matches: those that a later event can extend, in the
+        engines that go event by event those within the window.
+    peak_buffered_events : int
+        Maximum number of stored single events, likewise.
+    peak_bytes : int
+        Maximum size of stored events and partial matches, including expired ones not yet evicted.
+    comparisons : int
+        Pairs whose conditions were tested one by one, without those skipped by a search in time. It
+        may vary slightly with the size of batches, which affects the time of eviction.
+    latency : Latency or None
+        Detection latency, if measured.
+    runs : RunCounts or None
+        What the runs of an automaton did, if the evaluator has one.
+    details : mapping of str to float
+        Further metrics, specific to the evaluator.
+
+    Raises
+    ------
+    EvaluationError
+        If a detail has the name of a metric.
+    """
+
+    seconds: float = 0.0
+    events: int = 0
+    matches: int = 0
+    partial_matches_created: int | float = nan
+    mean_partial_matches: float = nan
+    peak_partial_matches: int | float = nan
+    peak_buffered_events: int | float = nan
+    peak_bytes: int | float = nan
+    comparisons: int | float = nan
+    latency: Latency | None = None
+    runs: RunCounts | None = None
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.details and (taken := self.details.keys() & _metric_names()):
+            raise EvaluationError(
+                f"details of metrics need other names than {', '.join(sorted(taken))}, which are "
+                "those of metrics"
+            )
+
+    @property
+    def events_per_second(self) -> float:
+        """Throughput; NaN if the time is too short to measure."""
+        return self.events / self.seconds if self.seconds > 0 else float("nan")
+
+    def to_dict(self) -> dict[str, float]:
+        """All metrics by name, and details; latencies are in seconds, NaN if not measured."""
+        special = ("latency", "runs", "details")
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in special}
+        measured = {
+            f"latency_{name}": getattr(self.latency, name) if self.latency else float("nan")
+            for name in ("mean", "median", "p95", "p99")
+        }
+        runs = self.runs.to_dict() if self.runs else {}
+        return {
+            "events_per_second": self.events_per_second, **plain, **measured, **runs,
+            **self.details,
+        }  # fmt: skip
+
+    def describe(self) -> str:
+        """One line per metric."""
+        return "\n".join(
+            f"{name.replace('_', ' '):<26}{value:>18,.6g}"
+            if isinstance(value, float)
+            else f"{name.replace('_', ' '):<26}{value:>18,}"
+            for name, value in self.to_dict().items()
+            if self.latency is not None or not name.startswith("latency")
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.describe())}</pre>"
+
+
+@cache
+def _metric_names() -> frozenset[str]:
+    """The names of all metrics, without details."""
+    return frozenset(Metrics().to_dict())
+
+
+class NodeTable(Protocol):
+    """Metrics by node of a plan, converted to a table on demand."""
+
+    def frame(self) -> pd.DataFrame:
+        """One row per node; see :meth:`cepbench.engines.detection.detector.Detector.node_metrics`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """Matches and metrics of one evaluation.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    plan : OrderPlan, TreePlan, UnionPlan or None
+    evaluator : str
+    metrics : Metrics
+    node_table : NodeTable or None
+        Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
+    found : tuple of BranchMatches, or None
+        Each branch's matches in the order in which they were found; None if only counted.
+    events : EventStream or None
+        The stream, if the pattern returns values of its events.
+    places : ndarray of int64 or None
+        The positions to show for positions in the stream, see :meth:`in_whole_stream`.
+    graph : CompressedMatches or None
+        The matches as a graph, see :attr:`compressed`.
+    values : Rows or None
+        What RETURN needs of the matches, if the evaluator found no more; they have no
+        :attr:`positions` then, and those of one last event are in :attr:`matches` as found.
+    """
+
+    pattern: Pattern
+    plan: AnyPlan | None
+    evaluator: str
+    metrics: Metrics
+    node_table: NodeTable | None = field(repr=False)
+    found: tuple[BranchMatches, ...] | None = field(repr=False)
+    events: EventStream | None = field(default=None, repr=False)
+    places: np.ndarray | None = field(default=None, repr=False)
+    graph: CompressedMatches | None = field(default=None, repr=False)
+    values: Rows | None = field(default=None, repr=False)
+
+    @property
+    def latency(self) -> Latency | None:
+        """Detection latency; None if not measured."""
+        return self.metrics.latency
+
+    @property
+    def runs(self) -> RunCounts | None:
+        """What the runs of an automaton did; None if the evaluator has none."""
+        return self.metrics.runs
+
+    @property
+    def compressed(self) -> CompressedMatches:
+        """The matches as a graph: counted, sampled and enumerated without a list of them.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were not kept as a graph.
+        """
+        if self.graph is None:
+            raise EvaluationError(
+                f"the {self.metrics.matches:,} matches were not kept as a graph; "
+                'evaluate with output="compressed"'
+            )
+        return self.graph if self.places is None else self.graph.moved(self.places)
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row per node of the plan; see :meth:`Detector.node_metrics`.
+
+        Raises
+        ------
+        EvaluationError
+            If the evaluator has no metrics by node.
+        """
+        if self.node_table is None:
+            raise EvaluationError(
+                f"the evaluator {self.evaluator} counts nothing at the nodes of a plan; "
+                'evaluate or explain with evaluator="tree"'
+            )
+        return self.node_table.frame()
+
+    @cached_property
+    def matches(self) -> pd.DataFrame:
+        """One row per match: :attr:`positions`, or the columns of the pattern's RETURN clause.
+
+        RETURN gives a variable as in :attr:`positions`; an attribute with its type in the stream,
+        of a Kleene variable tuples; aggregates and other expressions as numbers. Missing values
+        are NaN, None or pd.NA, depending on the type. The order is that of :attr:`positions`.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        return frame_of(self._in_order()[0]) if self.pattern.returns else self.positions
+
+    def as_stream(self, type: str) -> EventStream:
+        """The matches as events, for the next pattern (composition [agrawal2008]_, section 2).
+
+        Parameters
+        ----------
+        type : str
+            The type of all events.
+
+        Returns
+        -------
+        EventStream
+            One event a match, with the timestamp of its last event and the columns of RETURN as
+            attributes, in the order of :attr:`matches`.
+
+        Raises
+        ------
+        EvaluationError
+            If the pattern returns no columns, or lists of values; or if matches were only counted.
+        StreamError
+            If a column cannot be an attribute.
+        """
+        type = text(type, "type", EvaluationError)
+        if self.events is None:
+            raise EvaluationError(
+                "the pattern returns positions, which mean nothing in another stream; add RETURN "
+                "with the values that the next pattern needs, such as RETURN sum(b.price) AS total"
+            )
+        table, last = self._in_order()
+        for column in table.schema:
+            if pa.types.is_large_list(column.type):
+                raise EvaluationError(
+                    f"RETURN has all values of a Kleene variable in {column.name!r}, and an "
+                    "attribute of an event is one value; return b[1].x, b[last].x or an aggregate"
+                )
+        times = self.events.timestamps[last]
+        if self.events.is_datetime:
+            times = times.view("datetime64[ns]")
+        # A type without events is known, too.
+        codes = pa.array(np.zeros(len(last), np.int32))
+        types = pa.DictionaryArray.from_arrays(codes, [type])
+        # No column of RETURN is named so.
+        table = table.append_column(_TYPE, types).append_column(_TIME, pa.array(times))
+        return EventStream.from_arrow(table, type=_TYPE, time=_TIME)
+
+    def _in_order(self) -> tuple[pa.Table, np.ndarray]:
+        """The columns of RETURN in the order of matches, and the positions of their last events."""
+        if self.values is not None:
+            return self.arrow, self.values.lasts[-1]
+        parts = [part.taken(part.in_order()) for part in self._listed]
+        last = np.concatenate([part.last_positions() for part in parts])
+        order = np.argsort(last, kind="stable")
+        table = arrow_table(self.pattern, parts).take(pa.array(order))
+        return self._returned(table), last[order]
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
+        """One row per match, one column per positive variable with the positions of its events.
+
+        The column of a Kleene variable has tuples of positions. Matches are sorted by the position
+        of their last event, then by their positions in written order, so the table does not depend
+        on the plan. With OR there are the columns of all branches, with missing values for
+        variables that a branch lacks, and ``branch``, the number of the branch in
+        ``pattern.branches()``; rows are sorted by last position, then by branch.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        # In the order of the stream, which is not that of a file that had to be sorted.
+        sorted_parts = [part.taken(part.in_order()) for part in self._listed]
+        last = np.concatenate([part.last_positions() for part in sorted_parts])
+        shown = self._shown(sorted_parts)
+        if len(shown) == 1:
+            return shown[0].frame()
+        table = branches_frame(self.pattern.positive_names, shown)
+        order = np.argsort(last, kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """:attr:`matches` as an Arrow table, in the order found.
+
+        Positions are neither copied nor sorted, which would take longer than finding them. The
+        column of a Kleene variable has lists; missing values are null; the branches of an OR are
+        concatenated.
+
+        Raises
+        ------
+        EvaluationError
+            If matches were only counted.
+        """
+        if self.values is not None:
+            assert self.events is not None
+            return values_table(self.values, self.pattern, self.events, places=self.places)
+        if self.pattern.returns and self.graph is not None:
+            assert self.events is not None
+            return self.compressed.returned(self.events)
+        if self.pattern.returns:
+            return self._returned(arrow_table(self.pattern, self._listed))
+        return arrow_table(self.pattern, self._shown(self._listed))
+
+    def in_whole_stream(self, stream: EventStream) -> Result:
+        """The result with positions in the whole stream of which ``stream`` is a part.
+
+        Parameters
+        ----------
+        stream : EventStream
+            The evaluated stream: a slice, some types or some days of another one, or one that had to
+            be sorted, whose matches then have rows of the file; the matches are still in the order of
+            time, and so are the events of a Kleene variable.
+
+        Raises
+        ------
+        StreamError
+            If the stream has no positions in a whole stream.
+        """
+        if self.found is None and self.graph is None and self.values is None:
+            return self
+        return replace(self, places=stream.whole_positions())
+
+    def _returned(self, positions: pa.Table) -> pa.Table:
+        assert self.events is not None
+        return returned_table(positions, self.pattern, self.events, places=self.places)
+
+    def _shown(self, found: Sequence[BranchMatches]) -> Sequence[BranchMatches]:
+        """Matches with the positions to show."""
+        places = self.places
+        return found if places is None else [part.moved(places) for part in found]
+
+    @cached_property
+    def _listed(self) -> tuple[BranchMatches, ...]:
+        """The matches, if need be enumerated."""
+        if self.graph is not None:
+            return self.graph.branch_matches()
+        if self.values is not None:
+            raise EvaluationError(
+                "the matches' values were kept for RETURN, but not their positions; "
+                'evaluate with output="matches"'
+            )
+        if self.found is None:
+            raise EvaluationError(
+                f"the {self.metrics.matches:,} matches were only counted; "
+                'evaluate with output="matches" or "arrow" to keep them'
+            )
+        return self.found
+
+    def describe(self) -> str:
+        """The evaluator, the plan and the metrics."""
+        plan = "no plan" if self.plan is None else self.plan.describe()
+        return f"{self.evaluator}: {plan}\n{self.metrics.describe()}"
+
+    def _repr_html_(self) -> str:
+        found = ""
+        if self.graph is not None:
+            found = self.compressed._repr_html_()
+        if self.found is not None or self.values is not None:
+            found = self.matches.head().to_html(escape=True, index=False)
+        heading = f"{self.metrics.matches:,} matches by the {self.evaluator} evaluator"
+        return f"<p>{html.escape(heading)}</p>{found}{self.metrics._repr_html_()}"
+
+
+def shown_bytes(number: float | None) -> str:
+    """A number of bytes with three digits and a unit, such as ``41.4 kB``; empty if missing.
+
+    Parameters
+    ----------
+    number : float or None
+        Bytes; NaN or None if the evaluator does not measure them.
+    """
+    if number is None or pd.isna(number):
+        return ""
+    for unit in ("B", "kB", "MB"):
+        # Larger numbers would be rounded to the next unit.
+        if number < 999.5:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:.3g} GB"

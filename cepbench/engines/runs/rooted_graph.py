@@ -1,0 +1,210 @@
+"""Matches of a branch as a graph, and their numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Self
+
+import numpy as np
+
+from cepbench.engines.runs.kernels import counting
+from cepbench.engines.runs.kernels.choice import choose_each
+from cepbench.engines.runs.kernels.extraction import extracted
+from cepbench.engines.runs.kernels.graph import (
+    HEAD,
+    ITEM,
+    LEFT,
+    NONE,
+    POSITION,
+    PREDECESSOR,
+    RIGHT,
+    START,
+    UNION,
+    UNION_NODES,
+    MatchGraph,
+    graph_of,
+    stored_nodes,
+)
+from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
+
+
+@dataclass(frozen=True)
+class RootedGraph:
+    """Matches of one branch: a graph, and the nodes at which they end.
+
+    Attributes
+    ----------
+    graph : MatchGraph
+    roots, earliest : ndarray of int64, shape (n,)
+        Nodes, and for each the least position that a match of its window begins at.
+    times : ndarray of int64, shape (n,)
+        Timestamps of the last events.
+    """
+
+    graph: MatchGraph
+    roots: np.ndarray
+    earliest: np.ndarray
+    times: np.ndarray
+
+    @classmethod
+    def of(
+        cls, graph: MatchGraph, roots: np.ndarray, earliest: np.ndarray, times: np.ndarray
+    ) -> Self:
+        """A copy of the nodes that the matches consist of; the graph of a run may then change."""
+        own, its = extracted(graph, roots, earliest)
+        live = its != NONE
+        # Windows with the same first events are counted together.
+        nodes = stored_nodes(own)
+        is_first = (nodes[:, ITEM] != UNION) & (nodes[:, PREDECESSOR] == NONE)
+        firsts = np.sort(nodes[is_first, POSITION])
+        bounds = firsts[np.searchsorted(firsts, earliest[live])]
+        return cls(own, its[live], bounds, times[live])
+
+    @cached_property
+    def scratch(self) -> Scratch:
+        """Scratch for counts."""
+        return new_scratch(self.graph)
+
+    @cached_property
+    def digits(self) -> np.ndarray:
+        """The number of matches of each root, as digits, shape (n, digits)."""
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found = np.zeros((len(self.roots), digits), np.int64)
+            return found, counting.count_matches(
+                self.graph, self.roots, self.earliest, found, self.scratch
+            )
+
+        return _fitting(counted)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of matches of each root."""
+        return _numbers(self.digits)
+
+    def last_positions(self) -> np.ndarray:
+        """The position of the last event of each root's matches."""
+        nodes = self.graph.nodes[self.roots]
+        is_union = nodes[:, ITEM] == UNION
+        nodes[is_union] = self.graph.nodes[nodes[is_union, HEAD]]
+        positions: np.ndarray = nodes[:, POSITION]
+        return positions
+
+    def lengths(self) -> dict[int, int]:
+        """The number of matches by their numbers of events."""
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found, fits = counting.count_lengths(
+                self.graph, self.roots, self.earliest, digits, self.scratch
+            )
+            return found.reshape(-1, digits), fits
+
+        return dict(enumerate(_numbers(_fitting(counted))))
+
+    def starts(self) -> dict[int, int]:
+        """The number of matches by the positions of their first events."""
+        if not len(self.roots):
+            return {}
+        lowest = int(self.earliest.min())
+        positions = int(self.graph.nodes[self.roots, START].max()) - lowest + 1
+
+        def counted(digits: int) -> tuple[np.ndarray, bool]:
+            found = np.zeros((positions, digits), np.int64)
+            return found, counting.counts_per_start(
+                self.graph, self.roots, self.earliest, lowest, found, self.scratch
+            )
+
+        return dict(enumerate(_numbers(_fitting(counted)), lowest))
+
+    def latest(self) -> Self:
+        """Of the matches of each last event the one that OUTPUT non_overlap prefers to the others.
+
+        That is the one with the latest start, then the fewest events, then the smallest positions.
+        """
+        lasts = self.last_positions()
+        chosen = np.full(len(self.roots), NONE)
+        nodes, done, more = stored_nodes(self.graph), 0, UNION_NODES
+        while done < len(chosen):
+            graph = graph_of(nodes, more=more)
+            done = choose_each(
+                graph, self.roots, self.earliest, lasts, done, new_scratch(graph), chosen
+            )
+            nodes, more = stored_nodes(graph), 2 * more
+        its = chosen != NONE
+        return type(self)(graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
+
+    def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
+        """The matches of these numbers, in the order of enumeration, each without the others.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Ascending, from 0 on.
+        items : int
+
+        Yields
+        ------
+        list of list of int
+            Positions by item.
+        """
+        ends = list(accumulate(self.counts))
+        digits = self.digits.shape[1]
+        at = -1
+        for number in numbers:
+            root = bisect_right(ends, number)
+            if root != at:
+                at, earliest = root, self.earliest[root]
+                # A history's number is at most that of the root, which fits these digits.
+                counts, _ = counting.count_histories(
+                    self.graph, self.roots[root : root + 1], earliest, False, digits, self.scratch
+                )
+                order = self.scratch.order[: len(counts)].tolist()
+                below = dict(zip(order, _numbers(counts), strict=True))
+            yield self._history(number - ends[root] + self.counts[root], root, below, items)
+
+    def _history(
+        self, number: int, root: int, counts: dict[int, int], items: int
+    ) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in range(items)]
+        node = int(self.roots[root])
+        while node != NONE:
+            its = self.graph.nodes[node]
+            if its[ITEM] != UNION:
+                found[its[ITEM]].append(int(its[POSITION]))
+                node = int(its[PREDECESSOR])
+                continue
+            for column in (HEAD, LEFT, RIGHT):
+                node = int(its[column])
+                its_count = counts.get(node, 0)
+                if number < its_count:
+                    break
+                number -= its_count
+        for positions in found:
+            positions.reverse()
+        return found
+
+
+def _fitting(counted: Callable[[int], tuple[np.ndarray, bool]]) -> np.ndarray:
+    """Counts with as many digits as they need."""
+    digits = 1
+    while True:
+        found, fits = counted(digits)
+        if fits:
+            return found
+        digits *= 2
+
+
+def _numbers(digits: np.ndarray) -> list[int]:
+    """Counts as integers, of rows of digits."""
+    found: list[int] = digits[:, 0].tolist()
+    for place in range(1, digits.shape[1]):
+        shift = counting.DIGIT_BITS * place
+        found = [
+            one + (more << shift)
+            for one, more in zip(found, digits[:, place].tolist(), strict=True)
+        ]
+    return found

@@ -1,0 +1,315 @@
+"""What the engines that run automata share: batches in rounds, what is read of events, metrics."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cepbench.engines.automata.vector import Column as VectorColumn
+from cepbench.engines.detection.pieces import events_at_once
+from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
+from cepbench.engines.runs.snapshot import stored_array
+from cepbench.engines.sase.kernels import profile, tables
+from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout
+from cepbench.errors import PartialMatchLimitError
+from cepbench.kernels import counts
+from cepbench.patterns.arrays import clause_holds, expression_values
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+#: Some events: all by the slice, or their numbers.
+Rows = np.ndarray | slice
+
+#: Events in a round, so that memory does not grow with batches.
+ROUND = 1 << 16
+
+
+class AutomatonEngine(Engine):
+    """Finds the matches of one SEQ of plain and Kleene items by the runs of its automaton.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Of one branch; its tree is the automaton, in which there are no negated items.
+    by_start : bool
+        Whether matches are counted by start.
+    returned : sequence of Column
+        The columns of V that are their values, if they are reported.
+    layout : AutomatonLayout, optional
+        By default that of the automaton.
+
+    Attributes
+    ----------
+    seconds : ndarray of float64, shape (3,)
+        Time of moves, of the construction of matches, and of updates of the buffer.
+    tallies : ndarray of int64
+        See :mod:`cepbench.engines.sase.kernels.tables`.
+    profile : ndarray of float64
+        See :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
+    events : int
+    constructed, written : int
+        Matches constructed, and events in all of them.
+    """
+
+    tallies: np.ndarray
+    profile: np.ndarray
+
+    def __init__(
+        self,
+        task: BranchTask,
+        *,
+        by_start: bool,
+        returned: Sequence[VectorColumn] = (),
+        layout: AutomatonLayout | None = None,
+    ) -> None:
+        super().__init__(task)
+        (automaton,) = task.trees
+        self.layout = layout or automaton_layout(
+            automaton,
+            task.reader.code,
+            counts=by_start,
+            reports=task.reports,
+            returned=returned,
+        )
+        #: Timestamps of the events in the window, and the position of the first of them.
+        self._times = np.empty(0, np.int64)
+        self._first = 0
+        #: No event after the round has an earlier timestamp.
+        self._until = 0
+        self._peaks = np.zeros(counts.PEAKS, np.int64)
+        self._chunks: list[list[Column]] = []
+        self.seconds = np.zeros(3)
+        self.events = self.constructed = self.written = 0
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`; a run is a partial match."""
+        return self._peaks
+
+    def node_counts(self) -> list[NodeCounts]:
+        """None: the automaton has no nodes."""
+        return []
+
+    def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:
+        """Process a batch of events; see :meth:`Engine.run`."""
+        size = events_at_once(ROUND)
+        for begin in range(0, 0 if batch is None else len(batch), size):
+            assert batch is not None
+            part = batch[begin : begin + size]
+            position = first_position + begin
+            if not len(self._times):
+                self._first = position
+            self._times = np.concatenate((self._times, part.timestamps))
+            self.events += len(part)
+            behind = batch.timestamps[begin + size : begin + size + 1]
+            self._until = int(behind[0] if len(behind) else part.timestamps[-1])
+            with np.errstate(all="ignore"):
+                events = self._events(part, position)
+                # Those stored since the last batch are there until the first row.
+                until = int(events.rows[0]) if len(events.rows) else len(part)
+                self.profile[:, profile.SUM] += until * self.profile[:, profile.STORED]
+                self._round(events)
+            old = int(np.searchsorted(self._times, part.timestamps[-1] - self.layout.plan.window))
+            self._times, self._first = self._times[old:], self._first + old
+            self._check_limit(self._live())
+            self._measure()
+        return self._found()
+
+    @abstractmethod
+    def _round(self, events: tables.Events) -> None:
+        """Process some events."""
+
+    @abstractmethod
+    def _live(self) -> int:
+        """The number of runs."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The state between rounds, by name."""
+
+    @abstractmethod
+    def _set(self, arrays: dict[str, np.ndarray]) -> None:
+        """Replace the state between rounds."""
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN if not known."""
+        return math.nan
+
+    def _counted(self) -> int:
+        """The number of matches since the last batch."""
+        number = int(self.tallies[tables.FOUND])
+        self.tallies[tables.FOUND] = 0
+        return number
+
+    def _found(self) -> Found:
+        """The matches since the last batch."""
+        if not self.task.reports:
+            return Found(self._counted(), (None,))
+        found = no_matches(self.layout.variables)
+        if self._chunks:
+            found, self._chunks = BranchMatches(found.names, self._chunks), []
+        return Found(len(found), (found,))
+
+    def _events(self, part: EventStream, first_position: int) -> tables.Events:
+        """What the kernels read of some events."""
+        return events_of(self.layout, self.task.reader, part, first_position)
+
+    def _clock(self, phase: int, began: float) -> float:
+        """Add the time since ``began`` to a phase; returns the time."""
+        now = time.perf_counter()
+        self.seconds[phase] += now - began
+        return now
+
+    def _keep(self, chunks: Iterable[list[Column]], ends: int) -> None:
+        """Keep constructed matches, which have so many ends."""
+        found = 0
+        for chunk in chunks:
+            found += len(chunk[0])
+            self.check_matches(found, ends)
+            self.written += sum(map(_size, chunk))
+            self._chunks.append(chunk)
+        self.constructed += found
+
+    def check_matches(self, found: int, ends: int) -> None:
+        """Limit the sets of Kleene variables, which other engines store.
+
+        Parameters
+        ----------
+        found, ends : int
+            Matches, and how many ends these have.
+
+        Raises
+        ------
+        PartialMatchLimitError
+        """
+        if self._sets and found > self.task.limit * ends:
+            raise PartialMatchLimitError(
+                f"more than {self.task.limit:,} matches end with one event, for there are so many "
+                f"sets of {self._sets}; use a shorter window or more conditions, only count "
+                "matches, or allow more with partial_match_limit"
+            )
+
+    @property
+    def _sets(self) -> str:
+        """The Kleene variables."""
+        return ", ".join(variable.name for variable in self.layout.variables if variable.is_set)
+
+    def _check_limit(self, runs: int) -> None:
+        if runs > self.task.limit:
+            of_sets = f", with different sets of {self._sets}" if self._sets else ""
+            raise PartialMatchLimitError(
+                f"more than {self.task.limit:,} runs of the automaton have to be stored{of_sets}; "
+                "use a shorter window or more conditions, or allow more with partial_match_limit"
+            )
+
+    def _measure(self) -> None:
+        stored = sum(array.nbytes for array in self._arrays().values())
+        for peak, value in (
+            (counts.PEAK_PARTIAL_MATCHES, self.tallies[tables.PEAK_RUNS]),
+            (counts.PEAK_BYTES, stored),
+        ):
+            self._peaks[peak] = max(self._peaks[peak], value)
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        window = np.append(self._first, self._times)
+        return {
+            **arrays,
+            "window": window,
+            "peaks": self._peaks.copy(),
+            "done": np.array([self.events, self.constructed, self.written]),
+            "seconds": self.seconds.copy(),
+        }
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+
+        def stored(name: str, like: np.ndarray) -> np.ndarray:
+            # Tables have as many rows as were needed.
+            return stored_array(snapshot, name, like, np.shape(snapshot.get(name, like)))
+
+        self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
+        self.seconds = stored_array(snapshot, "seconds", self.seconds, self.seconds.shape)
+        totals = stored_array(snapshot, "done", self._peaks, (3,)).tolist()
+        self.events, self.constructed, self.written = totals
+        window = stored("window", self._times)
+        self._first, self._times = int(window[0]), window[1:]
+        self._set({name: stored(name, like) for name, like in self._arrays().items()})
+
+
+def events_of(
+    layout: AutomatonLayout, reader: NumericReader, part: EventStream, first_position: int
+) -> tables.Events:
+    """What the kernels read of some events.
+
+    Parameters
+    ----------
+    layout : AutomatonLayout
+    reader : NumericReader
+    part : EventStream
+    first_position : int
+        Position of the first of them.
+    """
+    plan, code = layout.plan, reader.code
+    whole = slice(None)
+    numbers: dict[str, np.ndarray] = {}
+
+    def read(name: str, rows: Rows) -> np.ndarray:
+        if rows is not whole:
+            return reader.read(part, name, rows)
+        if name not in numbers:
+            numbers[name] = reader.read(part, name, rows)
+        return numbers[name]
+
+    if any(passing.clauses for passing in layout.passing):
+        flags = np.zeros(len(part), np.int64)
+        types = {passing.type for passing in layout.passing}
+        of_type: dict[str | None, Rows]
+        if types == {None} or types == set(part.type_names) == {*part.type_names[:1]}:
+            of_type = dict.fromkeys(types, whole)
+        else:
+            of_type = {**rows_of_types(part, types)}
+        for passing in layout.passing:
+            rows = of_type[passing.type]
+            held: Any = True
+            for clause in passing.clauses:
+                held = held & clause_holds(clause, lambda a, at=rows: read(a.name, at), code)  # type: ignore[misc]  # fmt: skip
+            if rows is whole:
+                flags |= passing.flag * held
+            else:
+                flags[rows] |= passing.flag * held
+        chosen = np.flatnonzero(flags)
+    else:
+        flags, chosen = flagged_rows(part, [(its.type, its.flag) for its in layout.passing])
+    if plan.dies:
+        chosen = np.arange(len(part))
+    its: Rows = whole if len(chosen) == len(part) else chosen
+    values = np.empty((len(layout.columns), len(part)))
+    for column, expression in enumerate(layout.columns):
+        values[column, its] = expression_values(expression, lambda a: read(a.name, its), code)
+    if plan.dies and len(plan.keys):
+        chosen = np.flatnonzero(~np.isnan(values[plan.keys[0]]))
+    # Read-only, because a kernel is compiled separately for writable and read-only arrays.
+    times = np.ascontiguousarray(part.timestamps).view()
+    times.flags.writeable = False
+    return tables.Events(chosen, times, flags, values, first_position)
+
+
+def _size(column: Column) -> int:
+    """The number of events in a column of matches."""
+    return len(column.positions if isinstance(column, SetColumn) else column)

@@ -1,0 +1,402 @@
+"""Matches counted without runs, for automata under ``any`` that remember their start only.
+
+Under ``any`` every run may ignore an event, so if no formula reads more of V than the values of the
+first event, the runs of a state differ in their start alone. Then their numbers say all: by start if
+a condition compares the first event with others, and else as a product over the window. NOT before
+or between items is part of the count if its conditions are on the negated event alone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cepbench.engines.automata.compilation import automaton
+from cepbench.engines.automata.model import Automaton
+from cepbench.engines.plan_runs.engine import BranchTask, read_only
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.sase.automaton_engine import AutomatonEngine
+from cepbench.engines.sase.kernels import tables as automata
+from cepbench.engines.sase.kernels.profile import empty_profile
+from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, automaton_layout
+from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sequence_counts.kernels import numbers, tables
+from cepbench.engines.sequence_counts.kernels.advance import count_matches, drop_expired
+from cepbench.patterns.model import Clause, Pattern
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class CountLayout:
+    """A pattern whose matches can be counted without runs.
+
+    Attributes
+    ----------
+    of_events : AutomatonLayout
+        With the events that are forbidden.
+    items : cepbench.engines.sequence_counts.kernels.tables.Items
+    width : int
+        Columns of counts.
+    edges : ndarray of int64, shape (items, 2)
+        Of the automaton: of the first event of an item, and of further elements; -1 for none.
+    """
+
+    of_events: AutomatonLayout
+    items: tables.Items
+    width: int
+    edges: np.ndarray
+
+
+def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayout | None:
+    """The tables of a task's pattern; None if its runs differ in more than their start.
+
+    Parameters
+    ----------
+    task : BranchTask
+    without_rules : bool
+        Whether to leave out the conditions between events, by which they may differ.
+    """
+    (given,) = task.trees
+    if given.pattern.strategy.name != "any":
+        return None
+    plain = automaton(given.pattern) if given.forbidden else given
+    assert isinstance(plain, Automaton)
+    layout = automaton_layout(plain, task.reader.code, counts=True, reports=False)
+    plan = layout.plan
+    firsts = np.flatnonzero(plan.kinds == automata.SINGLE)
+    is_set = np.append(plan.kinds, automata.SINGLE)[firsts + 1] == automata.LOOP
+    # The last item may have no loop, so that there is no such edge.
+    edges = np.stack((automata.EDGES * firsts + automata.BEGIN, automata.EDGES * (firsts + 1)), 1)
+    edges[:, 1] += automata.TAKE
+    edges[~is_set, 1] = -1
+    forbidden = _forbidden(given.pattern, len(layout.passing))
+    rules = _without_rules(edges) if without_rules else _rules(plain, plan, edges.ravel())
+    if rules is None or forbidden is None:
+        return None
+    prevents = np.zeros(len(firsts) + 1, np.int64)
+    for item, passing in forbidden:
+        prevents[item] |= passing.flag
+    # In C order, as kernels are compiled for one order alone.
+    begins, takes = np.ascontiguousarray(np.append(plan.bits, 0)[edges.T])
+    # Column 0 and then those of each item.
+    is_kept = np.append(np.ones(len(firsts) - 1, bool), is_set[-1])
+    is_apart = is_set & (prevents[1:] > 0)
+    ends = np.cumsum(is_kept * (1 + is_apart))
+    columns = np.where(is_kept, ends - is_apart, -1)
+    items = tables.Items(
+        len(rules[1]) > 0,
+        begins,
+        takes,
+        prevents[:-1],
+        np.append(0, columns[:-1]),
+        columns,
+        np.where(is_set, ends, -1),
+        int(np.bitwise_or.reduce(np.concatenate((begins[is_kept], takes, prevents)))),
+        *rules,
+        window=plan.window,
+    )
+    of_events = replace(layout, passing=(*layout.passing, *(its for _, its in forbidden)))
+    return CountLayout(of_events, items, int(ends[-1]) + 1, edges)
+
+
+def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As :func:`_rules`, of no conditions."""
+    none = np.zeros(0, np.int64)
+    return np.zeros(edges.size + 1, np.int64), none.reshape(0, 3), none
+
+
+def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
+    """The events that each NOT forbids, and before which item; None if that is not known at once."""
+    before = pattern.structure.precedence()
+    positive = [v.name for v in pattern.variables if v not in pattern.negated]
+    found = []
+    for flag, variable in enumerate(pattern.negated, flags):
+        item = sum((name, variable.name) in before for name in positive)
+        clauses = [c for c in pattern.conditions if variable.name in _names(c)]
+        if item == len(positive) or flag >= MOST_FLAGS or any(len(_names(c)) > 1 for c in clauses):
+            return None
+        found.append((item, Passing(variable.type, tuple(clauses), 1 << flag)))
+    return found
+
+
+def _names(clause: Clause) -> set[str]:
+    return {attribute.variable for attribute in clause.attributes()}
+
+
+def _rules(
+    compiled: Automaton, plan: automata.Plan, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The conditions between the first event and others, and the columns of the first event.
+
+    Parameters
+    ----------
+    compiled : Automaton
+    plan : cepbench.engines.sase.kernels.tables.Plan
+    edges : ndarray of int64
+        Those whose events are selected, -1 for none.
+
+    Returns
+    -------
+    tuple of ndarray or None
+        ``spans``, ``rules`` and ``kept`` of the sequence; None if there are other conditions.
+    """
+    begun = slice(plan.update_spans[automata.BEGIN], plan.update_spans[automata.BEGIN + 1])
+    sources = {
+        column: source
+        for column, source, _ in plan.updates[begun].tolist()
+        if (compiled.vector[column].state, compiled.vector[column].operation) == (0, "value")
+    }
+    spans = plan.spans[edges]
+    compared = (spans[:, automata.PROGRAM] - spans[:, automata.COMPARE]) * (edges >= 0)
+    rules = plan.rules.tolist()
+    # All others are programs, or test a finished set.
+    if compared.sum() < len(rules) or not {rule[1] for rule in rules} <= sources.keys():
+        return None
+    kept = [*dict.fromkeys(sources[column] for _, column, *_ in rules)]
+    found = [(value, kept.index(sources[column]), operator) for value, column, operator, _ in rules]
+    return (
+        np.append(0, np.cumsum(compared)),
+        np.array(found, np.int64).reshape(-1, 3),
+        np.array(kept, np.int64),
+    )
+
+
+class CountingEngine(AutomatonEngine):
+    """Counts matches without runs; see :class:`AutomatonEngine`.
+
+    Parameters
+    ----------
+    task : BranchTask
+    layout : CountLayout, optional
+        By default that of the task, which has one then.
+    """
+
+    def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
+        layout = layout or count_layout(task)
+        assert layout is not None
+        super().__init__(task, by_start=True, layout=layout.of_events)
+        self._sequence = tables.sequence_of(layout.items)
+        self.tallies = np.zeros(automata.TALLIES, np.int64)
+        self.profile = empty_profile(self.layout.plan, watched=False)
+        self._partitions = Partitions(self.layout.plan.keys)
+        columns = layout.width
+        cells = np.zeros((columns, 0), np.int64)
+        self._state = tables.State(
+            times=np.zeros(0, np.int64),
+            marks=np.zeros(0, np.int64),
+            values=np.zeros((len(self._sequence.kept), 0)),
+            cells=cells,
+            back=cells,
+            suffix=np.zeros((columns, columns), np.int64),
+            spans=np.zeros((0, tables.SPAN_COLUMNS), np.int64),
+            fits=np.zeros(0, np.int64),
+            found=np.zeros((2, 1, numbers.found_digits(cells, are_weighted=False)), np.int64),
+            progress=np.zeros(tables.PROGRESS, np.int64),
+            weights=np.zeros(0, np.int64),
+            out=np.zeros((0, 0), np.int64),
+        )
+        #: The events of the last timestamp, which may go on.
+        self._held = automata.Events(
+            rows=np.zeros(0, np.int64),
+            times=np.zeros(0, np.int64),
+            flags=np.zeros(0, np.int64),
+            values=np.zeros((len(self.layout.columns), 0)),
+            first=0,
+        )
+
+    def _found(self) -> Found:
+        number = numbers.number_of(self._state.found[0, 0])
+        self._state.found[:] = 0
+        return Found(number, (None,))
+
+    def _round(self, events: automata.Events) -> None:
+        began = time.perf_counter()
+        held, times = self._held, events.times
+        if len(held.times) and held.times[0] == times[0]:
+            events = _joined(held, events)
+        elif len(held.times):
+            self._count(held, int(times[0]))
+        self._count(events, self._until)
+        now = events.rows[_number_before(events, self._until) :]
+        self._held = automata.Events(
+            rows=np.arange(len(now)),
+            times=events.times[now],
+            flags=events.flags[now] | tables.COUNTED,
+            values=np.ascontiguousarray(events.values[:, now]),
+            first=0,
+        )
+        self._clock(0, began)
+
+    def _count(self, events: automata.Events, until: int) -> None:
+        """Process some events, all of them if they are before ``until``."""
+        plan, rows = self._sequence, events.rows
+        its, held, number = self._partitions.of(events)
+        held_again = its[_number_before(events, until) :]
+        spans = np.array([0, len(rows)])
+        if number > 1:
+            order = np.argsort(its, kind="stable")
+            rows, spans = rows[order], np.searchsorted(its[order], np.arange(number + 1))
+        self._make_room(held, np.diff(spans))
+        oldest = self._state.spans[:, tables.LOW].copy()
+        batch = tables.Events(
+            rows=rows,
+            times=read_only(events.times),
+            flags=events.flags,
+            values=events.values,
+            spans=spans,
+            until=until,
+            weights=np.zeros(0, np.int64),
+            samples=np.zeros(0, np.int64),
+        )
+        progress = self._state.progress
+        progress[:] = 0
+        progress[tables.ITEM] = len(plan.begins) - 1
+        ended = False
+        while not ended:
+            ended = count_matches(plan, self._state, batch)
+            if progress[tables.IS_LARGE]:
+                self.widen()
+        self.tallies[automata.STARTED] += progress[tables.STARTED]
+        if plan.by_start:
+            self._count_active(oldest)
+        self._drop(until - plan.window, held_again)
+
+    def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
+        """Let each partition have room for more rows.
+
+        Parameters
+        ----------
+        held : ndarray of int64
+            The numbers of those that there are.
+        more : ndarray of int64
+            Rows by partition.
+        """
+        state, old = self._state, self._state.spans
+        sizes = old[:, tables.HIGH] - old[:, tables.LOW]
+        capacity = more.copy()
+        if len(held) == len(more) == 1:
+            if old[0, tables.HIGH] + more[0] <= len(state.times):
+                return
+            # So that the time of copying is proportional to that for the events.
+            capacity += np.maximum(more, sizes)
+        capacity[held] += sizes
+        total, columns = int(capacity.sum()), len(state.cells)
+        low = np.cumsum(capacity) - capacity
+        spans = np.repeat(low[:, None], tables.SPAN_COLUMNS, axis=1)
+        spans[held, tables.HIGH] += sizes
+        spans[held, tables.MIDDLE] += old[:, tables.MIDDLE] - old[:, tables.LOW]
+        spans[:, tables.PREVENTED] = _BEFORE_ALL
+        spans[held, tables.PREVENTED] = old[:, tables.PREVENTED]
+        rows, new = _rows_of(old), _rows_of(spans[held])
+        back, digits = state.back, state.cells.shape[2:]
+        if not self._sequence.by_start:
+            back = np.zeros((columns, len(low), columns, *digits), np.int64)
+            back.reshape(columns, len(low), columns, -1)[..., 0] = np.eye(columns)[:, None]
+            back[:, held] = state.back.reshape(columns, len(held), columns, *digits)
+            back = back.reshape(columns, -1, *digits)
+        times, marks = np.zeros((2, total), np.int64)
+        values = np.zeros((len(state.values), total))
+        cells = np.zeros((columns, total, *digits), np.int64)
+        times[new], marks[new] = state.times[rows], state.marks[rows]
+        values[:, new], cells[:, new] = state.values[:, rows], state.cells[:, rows]
+        fits = np.zeros(total, np.int64)
+        self._state = state._replace(
+            times=times, marks=marks, values=values, cells=cells, back=back, spans=spans, fits=fits
+        )
+
+    def _drop(self, earliest: int, held: np.ndarray) -> None:
+        """Drop the rows that have left the window, and the partitions without any.
+
+        Parameters
+        ----------
+        earliest : int
+        held : ndarray of int64
+            The partitions of events that will be given again.
+        """
+        drop_expired(self._state, earliest)
+        spans, number = self._state.spans, len(self._state.spans)
+        is_kept = spans[:, tables.HIGH] > spans[:, tables.LOW]
+        is_kept |= spans[:, tables.PREVENTED] >= earliest
+        is_kept[held] = True
+        is_kept |= len(self.layout.plan.keys) == 0
+        kept = np.flatnonzero(is_kept)
+        kept = kept[self._partitions.keep(kept)]
+        if len(kept) < number:
+            back, columns = self._state.back, len(self._state.cells)
+            if not self._sequence.by_start:
+                back = back.reshape(columns, number, columns, *back.shape[2:])[:, kept]
+                back = back.reshape(columns, -1, *back.shape[3:])
+            self._state = self._state._replace(back=back, spans=spans[kept])
+
+    def _count_active(self, oldest: np.ndarray) -> None:
+        """Tally the greatest number of starts in a window, from the oldest row of each partition."""
+        spans = self._state.spans.copy()
+        spans[:, tables.LOW] = oldest
+        times = self._state.times[_rows_of(spans)]
+        if len(spans) > 1:
+            times.sort()
+        active = np.arange(1, len(times) + 1)
+        active -= np.searchsorted(times, times - self._sequence.window)
+        peak = active.max(initial=self.tallies[automata.PEAK_RUNS])
+        self.tallies[automata.PEAK_RUNS] = peak
+
+    def widen(self) -> None:
+        """Give numbers more digits."""
+        state = self._state
+        cells, back = numbers.widened(state.cells), numbers.widened(state.back)
+        found = numbers.with_digits(state.found, numbers.found_digits(cells, are_weighted=False))
+        state.progress[tables.IS_LARGE] = 0
+        self._state = self._with_suffix(state._replace(cells=cells, back=back, found=found))
+
+    def _with_suffix(self, state: tables.State) -> tables.State:
+        """The state with working space for as many digits as numbers have."""
+        columns, _, *digits = state.cells.shape
+        return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
+
+    def _live(self) -> int:
+        spans = self._state.spans
+        sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
+        return int(sizes.sum()) if self._sequence.by_start else 0
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        names = ("times", "marks", "values", "cells", "back", "spans", "found")
+        state, held = self._state._asdict(), self._held._asdict()
+        return {
+            **{name: state[name] for name in names},
+            **{f"held {name}": held[name] for name in ("times", "flags", "values")},
+            "tallies": self.tallies,
+            "keys": self._partitions.held,
+        }
+
+    def _set(self, arrays: dict[str, np.ndarray]) -> None:
+        self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
+        its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
+        self._held = automata.Events(np.arange(len(its["times"])), **its, first=0)
+        fits = np.zeros(len(arrays["times"]), np.int64)
+        self._state = self._with_suffix(self._state._replace(**arrays, fits=fits))
+
+
+def _joined(one: automata.Events, two: automata.Events) -> automata.Events:
+    """The events of one table, and then those of another one."""
+    return automata.Events(
+        rows=np.append(one.rows, two.rows + len(one.times)),
+        times=np.append(one.times, two.times),
+        flags=np.append(one.flags, two.flags),
+        values=np.concatenate((one.values, two.values), axis=1),
+        first=0,
+    )
+
+
+def _number_before(events: automata.Events, until: int) -> int:
+    """How many of the chosen events are before a timestamp."""
+    return int(np.searchsorted(events.rows, np.searchsorted(events.times, until)))
+
+
+def _rows_of(spans: np.ndarray) -> np.ndarray:
+    """The rows of all spans."""
+    sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
+    first = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes)

@@ -1,0 +1,149 @@
+"""Merged runs of an automaton over the batches of a stream."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.graph_matches import graph_chunks, room_for
+from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.rooted_graph import RootedGraph
+from cepbench.engines.sase.automaton_engine import AutomatonEngine
+from cepbench.engines.sase.kernels import starts, tables
+from cepbench.engines.sase.kernels.advance import advance
+from cepbench.engines.sase.kernels.profile import APART
+from cepbench.engines.sase.kernels.room import empty_state, roomier
+from cepbench.engines.sase.returning import returned_columns, returned_rows
+from cepbench.kernels.batches import FIRST_CHUNK
+from cepbench.patterns.model import Returned
+
+
+class SaseEngine(AutomatonEngine):
+    """Merges equivalent runs; see :class:`AutomatonEngine`.
+
+    Parameters
+    ----------
+    task : BranchTask
+    compresses : bool
+        Whether matches are returned as graphs.
+    returns : sequence of Returned, optional
+        Columns of RETURN, if matches are returned as the values that these need.
+    """
+
+    def __init__(
+        self,
+        task: BranchTask,
+        *,
+        compresses: bool = False,
+        returns: Sequence[Returned] | None = None,
+    ) -> None:
+        (self._automaton,) = task.trees
+        self._returns = returns
+        super().__init__(
+            task,
+            by_start=not task.reports or returns is not None,
+            returned=returned_columns(self._automaton, returns or ()) or (),
+        )
+        self._values: list[tuple[np.ndarray, np.ndarray]] = []
+        self._state = empty_state(self.layout.plan, self.layout.width, watched=task.watched)
+        self._compresses = compresses
+        #: Of the first chunk of matches, so that those of the next events fit into it as a rule.
+        self._room = FIRST_CHUNK
+        self._graphs: list[RootedGraph] = []
+        self.seconds[2] = np.nan
+
+    @property
+    def tallies(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.engines.sase.kernels.tables`."""
+        return self._state.tallies
+
+    @property
+    def profile(self) -> np.ndarray:  # type: ignore[override]
+        """See :mod:`cepbench.engines.sase.kernels.profile`."""
+        return self._state.profile
+
+    @property
+    def visits_apart(self) -> float:
+        """Events read by runs, had none been merged; NaN unless histories are counted."""
+        known = self.task.watched and not self.task.reports
+        return float(self.profile[:, APART].sum()) if known else math.nan
+
+    def _counted(self) -> int:
+        limbs = self._state.found.tolist()
+        self._state.found[:] = 0
+        return sum(limb << starts.LIMB * k for k, limb in enumerate(limbs))
+
+    def _found(self) -> Found:
+        if self._returns is not None:
+            roots = np.concatenate([np.empty((2, 0), np.int64), *(r for r, _ in self._values)], 1)
+            width = len(self.layout.plan.returned)
+            values = np.concatenate([np.empty((width, 0)), *(v for _, v in self._values)], 1)
+            self._values = []
+            rows = returned_rows(self._automaton, self._returns, roots, values)
+            return Found(rows.lasts.shape[1], (), values=rows)
+        if self._compresses:
+            graphs, self._graphs = self._graphs, []
+            return Found.of_graphs([(0, graph) for graph in graphs])
+        return super()._found()
+
+    def _round(self, events: tables.Events) -> None:
+        plan = self.layout.plan
+        ended = False
+        while not ended:
+            began = time.perf_counter()
+            ended = advance(plan, self._state, events)
+            began = self._clock(0, began)
+            self._construct()
+            self._clock(1, began)
+            if not ended:
+                now = events.times[events.rows[self._state.progress[tables.AT]]]
+                earliest = int(now) - plan.window
+                first = self._first + int(np.searchsorted(self._times, earliest))
+                self._state = roomier(plan, self._state, earliest, first)
+                self._check_limit(self._live())
+
+    def _construct(self) -> None:
+        """Write the matches whose last events have been found."""
+        state = self._state
+        number = state.counters[tables.ROOTS]
+        if not number:
+            return
+        if self._returns is not None:
+            roots = state.roots[:, :number].copy()
+            # The largest number may have more limbs.
+            self.check_matches(max(int(roots[0].max()), self._counted() // int(number)), 1)
+            self._values.append((roots, state.values[:, :number].copy()))
+            state.counters[tables.ROOTS] = 0
+            return
+        roots, positions = state.roots[:, :number].copy()
+        lasts = self._times[positions - self._first]
+        earliest = self._first + np.searchsorted(self._times, lasts - self.layout.plan.window)
+        if self._compresses:
+            self._graphs.append(RootedGraph.of(state.graph, roots, earliest, lasts))
+        else:
+            before, variables = self.written, self.layout.variables
+            self._keep(graph_chunks(state.graph, roots, earliest, variables, self._room), number)
+            self._room = room_for(self.written - before)
+        state.counters[tables.ROOTS] = 0
+
+    def _live(self) -> int:
+        return int(len(self._state.runs) - self._state.counters[tables.FREE_RUNS])
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        state = self._state
+        arrays = {
+            name: array
+            for name, array in state._asdict().items()
+            if name not in ("graph", "stack", "roots", "values")
+        }
+        return {**arrays, "nodes": state.graph.nodes, "totals_of_nodes": state.graph.totals}
+
+    def _set(self, arrays: dict[str, np.ndarray]) -> None:
+        graph = self._state.graph._replace(
+            nodes=arrays.pop("nodes"), totals=arrays.pop("totals_of_nodes")
+        )
+        self._state = self._state._replace(graph=graph, **arrays)

@@ -1,0 +1,75 @@
+"""The moves that a run may make on an event, where runs are kept apart.
+
+Source: [agrawal2008]_, sections 3.1 and 5.2.1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cepbench.engines.sase.kernels.conditions import holds
+from cepbench.engines.sase.kernels.tables import (
+    BEGIN,
+    EDGES,
+    LEAVES,
+    LOOP,
+    OWN,
+    PROCEED,
+    STAYS,
+    TAKE,
+)
+from cepbench.kernels.jit import njit_in_place
+
+
+class Machine(NamedTuple):
+    """Working space of conditions, and counts at states."""
+
+    stack: np.ndarray  #: float64 (STACK,)
+    profile: np.ndarray  #: float64 (states or 0, PROFILE_COLUMNS)
+
+
+@njit_in_place
+def moves(at_state, last, row, vector, plan, machine, events):
+    """The moves that the formulas of a state allow.
+
+    Parameters
+    ----------
+    at_state : int
+    last : int
+        Timestamp of the run's last event.
+    row : int
+        Of an event in the run's window and partition.
+    vector : float64 array, shape (columns,)
+        V.
+    plan, machine, events : Plan, Machine, Events
+
+    Returns
+    -------
+    int
+        The sum of ``LEAVES``, ``OWN`` and ``STAYS``, of those that it may make.
+    """
+    now, flags = events.times[row], events.flags[row]
+    is_loop = plan.kinds[at_state] == LOOP
+    found = 0
+    for step in range(3 if is_loop and at_state + 1 < plan.states else 1):
+        # Whether the event is of a further item, for which time must have passed.
+        begins = step == 1 or (step == 0 and not is_loop)
+        edge = EDGES * at_state + (TAKE if is_loop else BEGIN)
+        if step > 0:
+            edge = EDGES * (at_state + 1) + BEGIN if step == 1 else EDGES * at_state + PROCEED
+        passes = (
+            (step == 2 or flags & plan.bits[edge] != 0)
+            and (not begins or last < now)
+            and holds(edge, row, vector, plan, machine, events)
+        )
+        if step == 0:
+            found = OWN if passes else 0
+        elif not passes:
+            break
+        elif step == 2:
+            found |= LEAVES
+    if plan.ignores or (found & OWN == 0 and not plan.dies):
+        found |= STAYS
+    return found

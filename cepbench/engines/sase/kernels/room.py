@@ -1,0 +1,279 @@
+"""Room for more runs: expired ones are removed, and full tables are enlarged.
+
+Tables are at least twice as large as what they hold, so that the time for this is proportional to
+that for the events. Source: [agrawal2008]_, section 5.3, whose binary search in each stack is not
+needed, since the nodes of the match graph are in a ring.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, room, with_room
+from cepbench.engines.sase.kernels import partitions, starts
+from cepbench.engines.sase.kernels.advance import cells_a_step
+from cepbench.engines.sase.kernels.profile import empty_profile
+from cepbench.engines.sase.kernels.runs import chain, free
+from cepbench.engines.sase.kernels.tables import (
+    AT_RUN,
+    BLOCK,
+    COUNTERS,
+    CURRENT,
+    FREE_PARTITION,
+    FREE_RUN,
+    FREE_RUNS,
+    HIGH,
+    IS_LINKED,
+    LATEST,
+    LOW,
+    NEXT,
+    NEXT_PARTITION,
+    NEXT_START,
+    NODES_A_STEP,
+    OF_RUNS,
+    OLDEST,
+    PARTITION,
+    PARTITION_COLUMNS,
+    PROGRESS,
+    RUN_COLUMNS,
+    SIZE,
+    STATE,
+    TALLIES,
+    TOP_CELL,
+    WAITING,
+    WIDENS,
+    Plan,
+    State,
+)
+from cepbench.kernels.instructions import STACK
+from cepbench.kernels.jit import njit
+
+#: The least number of cells.
+_CELLS = 1 << 12
+
+#: Powers of two that blocks of cells may have.
+_CLASSES = 63
+
+#: The least number of nodes of the match graph.
+_NODES = 1 << 14
+
+#: Roots of the match graph that are enumerated together, or values of matches written together.
+_ROOTS = 1 << 12
+
+
+def empty_state(plan: Plan, columns: int, *, watched: bool) -> State:
+    """A state without runs.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : int
+        Of V.
+    watched : bool
+        Whether to count what happens at states.
+    """
+    counters = np.zeros(COUNTERS, np.int64)
+    for counter in (FREE_RUN, FREE_PARTITION, WAITING):
+        counters[counter] = -1
+    state = State(
+        runs=np.zeros((0, RUN_COLUMNS), np.int64),
+        vectors=np.zeros((1, columns)),
+        heads=np.zeros((0, plan.states), np.int64),
+        buckets=np.zeros(0, np.int64),
+        partitions=np.zeros((0, PARTITION_COLUMNS), np.int64),
+        keys=np.zeros((0, len(plan.keys))),
+        partition_buckets=np.zeros(0, np.int64),
+        cells=np.zeros((_CELLS if plan.counts else 0, 1), np.int64),
+        cell_times=np.zeros(_CELLS if plan.counts else 0, np.int64),
+        totals=np.zeros((0, 1), np.int64),
+        free_cells=np.full(_CLASSES, -1),
+        found=np.zeros(1, np.int64),
+        counters=counters,
+        tallies=np.zeros(TALLIES, np.int64),
+        profile=empty_profile(plan, watched=watched),
+        progress=np.zeros(PROGRESS, np.int64),
+        stack=np.empty(STACK),
+        graph=empty_graph(1 if plan.counts else _NODES),
+        roots=np.empty((2, _ROOTS if plan.reports else 0), np.int64),
+        values=np.empty((len(plan.returned), _ROOTS)),
+    )
+    state = _with_partitions(plan, _with_runs(plan, state, 16), 4)
+    if not len(plan.keys):
+        # The only partition, which is never removed.
+        state.counters[FREE_PARTITION] = state.partitions[0, NEXT_PARTITION]
+        state.partitions[0] = 0
+        state.heads[0] = -1
+    return state
+
+
+def roomier(plan: Plan, state: State, earliest: int, first_position: int) -> State:
+    """The state without expired runs, and with room for the next step.
+
+    Parameters
+    ----------
+    plan : Plan
+    state : State
+        Without roots.
+    earliest, first_position : int
+        Timestamp and position of the earliest event in the current window.
+    """
+    sweep(plan, state, earliest)
+    capacity = len(state.runs)
+    if 2 * state.counters[FREE_RUNS] < capacity:
+        state = _with_runs(plan, state, 2 * capacity)
+    used = int(np.count_nonzero(state.partitions[:, OF_RUNS] >= 0))
+    if 2 * used >= len(state.partitions):
+        state = _with_partitions(plan, state, 2 * len(state.partitions))
+    if plan.counts:
+        return _with_cells(plan, state)
+    reclaim(state.graph, first_position)
+    more = max(NODES_A_STEP, len(state.graph.nodes) - int(room(state.graph)))
+    return state._replace(graph=with_room(state.graph, more))
+
+
+def _with_runs(plan: Plan, state: State, capacity: int) -> State:
+    """The state with room for more runs."""
+    old = len(state.runs)
+    runs = np.zeros((capacity, RUN_COLUMNS), np.int64)
+    runs[:old] = state.runs
+    runs[old:, STATE] = -1
+    runs[old:, NEXT] = np.append(np.arange(old + 1, capacity), state.counters[FREE_RUN])
+    state.counters[FREE_RUN] = old
+    state.counters[FREE_RUNS] += capacity - old
+    vectors = np.zeros((capacity + 1, state.vectors.shape[1]))
+    vectors[:old] = state.vectors[:old]
+    totals = np.zeros((capacity, state.totals.shape[1]), np.int64)
+    totals[:old] = state.totals
+    state = state._replace(
+        runs=runs, vectors=vectors, totals=totals, buckets=np.full(2 * capacity, -1)
+    )
+    chain_all(plan, state)
+    return state
+
+
+def _with_partitions(plan: Plan, state: State, capacity: int) -> State:
+    """The state with room for more partitions."""
+    old = len(state.partitions)
+    table = np.full((capacity, PARTITION_COLUMNS), -1)
+    table[:old] = state.partitions
+    table[old:, NEXT_PARTITION] = np.append(
+        np.arange(old + 1, capacity), state.counters[FREE_PARTITION]
+    )
+    state.counters[FREE_PARTITION] = old
+    heads = np.full((capacity, plan.states), -1)
+    heads[:old] = state.heads
+    keys = np.zeros((capacity, len(plan.keys)))
+    keys[:old] = state.keys
+    state = state._replace(
+        partitions=table, heads=heads, keys=keys, partition_buckets=np.full(2 * capacity, -1)
+    )
+    partitions.chain_all(plan, state)
+    return state
+
+
+def _with_cells(plan: Plan, state: State) -> State:
+    """The state with its cells packed, room for more, and if need be wider counts."""
+    live = state.runs[:, STATE] >= 0
+    used = int(state.runs[live, SIZE].sum())
+    step = max(
+        [8, *(cells_a_step(state, p) for p in np.flatnonzero(state.partitions[:, OF_RUNS] >= 0))]
+    )
+    wider = state.counters[WIDENS] == 1
+    if not wider and state.counters[TOP_CELL] + step <= len(state.cells):
+        return state
+    limbs = state.cells.shape[1] + int(wider)
+    size = max(_CELLS, 4 * (used + step))
+    fresh = state._replace(
+        cells=np.zeros((size, limbs), np.int64),
+        cell_times=np.zeros(size, np.int64),
+        totals=_wider(state.totals, limbs),
+        found=_wider(state.found[None], limbs)[0],
+    )
+    repack(state, fresh)
+    return fresh
+
+
+def _wider(counts: np.ndarray, limbs: int) -> np.ndarray:
+    """The counts with more limbs."""
+    found = np.zeros((len(counts), limbs), np.int64)
+    old = counts.shape[1]
+    found[:, :old] = counts
+    if old < limbs:
+        found[:, old] = counts[:, old - 1] >> starts.LIMB
+        found[:, old - 1] &= starts.MASK
+    return found
+
+
+@njit
+def repack(state, fresh):
+    """Copy the cells of all runs to new tables, without gaps.
+
+    Parameters
+    ----------
+    state, fresh : State
+        With the same runs; cells have as many limbs or more.
+    """
+    top = 0
+    for run in range(len(state.runs)):
+        size = state.runs[run, SIZE]
+        if state.runs[run, STATE] < 0 or size == 0:
+            continue
+        first = state.runs[run, BLOCK]
+        for ordinal in range(state.runs[run, LOW], state.runs[run, HIGH]):
+            old, new = first + (ordinal & (size - 1)), top + (ordinal & (size - 1))
+            fresh.cell_times[new] = state.cell_times[old]
+            for limb in range(state.cells.shape[1]):
+                fresh.cells[new, limb] = state.cells[old, limb]
+        state.runs[run, BLOCK] = top
+        top += size
+    state.counters[TOP_CELL] = top
+    state.counters[WIDENS] = 0
+    state.free_cells[:] = -1
+
+
+@njit
+def sweep(plan, state, earliest):
+    """Remove expired runs, and partitions without runs.
+
+    Parameters
+    ----------
+    plan, state : Plan, State
+    earliest : int
+        Timestamp of the earliest event in the current window.
+    """
+    runs, table, progress = state.runs, state.partitions, state.progress
+    while progress[AT_RUN] >= 0 and runs[progress[AT_RUN], LATEST] < earliest:
+        progress[AT_RUN] = runs[progress[AT_RUN], NEXT]
+    for partition in range(len(table)):
+        table[partition, OLDEST] = table[partition, NEXT_START]
+    for run in range(len(runs)):
+        if runs[run, STATE] < 0:
+            continue
+        if runs[run, IS_LINKED] == 1 and runs[run, LATEST] < earliest:
+            free(state, run, plan)
+            continue
+        if plan.counts:
+            starts.expire(state, run, earliest)
+            partition = runs[run, PARTITION]
+            table[partition, OLDEST] = min(table[partition, OLDEST], runs[run, LOW])
+    if len(plan.keys) > 0:
+        for partition in range(len(table)):
+            if table[partition, OF_RUNS] == 0 and partition != progress[CURRENT]:
+                table[partition, OF_RUNS] = -1
+                table[partition, NEXT_PARTITION] = state.counters[FREE_PARTITION]
+                state.counters[FREE_PARTITION] = partition
+        partitions.chain_all(plan, state)
+
+
+@njit
+def chain_all(plan, state):
+    """Enter all runs in new buckets.
+
+    Parameters
+    ----------
+    plan, state : Plan, State
+        With empty buckets.
+    """
+    for run in range(len(state.runs)):
+        if state.runs[run, STATE] >= 0 and state.runs[run, IS_LINKED] == 1:
+            chain(state, run, plan)

@@ -1,0 +1,184 @@
+"""Histories of a run, counted by their start, exactly at any size.
+
+A run that stands for several ones [agrawal2008]_, section 5.2.2, has a cell for each event of its
+partition that may have started one, in a ring of cells indexed by the ordinal of the start. Cells of
+expired starts are subtracted when the run is used next. A count is a number of limbs of 62 bits each.
+"""
+
+from __future__ import annotations
+
+from cepbench.engines.sase.kernels.tables import (
+    BLOCK,
+    HIGH,
+    LOW,
+    SIZE,
+    TOP_CELL,
+    WIDENS,
+)
+from cepbench.kernels.jit import njit_in_place
+
+LIMB = 62
+MASK = (1 << LIMB) - 1
+#: A highest limb this large asks for one more before the next addition.
+_LARGE = 1 << (LIMB - 1)
+
+
+@njit_in_place
+def add(state, counts, place, others, other):
+    """``counts[place] += others[other]``; asks for wider counts before they overflow."""
+    last = counts.shape[1] - 1
+    carry = 0
+    for limb in range(last):
+        total = counts[place, limb] + others[other, limb] + carry
+        counts[place, limb] = total & MASK
+        carry = total >> LIMB
+    counts[place, last] += others[other, last] + carry
+    if counts[place, last] >= _LARGE:
+        state.counters[WIDENS] = 1
+
+
+@njit_in_place
+def add_found(state, run):
+    """Count the unexpired histories of a run as matches."""
+    found, totals = state.found, state.totals
+    last = len(found) - 1
+    carry = 0
+    for limb in range(last):
+        total = found[limb] + totals[run, limb] + carry
+        found[limb] = total & MASK
+        carry = total >> LIMB
+    found[last] += totals[run, last] + carry
+    if found[last] >= _LARGE:
+        state.counters[WIDENS] = 1
+
+
+@njit_in_place
+def expire(state, run, earliest):
+    """Subtract the histories that started before ``earliest``."""
+    runs, cells, totals = state.runs, state.cells, state.totals
+    low, high = runs[run, LOW], runs[run, HIGH]
+    ring = runs[run, SIZE] - 1
+    last = cells.shape[1] - 1
+    while low < high:
+        cell = runs[run, BLOCK] + (low & ring)
+        if not _is_zero(cells, cell):
+            if state.cell_times[cell] >= earliest:
+                break
+            borrow = 0
+            for limb in range(last):
+                rest = totals[run, limb] - cells[cell, limb] - borrow
+                totals[run, limb] = rest & MASK
+                borrow = 1 if rest < 0 else 0
+            totals[run, last] -= cells[cell, last] + borrow
+        low += 1
+    runs[run, LOW] = low
+
+
+@njit_in_place
+def block(state, size):
+    """The first of ``size`` free cells, a power of two; the caller has seen to room."""
+    power = 0
+    while (1 << power) < size:
+        power += 1
+    first = state.free_cells[power]
+    if first >= 0:
+        state.free_cells[power] = state.cell_times[first]
+        return first
+    first = state.counters[TOP_CELL]
+    state.counters[TOP_CELL] = first + size
+    return first
+
+
+@njit_in_place
+def release(state, run):
+    """Free a run's cells."""
+    size = state.runs[run, SIZE]
+    if size > 0:
+        power = 0
+        while (1 << power) < size:
+            power += 1
+        first = state.runs[run, BLOCK]
+        state.cell_times[first] = state.free_cells[power]
+        state.free_cells[power] = first
+        state.runs[run, SIZE] = 0
+
+
+@njit_in_place
+def begin(state, run, ordinal, time):
+    """Give a run without cells one history, which starts now."""
+    runs, cells = state.runs, state.cells
+    cell = block(state, 1)
+    runs[run, BLOCK], runs[run, SIZE] = cell, 1
+    runs[run, LOW], runs[run, HIGH] = ordinal, ordinal + 1
+    state.cell_times[cell] = time
+    for limb in range(cells.shape[1]):
+        cells[cell, limb] = 0
+        state.totals[run, limb] = 0
+    cells[cell, 0] = 1
+    state.totals[run, 0] = 1
+
+
+@njit_in_place
+def clear(state, run):
+    """Give a run no cells."""
+    runs = state.runs
+    runs[run, SIZE], runs[run, LOW], runs[run, HIGH] = 0, 0, 0
+    for limb in range(state.totals.shape[1]):
+        state.totals[run, limb] = 0
+
+
+@njit_in_place
+def merge(state, target, source, earliest):
+    """Add the unexpired histories of one run to another one."""
+    runs, cells, times = state.runs, state.cells, state.cell_times
+    expire(state, source, earliest)
+    expire(state, target, earliest)
+    low, high = runs[source, LOW], runs[source, HIGH]
+    if low == high:
+        return
+    old_low, old_high = runs[target, LOW], runs[target, HIGH]
+    if old_low == old_high:
+        old_low, old_high = low, low
+    new_low, new_high = min(low, old_low), max(high, old_high)
+    _widen(state, target, old_low, old_high, new_high - new_low)
+    first, ring = runs[target, BLOCK], runs[target, SIZE] - 1
+    for ordinal in range(new_low, old_low):
+        cells[first + (ordinal & ring)] = 0
+    for ordinal in range(old_high, new_high):
+        cells[first + (ordinal & ring)] = 0
+    origin, other_ring = runs[source, BLOCK], runs[source, SIZE] - 1
+    for ordinal in range(low, high):
+        cell, other = first + (ordinal & ring), origin + (ordinal & other_ring)
+        times[cell] = times[other] if not _is_zero(cells, other) else times[cell]
+        add(state, cells, cell, cells, other)
+    runs[target, LOW], runs[target, HIGH] = new_low, new_high
+    add(state, state.totals, target, state.totals, source)
+
+
+@njit_in_place
+def _is_zero(cells, cell):
+    limbs = 0
+    for limb in range(cells.shape[1]):
+        limbs |= cells[cell, limb]
+    return limbs == 0
+
+
+@njit_in_place
+def _widen(state, run, low, high, span):
+    """See to it that a run has cells for ``span`` ordinals; those of ``low..high`` are kept."""
+    runs, cells, times = state.runs, state.cells, state.cell_times
+    size = runs[run, SIZE]
+    if span <= size:
+        return
+    larger = max(size, 1)
+    while larger < span:
+        larger *= 2
+    first = block(state, larger)
+    for ordinal in range(low, high):
+        cell = first + (ordinal & (larger - 1))
+        old = runs[run, BLOCK] + (ordinal & (size - 1))
+        times[cell] = times[old]
+        for limb in range(cells.shape[1]):
+            cells[cell, limb] = cells[old, limb]
+    release(state, run)
+    runs[run, BLOCK], runs[run, SIZE] = first, larger

@@ -1,0 +1,1 @@
+"""Counts of the matches of sequences without listing them."""

@@ -1,0 +1,178 @@
+"""Counts of the matches of a sequence over a batch of events, without runs.
+
+The events of a timestamp are taken together. What completes matches is counted first, in the order
+of positions, by what was selected before; the items before the last one follow from behind, once the
+timestamp has ended. So neighbouring items never share a timestamp, and one type may be that of
+several items.
+
+Source: A-Seq [qi2014]_, section 3, and the two ways to count of
+:mod:`cepbench.engines.sequence_counts.kernels.starts` and
+:mod:`cepbench.engines.sequence_counts.kernels.window_product`.
+"""
+
+from __future__ import annotations
+
+from cepbench.engines.sequence_counts.kernels import starts, window_product
+from cepbench.engines.sequence_counts.kernels.numbers import assign, copy_total, is_too_large
+from cepbench.engines.sequence_counts.kernels.tables import (
+    AT,
+    COUNTED,
+    FIRST,
+    HIGH,
+    IS_LARGE,
+    IS_WEIGHTED,
+    ITEM,
+    LOW,
+    PARTITION,
+    PREVENTED,
+    SOURCE,
+)
+from cepbench.kernels.jit import njit, njit_in_place
+
+
+@njit_in_place
+def count_matches(plan, state, events):
+    """Process a batch of events, from where ``state.progress`` says.
+
+    Of the events at ``events.until`` only the matches that they complete are counted. They have to be
+    given again, flagged as counted, before all later ones.
+
+    Parameters
+    ----------
+    plan, state, events : Sequence, State, Events
+
+    Returns
+    -------
+    bool
+        Whether all events have been processed; else numbers need more digits.
+    """
+    progress, spans, rows = state.progress, events.spans, events.rows
+    times, flags, last_item = events.times, events.flags, len(plan.begins) - 1
+    partition, first = progress[PARTITION], progress[FIRST]
+    item, at = progress[ITEM], progress[AT]
+    while partition < len(spans) - 1:
+        while first < spans[partition + 1]:
+            now, behind, present = times[rows[first]], first, 0
+            while behind < spans[partition + 1] and times[rows[behind]] == now:
+                present |= flags[rows[behind]]
+                behind += 1
+            if item == last_item and at == first:
+                progress[IS_LARGE] |= _expire(plan, state, partition, now - plan.window)
+                if progress[IS_LARGE]:
+                    return _interrupted(progress, partition, first, item, at)
+            lowest = 0 if now < events.until else last_item
+            while item >= lowest:
+                if at == first and item < last_item and present & plan.prevents[item + 1]:
+                    _prevent(plan, state, partition, plan.sources[item + 1])
+                is_sampled = item == last_item and len(events.samples) > 0
+                if is_sampled or present & (plan.begins[item] | plan.takes[item]):
+                    while at < behind:
+                        row = rows[at]
+                        weight = plan.one
+                        if item == plan.weighted:
+                            weight = events.weights[row]
+                            progress[IS_LARGE] |= _is_too_large(
+                                plan, state, partition, item, weight
+                            )
+                        if progress[IS_LARGE]:
+                            return _interrupted(progress, partition, first, item, at)
+                        if item < last_item or flags[row] & COUNTED == 0:
+                            progress[IS_LARGE] |= _select(
+                                plan, state, events, partition, item, row, weight
+                            )
+                        if is_sampled:
+                            _sample(plan, state, partition, events.samples[at])
+                        at += 1
+                at = first
+                item -= 1
+            if now < events.until:
+                if not plan.by_start:
+                    window_product.remember(plan, state, events, partition, first, behind)
+                if present & plan.prevents[0]:
+                    state.spans[partition, PREVENTED] = now
+                    _prevent(plan, state, partition, 0)
+            first = at = behind
+            item = last_item
+        partition += 1
+    return True
+
+
+@njit
+def drop_expired(state, earliest):
+    """Drop the rows before ``earliest`` of all partitions.
+
+    Parameters
+    ----------
+    state : State
+    earliest : int
+    """
+    for partition in range(len(state.spans)):
+        span = state.spans[partition]
+        while span[LOW] < span[HIGH] and state.times[span[LOW]] < earliest:
+            span[LOW] += 1
+
+
+@njit_in_place
+def _interrupted(progress, partition, first, item, at):
+    progress[PARTITION], progress[FIRST] = partition, first
+    progress[ITEM], progress[AT] = item, at
+    return False
+
+
+@njit_in_place
+def _expire(plan, state, partition, earliest):
+    if plan.by_start:
+        starts.expire(state, partition, earliest)
+        return False
+    return window_product.expire(plan, state, partition, earliest)
+
+
+@njit_in_place
+def _select(plan, state, events, partition, item, row, weight):
+    if plan.by_start:
+        return starts.select(plan, state, events, partition, item, row, weight)
+    return window_product.select(plan, state, events, partition, item, row, weight)
+
+
+@njit_in_place
+def _is_too_large(plan, state, partition, item, weight):
+    """Whether what an item continues needs more digits before it is multiplied by a weight."""
+    columns = state.cells.shape[0]
+    for step in range(plan.step_spans[2 * item], plan.step_spans[2 * item + 2]):
+        if plan.steps[step, IS_WEIGHTED]:
+            if plan.by_start:
+                cells, first, last = (
+                    state.cells,
+                    state.spans[partition, LOW],
+                    state.spans[partition, HIGH],
+                )
+            else:
+                cells, first = state.back, partition * columns
+                last = first + columns
+            if is_too_large(cells, plan.steps[step, SOURCE], first, last, weight, plan.is_maximum):
+                return True
+    return False
+
+
+@njit_in_place
+def _sample(plan, state, partition, sample):
+    """Write the value after an event."""
+    if sample < 0:
+        assign(state.found, 0, 0, 1, plan.zero)
+        return
+    edge = len(plan.count_spans) - 2
+    if plan.count_spans[edge] < plan.count_spans[edge + 1]:
+        if plan.by_start:
+            starts.count(plan, state, partition, edge, False, plan.one)
+        else:
+            window_product.count(plan, state, partition, edge, plan.one)
+    copy_total(state.out, sample, state.found)
+    assign(state.found, 0, 0, 1, plan.zero)
+
+
+@njit_in_place
+def _prevent(plan, state, partition, column):
+    if plan.by_start:
+        starts.prevent(plan, state, partition, column)
+    else:
+        window_product.prevent(plan, state, partition, column)

@@ -1,0 +1,312 @@
+"""Active instance stacks over the batches of a stream, and the search at each round's end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.engines.detection.pieces import events_at_once, matches_at_once
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.runs.snapshot import stored_array
+from cepbench.engines.stack_nfa.kernels import search, stacks
+from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
+from cepbench.kernels import counts
+from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
+from cepbench.kernels.instructions import STACK
+from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.streams.event_stream import EventStream
+
+#: Events in a round, so that memory does not grow with batches.
+ROUND = 1 << 15
+
+_NO_MEMBERS = np.empty(0, np.int64)
+
+
+@dataclass
+class Instances:
+    """The instances of one item: of negated ones all events, of others those that are active.
+
+    Attributes
+    ----------
+    times, positions : ndarray of int64, shape (n,)
+    values : ndarray of float64, shape (columns, n)
+        What conditions and partitions read.
+    codes : ndarray of int64, shape (n,)
+        Partitions, numbered anew in each round.
+    """
+
+    times: np.ndarray
+    positions: np.ndarray
+    values: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, times: np.ndarray, positions: np.ndarray, values: np.ndarray) -> Instances:
+        """Instances that are in one partition."""
+        return cls(times, positions, values, np.ones(len(times), np.int64))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def taken(self, rows: np.ndarray) -> Instances:
+        """Those of some rows, given by number or by a mask."""
+        return Instances(
+            self.times[rows], self.positions[rows], self.values[:, rows], self.codes[rows]
+        )
+
+    def with_those(self, later: Instances) -> Instances:
+        """These, then some that arrived later."""
+        return Instances.of(
+            np.concatenate((self.times, later.times)),
+            np.concatenate((self.positions, later.positions)),
+            np.concatenate((self.values, later.values), axis=1),
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Those that the instances take."""
+        return self.times.nbytes + self.positions.nbytes + self.values.nbytes
+
+
+class StackEngine(PlanEngine):
+    """Finds the matches of one SEQ of plain and negated items, none of which comes last.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Of one branch, with the right-deep tree of its written order.
+    """
+
+    layout: SequenceLayout
+
+    def __init__(self, task: BranchTask) -> None:
+        super().__init__(task)
+        (branch,), (tree,) = task.branches, task.trees
+        self.layout = sequence_layout(branch, tree, task.reader.code)
+        self._items = self.layout.plan.items
+        self._stacks = [
+            Instances.of(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((len(columns), 0)))
+            for columns in self.layout.values
+        ]
+        self._counts = np.zeros((len(self.layout.nodes), counts.COUNT_COLUMNS), np.int64)
+        self._peaks = np.zeros(counts.PEAKS, np.int64)
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
+
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts of the stacks, and of the sequences that the search extended, by suffix."""
+        leaves = len(self.layout.leaves)
+        return [NodeCounts(self.layout.nodes, leaves, self.layout.window, self._counts)]
+
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """Process a batch of events; see :meth:`PlanEngine.advance`."""
+        chunks = [np.empty((self._items, 0), np.int64)]
+        found = 0
+        if batch is not None:
+            size = events_at_once(ROUND)
+            for begin in range(0, len(batch), size):
+                part = batch[begin : begin + size]
+                found += self._round(part, first_position + begin, chunks)
+        return [(rows, _NO_MEMBERS) for rows in chunks], found
+
+    def _round(self, part: EventStream, first_position: int, chunks: list[np.ndarray]) -> int:
+        """Take up some events, and give the number of new matches; these are added to ``chunks``."""
+        layout, last = self.layout, self._items - 1
+        held = self.arrived(part, first_position)
+        found = 0
+        if len(held[last]):
+            found = self._search(held, chunks)
+        # What a later event can follow; an accepting event has been used.
+        earliest = part.timestamps[-1] - layout.window
+        self._stacks = [
+            stack.taken((stack.times >= earliest) & (number != last))
+            for number, stack in enumerate(held)
+        ]
+        sizes = np.array(list(map(len, self._stacks)))
+        peak = self._counts[: len(sizes), counts.PEAK]
+        np.maximum(peak, sizes, out=peak)
+        self._peaks[counts.PEAK_EVENTS] = max(self._peaks[counts.PEAK_EVENTS], sizes.sum())
+        return found
+
+    def arrived(self, part: EventStream, first_position: int) -> list[Instances]:
+        """The instances so far and the events that may become some, by stack."""
+        held = []
+        for number, rows in enumerate(self.leaf_rows(part)):
+            columns = self.layout.values[number]
+            values = np.empty((len(columns), len(rows)))
+            for place, (_, expression) in enumerate(columns):
+                values[place] = self.values(expression, part, rows)
+            fresh = Instances.of(part.timestamps[rows], rows + first_position, values)
+            held.append(self._stacks[number].with_those(fresh))
+            self._counts[number, counts.CREATED] += len(rows)
+        return held
+
+    def _search(self, held: list[Instances], chunks: list[np.ndarray]) -> int:
+        """Arrange the stacks and search backward from the accepting events."""
+        tops = self.arranged(held)
+        if not len(held[self._items - 1]):
+            return 0
+        rows = self._rows(held, tops)
+        items = self._items
+        longest = max(map(len, held[:items]))
+        scratch = search.Scratch(
+            candidates=np.empty((items, longest), np.int64),
+            sizes=np.ones(items + 1, np.int64),
+            at=np.zeros(items + 1, np.int64),
+            bound=np.empty(len(held), np.int64),
+            stack=np.empty(STACK),
+            progress=np.array([items, 0, 0]),
+            tallies=np.zeros((items, search.TALLIES), np.int64),
+        )
+        reports = self.task.reports
+        size = max(matches_at_once(FIRST_CHUNK), longest) if reports else 0
+        ended = False
+        while not ended:
+            matches = np.empty((items, size), np.int64)
+            ended = search.search(reports, self.layout.plan, rows, scratch, matches)
+            chunks.append(matches[:, : scratch.progress[search.WRITTEN]])
+            size = max(longest, min(2 * size, matches_at_once(LARGEST_CHUNK)))
+        found = int(scratch.progress[search.FOUND])
+        self._tally(held, rows, scratch, found)
+        return found
+
+    def arranged(self, held: list[Instances]) -> list[np.ndarray]:
+        """Arrange the stacks for a search, in place.
+
+        Returns
+        -------
+        list of int64 array
+            For each item the row behind the most recent instance in the previous stack (RIP).
+        """
+        if any(self.layout.keys):
+            self._partition(held)
+        return self._activate(held)
+
+    def _partition(self, held: list[Instances]) -> None:
+        """Sort the stacks by partition; events without one are dropped."""
+        keyed = [number for number, keys in enumerate(self.layout.keys) if keys]
+        ends = np.cumsum([len(held[number]) for number in keyed])
+        codes, largest = np.ones(ends[-1], np.int64), 1
+        for key in range(len(self.layout.keys[0])):
+            values = [held[number].values[self.layout.keys[number][key]] for number in keyed]
+            codes, largest = stacks.number_partitions(codes, np.concatenate(values))
+        for number, its in zip(keyed, np.split(codes, ends[:-1]), strict=True):
+            sizes = np.zeros(largest + 1, np.int64)
+            count_types(its, sizes)
+            wanted = np.ones(largest + 1, np.int64)
+            wanted[0] = 0
+            last = np.cumsum(sizes * wanted)
+            order = np.empty(last[-1] + 1, np.int64)
+            rows_by_type(its, np.where(wanted, last - sizes, len(order) - 1), wanted, order)
+            held[number].codes = its
+            held[number] = held[number].taken(order[:-1])
+
+    def _activate(self, held: list[Instances]) -> list[np.ndarray]:
+        """Keep the instances that an active one of the item before precedes within the window."""
+        tops = [np.zeros(len(held[0]), np.int64)]
+        for item in range(1, self._items):
+            behind = self._first_rows(held, item, item - 1, 0)
+            active = behind > self._first_rows(held, item, item - 1, -self.layout.window)
+            if not active.all():
+                held[item] = held[item].taken(active)
+            tops.append(behind[active])
+        return tops
+
+    def _first_rows(self, held: list[Instances], x: int, y: int, shift: int) -> np.ndarray:
+        """For each instance of stack ``x`` the first row of ``y`` at its time + ``shift``."""
+        its, others = held[x], held[y]
+        if bool(self.layout.keys[x]) != bool(self.layout.keys[y]):
+            return np.searchsorted(others.times, its.times + shift)
+        found = np.empty(len(its), np.int64)
+        stacks.first_rows(its.codes, its.times, others.codes, others.times, shift, found)
+        return found
+
+    def _rows(self, held: list[Instances], tops: list[np.ndarray]) -> search.Rows:
+        """The instances of all stacks, numbered through."""
+        layout, items, last = self.layout, self._items, self._items - 1
+        sizes = np.array(list(map(len, held)))
+        firsts = np.cumsum(sizes) - sizes
+        origins = np.empty(len(layout.plan.owners), np.int64)
+        place = 0
+        for stack, columns in enumerate(layout.values):
+            for column, _ in columns:
+                origins[column] = place - firsts[stack]
+                place += sizes[stack]
+        bounds = [np.empty(0, np.int64)]
+        offsets = np.empty((len(layout.checks), 2), np.int64)
+        place = 0
+        for number, check in enumerate(layout.checks):
+            stack, after, before = layout.plan.negations[number]
+            sides = ((after, 1 if check.after else -layout.window), (before, 0))
+            for side, (item, shift) in enumerate(sides):
+                bounds.append(firsts[stack] + self._first_rows(held, item, stack, shift))
+                offsets[number, side] = place - firsts[item]
+                place += sizes[item]
+        return search.Rows(
+            values=np.concatenate([stack.values.ravel() for stack in held]),
+            origins=origins,
+            tops=np.concatenate(
+                [tops[0], *(tops[item] + firsts[item - 1] for item in range(1, items))]
+            ),
+            lows=np.array(
+                [
+                    firsts[item] + self._first_rows(held, last, item, -layout.window)
+                    for item in range(last)
+                ],
+                np.int64,
+            ).reshape(last, sizes[last]),
+            finals=int(firsts[last]),
+            bounds=np.concatenate(bounds),
+            offsets=offsets,
+            labels=np.concatenate([stack.positions for stack in held[:items]]),
+        )
+
+    def _tally(
+        self, held: list[Instances], rows: search.Rows, scratch: search.Scratch, found: int
+    ) -> None:
+        """Add up what a search took."""
+        for item in range(self._items - 1):
+            its = self._counts[len(held) + self._items - 2 - item]
+            its[counts.CREATED] += scratch.tallies[item, search.EXTENDED]
+            its[counts.COMPARED] += scratch.tallies[item, search.COMPARED]
+        self._counts[-1, counts.CREATED] += found
+        taken = sum(stack.bytes for stack in held) + scratch.candidates.nbytes
+        taken += sum(array.nbytes for array in (rows.values, rows.tops, rows.lows, rows.bounds))
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        arrays = {"counts": self._counts.copy(), "peaks": self._peaks.copy()}
+        for number, stack in enumerate(self._stacks):
+            arrays[f"times/{number}"] = stack.times.copy()
+            arrays[f"positions/{number}"] = stack.positions.copy()
+            arrays[f"values/{number}"] = stack.values.copy()
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+        self._counts = stored_array(snapshot, "counts", self._counts, self._counts.shape)
+        self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
+        for number, stack in enumerate(self._stacks):
+            size = np.shape(snapshot.get(f"times/{number}", ()))[-1:]
+            self._stacks[number] = Instances.of(
+                stored_array(snapshot, f"times/{number}", stack.times, size),
+                stored_array(snapshot, f"positions/{number}", stack.positions, size),
+                stored_array(
+                    snapshot, f"values/{number}", stack.values, (len(stack.values), *size)
+                ),
+            )

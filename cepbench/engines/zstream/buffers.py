@@ -1,0 +1,76 @@
+"""Leaf buffers: the events of one variable in the order of time, and how far rounds have come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepbench.engines.zstream.kernels.bits import WORD
+
+
+@dataclass
+class Leaf:
+    """The events of a variable, by row number.
+
+    Attributes
+    ----------
+    times : ndarray of int64, shape (at least stop,)
+    positions : ndarray of int64, shape (at least stop,)
+        Empty unless ``has_positions``.
+    values : ndarray of float64, shape (columns, at least stop + WORD)
+        What conditions read; whole words of bits are tested, so that some is read behind the last.
+    has_positions : bool
+        Whether positions are asked for.
+    base : int
+        The first row that is stored.
+    fresh : int
+        The first row that no assembly round has seen.
+    stop : int
+        The row behind those that have arrived.
+    """
+
+    times: np.ndarray
+    positions: np.ndarray
+    values: np.ndarray
+    has_positions: bool
+    base: int = 0
+    fresh: int = 0
+    stop: int = 0
+
+    @classmethod
+    def empty(cls, columns: int, *, has_positions: bool) -> Leaf:
+        """A buffer without events."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, np.empty((columns, WORD)), has_positions)
+
+    def has_room(self, events: int) -> bool:
+        """Whether so many events can be added, and another one written behind them."""
+        return self.stop + events < len(self.times)
+
+    def make_room(self, events: int) -> int:
+        """Drop what is not stored any more, make room for events, and give what was dropped."""
+        dropped = self.base
+        count = self.stop - dropped
+        # At least twice what is stored, so that events are moved once on average.
+        room = max(events, count) + 1
+
+        def moved(stored: np.ndarray, room: int) -> np.ndarray:
+            found = np.empty((*stored.shape[:-1], count + room), stored.dtype)
+            found[..., :count] = stored[..., dropped : self.stop]
+            return found
+
+        self.times, self.values = moved(self.times, room), moved(self.values, room + WORD)
+        if self.has_positions:
+            self.positions = moved(self.positions, room)
+        self.base, self.fresh, self.stop = 0, self.fresh - dropped, count
+        return dropped
+
+    def first_row(self, time: int) -> int:
+        """The first stored row that is not before a time."""
+        return self.base + int(self.times[self.base : self.stop].searchsorted(time))
+
+    @property
+    def bytes(self) -> int:
+        """Those that the stored events take."""
+        return 8 * (1 + self.has_positions + len(self.values)) * (self.stop - self.base)

@@ -1,0 +1,539 @@
+"""Rounds over the batches of a stream [mei2009]_, section 4.3: the batch-iterator model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from cepbench.engines.detection.pieces import matches_at_once
+from cepbench.engines.plan_runs.engine import (
+    BranchTask,
+    Chunks,
+    Layout,
+    PlanEngine,
+    read_only,
+)
+from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.snapshot import stored_array
+from cepbench.engines.zstream.assembly import Assembly, TooManyRecords, beginning_at
+from cepbench.engines.zstream.buffers import Leaf
+from cepbench.engines.zstream.disjunctions import Sides
+from cepbench.engines.zstream.kernels.reading import read_events, read_times
+from cepbench.engines.zstream.operators import Join, Negation, operators_of
+from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.kernels import counts
+from cepbench.kernels.batches import NEVER
+from cepbench.patterns.model import Variable
+from cepbench.streams.event_stream import EventStream
+
+#: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
+MOST_RECORDS = 1 << 18
+#: but a round of so few events is never cut for that.
+FEWEST_EVENTS = 64
+
+#: Events by which alternatives are compared.
+SAMPLE = 1024
+
+_NO_MEMBERS = np.empty(0, np.int64)
+
+
+def _with_columns(join: Join, columns: Sequence[int], rows: np.ndarray) -> np.ndarray:
+    """Records with these leaves as columns, as those of a join."""
+    return rows[[columns.index(leaf) for leaf in join.columns]]
+
+
+class ZStreamEngine(PlanEngine):
+    """Finds the matches of a branch without KL, or counts those of several that differ in leaves.
+
+    Parameters
+    ----------
+    task : BranchTask
+        Of branches that :func:`~cepbench.engines.zstream.disjunctions.groups_of` puts together.
+        If latencies are measured, a round is one timestamp.
+    batch_size : int
+        Events in a round, at most.
+    hashing : bool
+        Whether equalities are evaluated by hashing.
+
+    Attributes
+    ----------
+    rounds : ndarray of int64, shape (2,)
+        The number of idle and of assembly rounds.
+    operators : Operators
+        Those of the alternative by which the first batch is evaluated, and all others.
+    """
+
+    def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
+        super().__init__(task)
+        self._sides = Sides(task.branches)
+        self._alternatives = operators_of(
+            task.branches[0],
+            task.trees[0],
+            placements=task.placements[0],
+            hashing=hashing,
+            reports=task.reports,
+            groups=tuple(task.groups),
+        )
+        self._batch_size = batch_size
+        #: Events in the next round.
+        self._size = batch_size
+        self.rounds = np.zeros(2, np.int64)
+        self._start(0)
+        #: Whether no event has come.
+        self._is_new = True
+
+    def _start(self, alternative: int) -> None:
+        """Begin without events, by one of the alternatives."""
+        self._alternative = alternative
+        operators = self.operators = copy(self._alternatives[alternative])
+        self.layout = Layout(
+            leaves=tuple(operators.leaves),
+            filters=tuple(map(tuple, operators.filters)),
+            nodes=tuple(tuple(map(self._sides.label, names)) for names in operators.names),
+            columns=operators.positive,
+        )
+        self._leaves = [
+            Leaf.empty(len(columns), has_positions=operators.has_positions)
+            for columns in operators.values
+        ]
+        self._records = [np.empty((len(join.columns), 0), np.int32) for join in operators.joins]
+        #: Matches that wait for the end of their window.
+        self._pending = self._records[-1]
+        self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
+        self._peaks = np.zeros(counts.PEAKS, np.int64)
+
+    @property
+    def peaks(self) -> np.ndarray:
+        """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
+
+    def node_counts(self) -> list[NodeCounts]:
+        """Counts at the nodes of the plan."""
+        window, order = self.operators.window, self.operators.order
+        names = [self.layout.nodes[node] for node in order]
+        return [NodeCounts(names, len(self._leaves), window, self._counts[order])]
+
+    def advance(
+        self, batch: EventStream | None, first_position: int, until: int
+    ) -> tuple[Chunks, int]:
+        """Process a batch of events, round by round; see :meth:`PlanEngine.advance`."""
+        found = 0
+        chunks: list[np.ndarray] = []
+        if batch is not None:
+            if self._is_new and len(self._alternatives) > 1:
+                cheapest = self._cheapest(batch[:SAMPLE], first_position)
+                if cheapest != self._alternative:
+                    self._start(cheapest)
+            self._is_new = False
+            codes, timestamps = (
+                read_only(np.ascontiguousarray(its)) for its in (batch.type_codes, batch.timestamps)
+            )
+            codes_of = {
+                variable.type: batch.codes_of(variable.type).tolist()
+                for variable in self.layout.leaves
+            }
+            begin = 0
+            while begin < len(batch):
+                stop = self._end_of_round(timestamps, begin)
+                events = slice(begin, stop)
+                most = self._sides.most
+                if not all(leaf.has_room(most * (stop - begin)) for leaf in self._leaves):
+                    room = max(stop - begin, min(self._batch_size, len(batch) - begin))
+                    self._make_room(most * room)
+                stops = [leaf.stop for leaf in self._leaves]
+                try:
+                    self._take(
+                        batch, codes[events], timestamps[events], codes_of, begin, first_position
+                    )
+                    found += self._round(int(timestamps[stop - 1]), stop - begin, chunks)
+                    begin = stop
+                except TooManyRecords:
+                    self._size = max(FEWEST_EVENTS, (stop - begin) // 2)
+                finally:
+                    for number, before in enumerate(stops):
+                        leaf = self._leaves[number]
+                        if begin == stop:
+                            self._counts[number, counts.CREATED] += leaf.stop - before
+                        else:
+                            leaf.stop = before
+        if until == NEVER:
+            found += self._round(NEVER, 0, chunks)
+        none = np.empty((self.layout.columns, 0), np.int64)
+        return [(rows, _NO_MEMBERS) for rows in chunks or [none]], found
+
+    def _cheapest(self, sample: EventStream, first_position: int) -> int:
+        """The alternative that makes fewest records of some events, or has fewest outer ones."""
+        if not self.operators.made:
+            sizes = [
+                sum(len(sample.rows_of(v.type)) for v in self._variables(its.joins[0].outer))
+                for its in self._alternatives
+            ]
+            return sizes.index(min(sizes))
+        made = []
+        for number in range(len(self._alternatives)):
+            trial = copy(self)
+            trial.latencies, trial.rounds = self.latencies.copy(), self.rounds.copy()
+            trial._is_new = False
+            trial._start(number)
+            with suppress(PartialMatchLimitError):
+                trial.advance(sample, first_position, int(sample.timestamps[-1]))
+            made.append(int(trial._counts[len(trial._leaves) : -2, counts.CREATED].sum()))
+        return made.index(min(made))
+
+    def _make_room(self, events: int) -> None:
+        """Have leaf buffers hold what is stored and so many events more."""
+        dropped = [leaf.make_room(events) for leaf in self._leaves]
+        for number, join in enumerate(self.operators.joins):
+            moved = np.array([[dropped[leaf]] for leaf in join.columns], np.int32)
+            self._records[number] = self._records[number] - moved
+        self._pending = self._pending - moved
+
+    def _take(
+        self,
+        batch: EventStream,
+        codes: np.ndarray,
+        timestamps: np.ndarray,
+        codes_of: Mapping[str | None, list[int]],
+        first: int,
+        first_position: int,
+    ) -> None:
+        """Add the events of a round to the leaf buffers.
+
+        Parameters
+        ----------
+        batch : EventStream
+        codes, timestamps : ndarray
+            Types and times of the round's events.
+        codes_of : mapping of str to list of int
+            Type of a leaf → the codes of the batch's types that are of it.
+        first : int
+            The row of its first event.
+        first_position : int
+            The position of the batch's.
+        """
+        for number, variable in enumerate(self.layout.leaves):
+            leaf, kinds = self._leaves[number], codes_of[variable.type]
+            columns, filters = self.operators.values[number], self.layout.filters[number]
+            times = leaf.times[leaf.stop :]
+            if number in self._sides.choices:
+                rows = self._rows_of_sides(batch, number, first, len(codes))
+                filters = ()
+                times[: len(rows)] = batch.timestamps[rows]
+            elif variable.type is None:
+                rows = np.arange(first, first + len(codes))
+                times[: len(rows)] = timestamps
+            elif not kinds:
+                continue
+            elif len(kinds) > 1:
+                rows = first + batch[first : first + len(codes)].rows_of(variable.type)
+                times[: len(rows)] = batch.timestamps[rows]
+            elif not (filters or columns or leaf.has_positions):
+                leaf.stop += int(read_times(codes, timestamps, kinds[0], times))
+                continue
+            else:
+                rows = np.empty(len(codes), np.int64)
+                rows = rows[: read_events(codes, timestamps, kinds[0], first, times, rows)]
+            if filters:
+                rows = self.fitting(batch, rows, filters)
+                times[: len(rows)] = batch.timestamps[rows]
+            new = slice(leaf.stop, leaf.stop + len(rows))
+            if leaf.has_positions:
+                np.add(rows, first_position, out=leaf.positions[new])
+            for expression, column in columns.items():
+                leaf.values[column, new] = self.values(expression, batch, rows)
+            leaf.stop = new.stop
+
+    def _variables(self, leaf: int) -> tuple[Variable, ...]:
+        """The variables of a leaf: several of a disjunction."""
+        return self._sides.choices.get(leaf, (self.layout.leaves[leaf],))
+
+    def _rows_of_sides(self, batch: EventStream, leaf: int, first: int, events: int) -> np.ndarray:
+        """The rows of a disjunction's events in their order, once for each side that they are of."""
+        part = batch[first : first + events]
+        found = []
+        for variable in self._variables(leaf):
+            rows = first + part.rows_of(variable.type)
+            found.append(self.fitting(batch, rows, self._sides.filters[variable.name]))
+        return np.sort(np.concatenate(found))
+
+    def _end_of_round(self, times: np.ndarray, begin: int) -> int:
+        if len(self.latencies):
+            return int(np.searchsorted(times, times[begin], "right"))
+        return min(begin + self._size, len(times))
+
+    def _round(self, now: int, events: int, chunks: list[np.ndarray]) -> int:
+        """Take up the events that leaf buffers have got, and give the number of new matches.
+
+        Nothing has changed if :class:`TooManyRecords` is raised.
+
+        Parameters
+        ----------
+        now : int
+            No event follows with an earlier timestamp.
+        events : int
+            How many there are, of whatever type; 0 at the end.
+        chunks : list of ndarray
+            Matches are added to it.
+        """
+        since = time.perf_counter()
+        operators, leaves = self.operators, self._leaves
+        fresh = [
+            int(leaves[number].times[leaves[number].fresh])
+            for number in operators.finals
+            if leaves[number].stop > leaves[number].fresh
+        ]
+        if not fresh and not self._pending.shape[1]:
+            self.rounds[0] += events > 0
+            self._tally_bytes(0)
+            self._expire(now, None)
+            return 0
+        if operators.stars and not operators.chosen:
+            sizes = [leaf.stop - leaf.base for leaf in leaves]
+            begun = [int(leaf.times[leaf.base]) for leaf in leaves if leaf.stop > leaf.base]
+            operators.choose_stars(sizes, min(1.0, operators.window / max(1, now - min(begun))))
+        cuts, most = events > FEWEST_EVENTS, matches_at_once(MOST_RECORDS)
+        assembly = Assembly(
+            operators,
+            leaves,
+            self._records,
+            most=most if cuts else max(most, self.task.limit),
+            cuts=cuts,
+            reports=self.task.reports,
+            code=self.task.reader.code,
+            groups=self.task.groups,
+        )
+        if not fresh:
+            self.rounds[0] += events > 0
+            found = 0
+        else:
+            assembly.discard(min(fresh) - operators.window)
+            found = self._assemble(assembly, cuts=cuts)
+            if 4 * assembly.tallies[:, counts.CREATED].max() < most:
+                self._size = min(2 * self._size, self._batch_size)
+            self.rounds[1] += 1
+            for leaf in leaves:
+                leaf.fresh = leaf.stop
+        late = [negation for negation in operators.joins[-1].negations if negation.is_late]
+        matches = assembly.found
+        if late:
+            rows = np.concatenate((self._pending, *matches), axis=1)
+            matches = [self._decide(assembly, late, rows, now)]
+            found = matches[0].shape[1]
+        if self.task.reports:
+            chunks += [assembly.positions(rows) for rows in matches]
+        self._count(assembly, found)
+        self._expire(now, assembly if fresh else None)
+        if len(self.latencies) and found:
+            seconds = np.array([time.perf_counter() - since])
+            self.latencies += found * Latency.of(seconds).histogram
+        return found
+
+    def _assemble(self, assembly: Assembly, *, cuts: bool) -> int:
+        try:
+            return assembly.run(timed=self.task.watched)
+        except TooManyRecords:
+            if cuts:
+                raise
+            raise self._too_many() from None
+
+    def _decide(
+        self, assembly: Assembly, late: Sequence[Negation], rows: np.ndarray, now: int
+    ) -> np.ndarray:
+        """The records whose window has passed, without those that are negated; others wait."""
+        join = self.operators.joins[-1]
+        first = assembly.extent(join, rows)[0]
+        due = first < now - self.operators.window
+        self._pending = np.compress(~due, rows, axis=1)
+        rows = np.compress(due, rows, axis=1)
+        for negation in late:
+            rows = np.compress(~assembly.is_negated(negation, join, rows), rows, axis=1)
+        return rows
+
+    def _count(self, assembly: Assembly, found: int) -> None:
+        """Add up what a round took."""
+        self._counts += assembly.tallies
+        self._counts[-1, counts.CREATED] += found
+        taken = sum(buffer.old.nbytes + buffer.new.nbytes for buffer in assembly.buffers[:-1])
+        self._tally_bytes(assembly.bytes + taken)
+
+    def _tally_bytes(self, besides: int) -> None:
+        """Update the peak of the bytes taken by leaf buffers and what is there besides."""
+        taken = besides + sum(leaf.bytes for leaf in self._leaves)
+        self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
+
+    def _expire(self, now: int, assembly: Assembly | None) -> None:
+        """Keep what later rounds may read."""
+        operators, window = self.operators, self.operators.window
+        earliest = now - window
+        for number, leaf in enumerate(self._leaves):
+            # A late negation looks back from the last event of a record that waits.
+            back = window if number in operators.looks_back else 0
+            leaf.base = leaf.first_row(earliest - back)
+            leaf.fresh = max(leaf.fresh, leaf.base)
+        starts = [leaf.base for leaf in self._leaves]
+        for number, join in enumerate(operators.joins):
+            if join.is_kept:
+                rows = self._records[number]
+                if assembly is not None:
+                    buffer = assembly.buffers[number]
+                    kept = [beginning_at(join, part, starts) for part in (buffer.old, buffer.new)]
+                    self._records[number] = np.concatenate(kept, axis=1)
+                else:
+                    self._records[number] = beginning_at(join, rows, starts)
+        stored = [rows.shape[1] for rows in self._records[:-1]]
+        if operators.chosen and assembly is not None:
+            stored = [assembly.stored_by_star(number, starts) for number in range(len(stored))]
+        if operators.counts_last and assembly is not None:
+            stored[-1] = assembly.waiting(self._records, starts)
+        self._tally_stored([*stored, self._pending.shape[1]])
+
+    def _tally_stored(self, stored: Sequence[int]) -> None:
+        """Update the peaks of what is stored between rounds."""
+        leaves = [leaf.stop - leaf.base for leaf in self._leaves]
+        held = np.array([*leaves, *stored])
+        np.maximum(self._counts[:, counts.PEAK], held, out=self._counts[:, counts.PEAK])
+        if sum(stored) > self.task.limit:
+            raise self._too_many()
+        peaks = self._peaks
+        peaks[counts.PEAK_PARTIAL_MATCHES] = max(peaks[counts.PEAK_PARTIAL_MATCHES], sum(stored))
+        peaks[counts.PEAK_EVENTS] = max(peaks[counts.PEAK_EVENTS], sum(leaves))
+
+    def _too_many(self) -> PartialMatchLimitError:
+        stored = self._counts[len(self._leaves) :, counts.PEAK]
+        return self.too_many(self.layout.nodes[len(self._leaves) + int(stored.argmax())])
+
+    def adopt(self, old: ZStreamEngine) -> bool:
+        """Go on where another plan for the same branch is, with its buffers; whether that is possible.
+
+        Leaf buffers are taken over, and so are those of joins of the same variables and negations.
+        Other records that later rounds read are made from them. It is not possible if conditions
+        read values that the other plan's do not, if there are alternatives to choose from, or if
+        there were too many records for a round.
+
+        Notes
+        -----
+        Source: [mei2009]_, section 5.3, which leaves the reuse of sub-trees to future work.
+        """
+        operators, given = self.operators, old.operators
+        has_choice = len(self._alternatives) > 1 and operators.made
+        if has_choice or operators.looks_back != given.looks_back:
+            return False
+        leaves = []
+        for leaf, values, stored in zip(old._leaves, operators.values, given.values, strict=True):
+            if not values.keys() <= stored.keys():
+                return False
+            columns = [stored[expression] for expression in values]
+            # All that an assembly round has seen is new to the joins that have to be evaluated.
+            leaves.append(
+                replace(leaf, values=leaf.values[columns], fresh=leaf.base, stop=leaf.fresh)
+            )
+        held = {
+            join.made_of: (join.columns, rows)
+            for join, rows in zip(given.made, old._records, strict=False)
+            if join.is_kept
+        }
+        assembly = Assembly(
+            operators,
+            leaves,
+            self._records,
+            most=MOST_RECORDS,
+            cuts=True,
+            reports=False,
+            code=self.task.reader.code,
+            groups=self.task.groups,
+        )
+        read: set[int] = set()
+        to_make = []
+        for number, join in reversed([*enumerate(operators.made)]):
+            if not join.is_kept and number + len(leaves) not in read:
+                continue
+            if join.made_of in held:
+                assembly.buffers[number].new = _with_columns(join, *held[join.made_of])
+            else:
+                read |= {join.outer, join.inner}
+                to_make.append(number)
+        try:
+            for number in reversed(to_make):
+                assembly.make(number)
+        except TooManyRecords:
+            return False
+        for leaf, its in zip(leaves, old._leaves, strict=True):
+            leaf.fresh, leaf.stop = its.fresh, its.stop
+        self._leaves = leaves
+        for number, join in enumerate(operators.made):
+            if join.is_kept:
+                self._records[number] = assembly.buffers[number].new
+        self._pending = _with_columns(operators.joins[-1], given.joins[-1].columns, old._pending)
+        self._is_new = False
+        self._count(assembly, 0)
+        return True
+
+    def packed(self) -> dict[str, np.ndarray]:
+        """The state as plain arrays."""
+        arrays = {
+            "counts": self._counts.copy(),
+            "peaks": self._peaks.copy(),
+            "rounds": self.rounds.copy(),
+            "size": np.array([self._size]),
+            "alternative": np.array([self._alternative]),
+            "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
+        }
+        for number, leaf in enumerate(self._leaves):
+            stored = slice(leaf.base, leaf.stop)
+            arrays[f"times/{number}"] = leaf.times[stored].copy()
+            arrays[f"positions/{number}"] = leaf.positions[stored].copy()
+            arrays[f"values/{number}"] = leaf.values[:, stored].copy()
+        for number, join in enumerate(self.operators.joins):
+            base = np.array([[self._leaves[leaf].base] for leaf in join.columns], np.int32)
+            arrays[f"records/{number}"] = self._records[number] - base
+        arrays["pending"] = self._pending - base
+        return arrays
+
+    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
+        """Resume from the arrays that :meth:`packed` gave.
+
+        Raises
+        ------
+        SnapshotError
+            If they are not those of such an engine.
+        """
+
+        def stored(name: str, like: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
+            its = np.shape(snapshot.get(name, ()))
+            return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
+
+        (alternative,) = stored("alternative", self.rounds, (1,)).tolist()
+        if not 0 <= alternative < len(self._alternatives):
+            raise SnapshotError(f"the snapshot is damaged: it has no alternative {alternative}")
+        self._start(alternative)
+        self._is_new = False
+        self._counts = stored("counts", self._counts, self._counts.shape)
+        self._peaks = stored("peaks", self._peaks, self._peaks.shape)
+        self.rounds = stored("rounds", self.rounds, self.rounds.shape)
+        (self._size,) = stored("size", self.rounds, (1,)).tolist()
+        fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
+        for number, columns in enumerate(self.operators.values):
+            leaf = self._leaves[number] = Leaf.empty(
+                len(columns), has_positions=self.operators.has_positions
+            )
+            times = stored(f"times/{number}", leaf.times)
+            leaf.make_room(len(times))
+            leaf.times[: len(times)] = times
+            positions = stored(
+                f"positions/{number}",
+                leaf.positions[:0],
+                times.shape if leaf.has_positions else (0,),
+            )
+            leaf.positions[: len(positions)] = positions
+            values = (len(columns), len(times))
+            leaf.values[:, : len(times)] = stored(f"values/{number}", leaf.values, values)
+            leaf.stop, leaf.fresh = len(times), fresh[number]
+        for number, rows in enumerate(self._records):
+            self._records[number] = stored(f"records/{number}", rows)
+        self._pending = stored("pending", self._pending)

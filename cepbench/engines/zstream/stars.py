@@ -1,0 +1,133 @@
+"""Which nodes of a plan can be counted as stars, see :mod:`cepbench.engines.zstream.kernels.star`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cepbench.engines.zstream.bounds import Bound, Comparison
+from cepbench.patterns.stars import stars_of
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A spoke or a satellite.
+
+    Attributes
+    ----------
+    leaf : int
+    low, high : Bound
+        The rows that the centre's event allows.
+    moving : Bound or None
+        Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
+        the one behind the last.
+    from_low : bool
+    comparisons : tuple of Comparison
+        Of the centre's event with the leaf's.
+    """
+
+    leaf: int
+    low: Bound
+    high: Bound
+    moving: Bound | None
+    from_low: bool
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True)
+class Star:
+    """A node as a star.
+
+    Attributes
+    ----------
+    centre : int
+        A leaf.
+    spoke : Leg
+    satellites : tuple of Leg
+    latest : int
+        The leaf of the latest event.
+    """
+
+    centre: int
+    spoke: Leg
+    satellites: tuple[Leg, ...]
+    latest: int
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        """The spoke and the satellites."""
+        return (self.spoke, *self.satellites)
+
+
+@dataclass(frozen=True)
+class Stars:
+    """The nodes of a plan for a SEQ of plain variables, which are numbered in its order.
+
+    Attributes
+    ----------
+    nodes : sequence of tuple of int
+        The leaves of each node, ascending; the root last.
+    window : int
+    comparisons : mapping of (int, int) to tuple of Comparison
+        Between two leaves, in both directions.
+    """
+
+    nodes: Sequence[tuple[int, ...]]
+    window: int
+    comparisons: Mapping[tuple[int, int], tuple[Comparison, ...]]
+
+    def is_possible(self) -> bool:
+        """Whether all nodes are stars."""
+        return all(map(self._given, self.nodes))
+
+    def cheapest(self, sizes: Sequence[int], share: float) -> list[tuple[Star, ...]]:
+        """The stars that count each node, see :func:`cepbench.patterns.stars.stars_of`.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Events of each leaf.
+        share : float
+            The part of them that is within a window.
+        """
+
+        def cost(pairs: Sequence[tuple[int, int]]) -> float:
+            # In the order of magnitude of what is done for an event, and for a pair of them.
+            return sum(sizes[z] * (10 + share * sizes[a]) for z, a in pairs)
+
+        return [
+            tuple(self._star(node, *pair) for pair in min(self._given(node), key=cost))
+            for node in self.nodes
+        ]
+
+    def _given(self, node: tuple[int, ...]) -> Sequence[Sequence[tuple[int, int]]]:
+        return stars_of(node, frozenset(self.comparisons), is_root=node == self.nodes[-1])
+
+    def _star(self, node: tuple[int, ...], centre: int, spoke: int) -> Star:
+        others = [leaf for leaf in node if leaf not in (centre, spoke)]
+        satellites = tuple(self._leg(centre, leaf, spoke) for leaf in others)
+        return Star(centre, self._leg(centre, spoke), satellites, node[-1])
+
+    def _leg(self, centre: int, leaf: int, spoke: int | None = None) -> Leg:
+        moving, from_low = None, False
+        if spoke is not None:
+            # What sets the first row is the later one of those before, or else the later of both.
+            both = (centre, spoke)
+            from_low = max([x for x in both if x < leaf] or both) == spoke
+            moving = self._low(spoke, leaf) if from_low else self._high(spoke, leaf)
+        return Leg(
+            leaf,
+            self._low(centre, leaf),
+            self._high(centre, leaf),
+            moving,
+            from_low,
+            self.comparisons.get((centre, leaf), ()),
+        )
+
+    def _low(self, x: int, y: int) -> Bound:
+        """The first row of ``y`` that an event of ``x`` allows."""
+        return Bound(x, y, 1 if x < y else -self.window)
+
+    def _high(self, x: int, y: int) -> Bound:
+        """The row of ``y`` behind the last one that an event of ``x`` allows."""
+        return Bound(x, y, 0 if y < x else self.window + 1)

@@ -1,0 +1,171 @@
+"""Averages over patterns with bootstrap intervals, of several runs over the same patterns.
+
+The unit of observation is the pattern: intervals come from resampling patterns. They show how far
+an average would move with other patterns of the same set, not how noisy the clock is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.experiments.analysis.common_patterns import common_rows
+from cepbench.seeds import rng_for
+
+#: Resamples of a bootstrap.
+RESAMPLES = 2_000
+
+#: Share of the resamples that an interval covers.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """An average over patterns.
+
+    Attributes
+    ----------
+    of : callable
+        Takes an array of values, patterns first, and ``axis``.
+    of_logs : bool
+        Whether the values are logarithms; the result is not.
+    has_interval : bool
+        False for a worst case, of which resampling says nothing; its interval is the value.
+    """
+
+    of: Callable[..., Any]
+    of_logs: bool = False
+    has_interval: bool = True
+
+
+def geometric_mean(values: np.ndarray, axis: int | None = None) -> Any:
+    """Geometric mean, for ratios and values over several powers of ten; values above zero."""
+    return np.exp(np.mean(np.log(values), axis=axis))
+
+
+MEAN, MEDIAN = Statistic(np.mean), Statistic(np.median)
+GEOMETRIC_MEAN = Statistic(geometric_mean)
+WORST_CASE = Statistic(np.max, has_interval=False)
+
+
+def _numbers(rows: pd.DataFrame, metric: str) -> np.ndarray:
+    return rows[metric].to_numpy(float)
+
+
+def averages(
+    groups: Iterable[tuple[Mapping[str, Any], pd.DataFrame]],
+    run: Sequence[str],
+    wanted: Mapping[str, Mapping[str, Statistic]],
+    *,
+    pattern: Sequence[str] = ("pattern_id",),
+    seeded_by: Sequence[str] | None = None,
+    values: Callable[[pd.DataFrame, str], np.ndarray] = _numbers,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """One row per group, run, metric and statistic; all runs of a group over the same patterns.
+
+    Parameters
+    ----------
+    groups : iterable of (mapping, DataFrame)
+        Columns that all rows of a group get, in front, and its rows. A metric is missing in rows
+        that do not count.
+    run, pattern : sequence of str
+        Columns that name what is compared, and over what; see
+        :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
+    wanted : mapping of str to mapping of str to Statistic
+        Metric → name of a statistic → statistic.
+    seeded_by : sequence of str, optional
+        Columns of the group or the run whose values, beside the metric's name, seed the bootstrap;
+        by default those of the group. Runs that share them share their resamples.
+    values : callable
+        Rows that count and the metric → array of which each statistic is taken, patterns first.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        The group's columns, the run's, ``metric``, ``statistic``, ``value``, ``low``, ``high``
+        (95 % percentile bootstrap over patterns), ``patterns`` (averaged over), ``left_out`` (the
+        others of the group) and ``missing`` (those among them that this run lacks and another has).
+    """
+    rows = []
+    for group, given in groups:
+        table = given.reset_index(drop=True)
+        # Most metrics are known in the same rows: what is common is then found once.
+        masks: dict[str, bytes] = {}
+        common: dict[bytes, dict[str, np.ndarray]] = {}
+        for metric in wanted:
+            known = table[metric].notna().to_numpy()
+            mask = masks[metric] = known.tobytes()
+            if mask not in common:
+                its = common_rows(table, known, run, pattern)
+                common[mask] = {str(name): column.to_numpy() for name, column in its.items()}
+        for which, part in table[list(run)].groupby(list(run), sort=False):
+            named = {**group, **dict(zip(run, which, strict=True))}
+            seeds = [named[name] for name in (group if seeded_by is None else seeded_by)]
+            at = part.index.to_numpy()
+            counted = {mask: table.iloc[at[of["counted"][at]]] for mask, of in common.items()}
+            for metric, statistics in wanted.items():
+                of = common[masks[metric]]
+                numbers = values(counted[masks[metric]], metric)
+                counts = {
+                    "patterns": len(numbers),
+                    "left_out": int(of["left_out"][at[0]]),
+                    "missing": int(of["missing"][at[0]]),
+                }
+                for name, statistic in statistics.items():
+                    found = with_interval(numbers, statistic, seed, resamples, *seeds, metric)
+                    rows.append({**named, "metric": metric, "statistic": name, **found, **counts})
+    return pd.DataFrame(rows)
+
+
+def with_interval(
+    values: np.ndarray, statistic: Statistic, seed: int, resamples: int, *group: object
+) -> dict[str, float]:
+    """A statistic as ``value``, and its bootstrap interval as ``low`` and ``high``.
+
+    ``group`` names what it is of, and seeds its random generator: adding a group changes no other.
+    """
+    value = float(statistic.of(values)) if len(values) else float("nan")
+    low = high = value
+    if statistic.has_interval:
+        rng = rng_for(seed, repr(group))
+        low, high = bootstrap(values, statistic.of, rng, resamples)
+    found = {"value": value, "low": low, "high": high}
+    return {name: float(np.exp(its)) for name, its in found.items()} if statistic.of_logs else found
+
+
+def bootstrap(
+    values: np.ndarray,
+    average: Callable[..., Any],
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of an average.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (patterns, ...)
+    average : callable
+        Takes an array and ``axis``.
+    rng : numpy.random.Generator
+    resamples : int
+
+    Returns
+    -------
+    low, high : float
+        NaN if there are no values.
+    """
+    if not len(values):
+        return float("nan"), float("nan")
+    chosen = rng.integers(len(values), size=(resamples, len(values)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(average(values.take(chosen, axis=0), axis=1), [tail, 1 - tail])
+    return float(low), float(high)

@@ -1,0 +1,188 @@
+"""How much cheaper some plans of large patterns are than others, and how costs grow with the size.
+
+For [kolchinsky2018]_, Figure 7(a), from the table of
+:func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, bootstrap
+from cepbench.experiments.studies.kolchinsky2018.planning import BASELINE
+from cepbench.experiments.sweeps.cells import OK
+from cepbench.seeds import rng_for
+
+#: Columns whose values are workloads of their own.
+WORKLOAD = ("regime", "predicates")
+
+#: Generators compared by the text on Figure 7(a), the first against the second.
+PAIRS = (
+    ("DP-LD", "GREEDY"),
+    ("DP-B", "ZSTREAM"),
+    ("DP-B", "ZSTREAM-ORD"),
+    ("GREEDY", "ZSTREAM"),
+)
+
+
+def cost_ratios(
+    costs: pd.DataFrame,
+    pairs: Sequence[tuple[str, str]] = PAIRS,
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """How many times cheaper the plans of one generator are than those of another.
+
+    The paper averages normalized costs arithmetically, for each generator and size, before it
+    compares: such a ratio of averages follows the few patterns on which EFREQ's plan is worst. The
+    geometric mean of the ratios of single patterns weighs all alike.
+
+    Parameters
+    ----------
+    costs : DataFrame
+        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it, with the
+        generators of the pairs and EFREQ.
+    pairs : sequence of (str, str)
+        Generators; those that have no plans are left out.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        A row a workload and pair: ``regime``, ``predicates``, ``cheaper``, ``than``;
+        ``geometric_mean`` of cost of ``than`` / cost of ``cheaper`` over the patterns of all sizes
+        that both planned, on one scale (Cost_tree), with ``low`` and ``high`` (95 % percentile
+        bootstrap over patterns); ``as_printed``, the same with Cost_ord for orders;
+        ``ratio_of_means`` of normalized costs on one scale, at the size where it is highest,
+        ``at_size``, and at the size where it is lowest, ``lowest_ratio``; ``patterns``.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3, Figure 7(a).
+    """
+    rows = []
+    for workload, part in _workloads(costs):
+        as_trees, as_printed = (
+            part.pivot(index=["size", "pattern_id"], columns="generator", values=column)
+            for column in ("tree_log_cost", "plan_log_cost")
+        )
+        for cheaper, than in pairs:
+            if not {cheaper, than, BASELINE} <= set(as_trees):
+                continue
+            own = as_trees[[*dict.fromkeys((cheaper, than, BASELINE))]].dropna()
+            logs = (own[than] - own[cheaper]).to_numpy(float)
+            low, high = bootstrap(
+                logs, np.mean, rng_for(seed, *workload.values(), cheaper, than), resamples
+            )
+            by_size = _ratios_of_means(own, cheaper, than)
+            printed = (as_printed[than] - as_printed[cheaper]).loc[own.index]
+            rows.append(
+                {
+                    **workload,
+                    "cheaper": cheaper,
+                    "than": than,
+                    "geometric_mean": math.exp(logs.mean()),
+                    "low": math.exp(low),
+                    "high": math.exp(high),
+                    "as_printed": math.exp(printed.mean()),
+                    "ratio_of_means": by_size.max(),
+                    "at_size": by_size.idxmax(),
+                    "lowest_ratio": by_size.min(),
+                    "patterns": len(own),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLES) -> pd.DataFrame:
+    """By which factor plans get dearer with each further event.
+
+    Fits ln(Cost_tree) = a + b · size by least squares, for each workload and generator over the
+    patterns that all of its generators planned.
+
+    Parameters
+    ----------
+    costs : DataFrame
+        As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
+    seed : int
+        Of the resampling.
+    resamples : int
+
+    Returns
+    -------
+    DataFrame
+        A row a workload and generator: ``regime``, ``predicates``, ``generator``, ``factor`` (e^b)
+        with ``low`` and ``high`` (95 % percentile bootstrap over the patterns of each size),
+        ``explained`` (share of the variance of the logarithms, R²) and ``patterns``. Workloads of fewer than two sizes are
+        left out.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.3: "the exponential growth of the cost with the pattern
+    size".
+    """
+    rows, tail = [], (1 - CONFIDENCE) / 2
+    for workload, part in _workloads(costs):
+        logs = part.pivot(index=["size", "pattern_id"], columns="generator", values="tree_log_cost")
+        logs = logs[[*dict.fromkeys(part["generator"])]].dropna()
+        sizes = logs.index.get_level_values("size").to_numpy(float)
+        if len(np.unique(sizes)) < 2:
+            continue
+        # Generators share their resamples.
+        chosen = _resampled_within(sizes, rng_for(seed, *workload.values()), resamples)
+        for generator in logs:
+            own = logs[generator].to_numpy(float)
+            low, high = np.quantile(_slopes(sizes, own[chosen]), [tail, 1 - tail])
+            rows.append(
+                {
+                    **workload,
+                    "generator": generator,
+                    "factor": math.exp(float(_slopes(sizes, own))),
+                    "low": math.exp(low),
+                    "high": math.exp(high),
+                    "explained": _explained(sizes, own),
+                    "patterns": len(own),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _workloads(costs: pd.DataFrame) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """Columns that name a workload, and its plans."""
+    planned = costs[costs["status"] == OK]
+    for names, part in planned.groupby(list(WORKLOAD), sort=False):
+        yield dict(zip(WORKLOAD, map(str, names), strict=True)), part
+
+
+def _ratios_of_means(logs: pd.DataFrame, cheaper: str, than: str) -> pd.Series:
+    """Of normalized costs, by size."""
+    normalized = logs.rsub(logs[BASELINE], axis=0).transform(np.exp)
+    means = normalized.groupby(level="size").mean()
+    return means[cheaper] / means[than]
+
+
+def _resampled_within(sizes: np.ndarray, rng: np.random.Generator, resamples: int) -> np.ndarray:
+    """Indices of patterns, resampled among those of their size; int of shape (resamples, n)."""
+    chosen = np.empty((resamples, len(sizes)), dtype=np.intp)
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        chosen[:, own] = own[rng.integers(len(own), size=(resamples, len(own)))]
+    return chosen
+
+
+def _explained(sizes: np.ndarray, logs: np.ndarray) -> float:
+    """R² of the regression line; NaN for equal logs."""
+    return float(np.corrcoef(sizes, logs)[0, 1] ** 2) if np.ptp(logs) else math.nan
+
+
+def _slopes(sizes: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Slopes of regression lines over sizes, shape (n,), of logs, shape (..., n); shape (...)."""
+    centred = sizes - sizes.mean()
+    return np.asarray(logs @ centred / (centred @ centred))

@@ -1,0 +1,365 @@
+"""Sensitivity of plans to errors in the statistics.
+
+Statistics are measured on the past and used on the future, and selectivities of conditions that
+were never evaluated together are guesses. Here every rate and selectivity is multiplied by a random
+factor; plans are made from the result, and costed and run under the right statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.studies.kolchinsky2018.planning import (
+    PlanningCase,
+    pattern_columns,
+    read_measured,
+    try_to_plan,
+)
+from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.measure import load_kernels, measure_pattern
+from cepbench.experiments.sweeps.store import read_results
+from cepbench.experiments.sweeps.workload import PatternSpec
+from cepbench.planning.costs.problem import PlanningProblem
+from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.planners.registry import (
+    OPTIMAL,
+    PLAN_GENERATORS,
+    PlanGenerator,
+    find_generator,
+)
+from cepbench.planning.plans.kinds import indices_of
+from cepbench.planning.plans.notes import from_log
+from cepbench.planning.statistics.model import Statistics
+from cepbench.seeds import rng_for
+from cepbench.streams.event_stream import EventStream
+
+#: Largest errors of a number, as factors.
+FACTORS = (2.0, 5.0, 10.0, 100.0)
+
+#: Metric of a run -> whether more of it is better.
+_MEASURED = {"events_per_second": True, "partial_matches_created": False, "comparisons": False}
+
+_COLUMNS = ("pattern_set", "size", "pattern_id", "pattern", "generator", "plan_kind", "factor", "draw",
+            "plan", "log_cost", "log_regret", "regret", "log_distance", "distance", "status",
+            "reason")  # fmt: skip
+
+
+def cases_of_sweep(
+    folder: str | Path, pattern_set: str = "sequence", regime: str = ""
+) -> list[PlanningCase]:
+    """The patterns of a finished sweep with the statistics that it measured.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of the sweep.
+    pattern_set, regime : str
+        An empty regime is that of a sweep without regimes.
+
+    Returns
+    -------
+    list of PlanningCase
+
+    Raises
+    ------
+    ExperimentError
+        If the sweep has not finished, or has no such pattern set in the regime.
+    """
+    statistics = read_measured(folder, "statistics")
+    results = read_results(folder)
+    results = results[results["regime"] == regime]
+    columns = ["pattern_id", "pattern_set", "size", "pattern", "seed"]
+    found = results[results["pattern_set"] == pattern_set][columns].drop_duplicates("pattern_id")
+    if found.empty:
+        known = ", ".join(results["pattern_set"].unique())
+        where = f" in regime {regime!r}" if regime else ""
+        raise ExperimentError(
+            f"the sweep has no pattern set {pattern_set!r}{where}; there are {known or 'none'}"
+        )
+    return [
+        PlanningCase(
+            PatternSpec(row["pattern_id"], row["pattern_set"], int(row["size"]), row["pattern"],
+                        int(row["seed"])),
+            Statistics.from_dict(statistics[row["pattern_id"]]),
+        )
+        for row in found.to_dict("records")
+    ]  # fmt: skip
+
+
+def spread_sample(cases: Sequence[PlanningCase], number: int) -> list[PlanningCase]:
+    """``number`` of the cases, or all, evenly over their order, with the last one.
+
+    Sweeps list patterns by rising size; large ones, with the most to plan, are never left out.
+    """
+    places = np.linspace(len(cases) - 1, 0, min(max(number, 1), len(cases))).round().astype(int)
+    return [cases[place] for place in sorted(set(places.tolist()))]
+
+
+def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Generator) -> Statistics:
+    """The same statistics, each number multiplied by ``factor ** u``, u uniform in [-1, 1].
+
+    Selectivities are cut off at 1, so large ones are wrong by less. Generators of one seed draw
+    the same u for every factor. The rate of the whole stream and the number of partitions stay.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    factor : float
+        At least 1.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    ExperimentError
+        If the factor is below 1 or not finite.
+    """
+    if not 1 <= factor < math.inf:
+        raise ExperimentError(f"factor {factor!r}: numbers are wrong by a factor of at least 1")
+    kind = "rates" if statistics.cardinalities is None else "cardinalities"
+    arrivals: dict[str, float] = dict(getattr(statistics, kind))
+    wrong = {name: arrivals[name] * factor ** rng.uniform(-1.0, 1.0) for name in sorted(arrivals)}
+    selectivities = {
+        pair: min(1.0, statistics.selectivities[pair] * factor ** rng.uniform(-1.0, 1.0))
+        for pair in sorted(statistics.selectivities)
+    }
+    own: dict[str, Any] = {kind: {name: wrong[name] for name in arrivals}}
+    return Statistics(
+        **own,
+        selectivities=selectivities,
+        stream_rate=statistics.stream_rate,
+        partitions=statistics.partitions,
+    )
+
+
+def planning_regrets(
+    cases: Sequence[PlanningCase],
+    generators: Sequence[str] | None = None,
+    *,
+    factors: Sequence[float] = FACTORS,
+    draws: int = 3,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Costs under the right numbers of plans that were made from wrong ones.
+
+    Parameters
+    ----------
+    cases : sequence of PlanningCase
+        With the right numbers; patterns without OR.
+    generators : sequence of str, optional
+        Plan generators; by default all that are registered.
+    factors : sequence of float
+        See :func:`wrong_statistics`.
+    draws : int
+        How often the numbers of a pattern are made wrong, for each factor.
+    seed : int
+        Of the errors and of the generators that draw at random. All generators plan from the same
+        wrong numbers, each with the same seed as from the right ones.
+
+    Returns
+    -------
+    DataFrame
+        One row a case, generator, factor and draw, beginning with factor 1 for the plan from the
+        right numbers: ``pattern_set``, ``size``, ``pattern_id``, ``pattern``, ``generator``,
+        ``plan_kind``, ``factor``, ``draw``, ``plan``, ``log_cost`` (under the right numbers),
+        ``regret`` (the cost over that of the plan that the same generator makes from the right
+        numbers; below 1 where a heuristic was lucky), ``distance`` (the cost over the least cost
+        of a plan of its kind), ``log_regret``, ``log_distance``, ``status`` and ``reason``.
+
+    Raises
+    ------
+    ExperimentError
+        If there are no draws, or a factor is below 1.
+    PlanGeneratorError
+        If a generator is unknown.
+    """
+    entries = _generators(generators)
+    rows = [row for case in cases for row, _ in _attempts(case, entries, factors, draws, seed)]
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def measured_regrets(
+    cases: Sequence[PlanningCase],
+    streams: Callable[[PlanningCase], EventStream],
+    generators: Sequence[str] | None = None,
+    *,
+    factors: Sequence[float] = FACTORS,
+    draws: int = 1,
+    repetitions: int = 3,
+    seed: int = 0,
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
+) -> pd.DataFrame:
+    """Runs of plans that were made from wrong numbers, and of those from the right ones.
+
+    All plans of a pattern run on the same events, each different plan once in each repetition and
+    for all generators that made it, interleaved as in a sweep.
+
+    Parameters
+    ----------
+    cases, generators, factors, draws, seed
+        See :func:`planning_regrets`.
+    streams : callable
+        Case -> the events to run its plans on.
+    repetitions : int
+        Runs whose medians are taken as times.
+    on_progress : callable
+        Called with the numbers of cases done and of all cases, after each.
+
+    Returns
+    -------
+    DataFrame
+        The rows of :func:`planning_regrets` with ``events_per_second``,
+        ``partial_matches_created``, ``comparisons`` and ``matches``; and ``slowdown``,
+        ``more_partial_matches`` and ``more_comparisons``: how many times slower the plan was, and
+        how many times more it did, than the one from the right numbers (missing where either did
+        not end well or is 0). A run that did not end well gives its status and reason to the row.
+
+    Raises
+    ------
+    ExperimentError
+        As :func:`planning_regrets`; or if two plans of a pattern found different numbers of
+        matches.
+    """
+    entries = _generators(generators)
+    parts = []
+    for done, case in enumerate(cases, start=1):
+        attempts = list(_attempts(case, entries, factors, draws, seed))
+        table = pd.DataFrame([row for row, _ in attempts], columns=list(_COLUMNS))
+        fixed = {
+            (row["plan_kind"], row["plan"]): _fixed(row["plan_kind"], row["plan"], indices)
+            for row, indices in attempts
+            if indices is not None
+        }
+        runs = _measured(case, streams(case), list(fixed.values()), repetitions, seed)
+        parts.append(table.merge(runs, on=["plan_kind", "plan"], how="left"))
+        on_progress(done, len(cases))
+    table = pd.concat(parts, ignore_index=True)
+    failed = (table["status"] == OK) & table["run_status"].notna() & (table["run_status"] != OK)
+    table.loc[failed, "status"] = table.loc[failed, "run_status"]
+    table.loc[failed, "reason"] = table.loc[failed, "run_reason"]
+    return _against_right(table.drop(columns=["run_status", "run_reason"]))
+
+
+def _generators(generators: Sequence[str] | None) -> list[PlanGenerator]:
+    names = list(PLAN_GENERATORS) if generators is None else generators
+    entries = [find_generator(name) for name in names]
+    for entry in entries:
+        load_kernels(entry)
+    return entries
+
+
+def _attempts(
+    case: PlanningCase,
+    generators: Sequence[PlanGenerator],
+    factors: Sequence[float],
+    draws: int,
+    seed: int,
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Rows of one case with the plan in indices, None for a row without a plan."""
+    if draws < 1:
+        raise ExperimentError(f"{draws} draws: numbers must be made wrong at least once")
+    pattern = case.spec.pattern
+    right = PlanningProblem.from_pattern(pattern, case.statistics)
+    problems = {(1.0, 0): right}
+    for factor in factors:
+        for draw in range(draws):
+            rng = rng_for(seed, case.spec.pattern_id, draw)
+            wrong = wrong_statistics(case.statistics, factor, rng)
+            problems[float(factor), draw] = PlanningProblem.from_pattern(pattern, wrong)
+    least = {
+        kind: _attempt(right, right, find_generator(name), seed)[0]["log_cost"]
+        for kind, name in OPTIMAL.items()
+    }
+    for generator in generators:
+        own = math.nan
+        for (factor, draw), problem in problems.items():
+            found, indices = _attempt(problem, right, generator, seed)
+            if factor == 1 and draw == 0:
+                own = found["log_cost"]
+            log_regret = found["log_cost"] - own
+            log_distance = found["log_cost"] - least[generator.kind]
+            row = {
+                **pattern_columns(case.spec),
+                "generator": generator.name,
+                "plan_kind": generator.kind,
+                "factor": factor,
+                "draw": draw,
+                **found,
+                "log_regret": log_regret,
+                "regret": from_log(log_regret),
+                "log_distance": log_distance,
+                "distance": from_log(log_distance),
+            }
+            yield row, indices
+
+
+def _attempt(
+    problem: PlanningProblem, right: PlanningProblem, generator: PlanGenerator, seed: int
+) -> tuple[dict[str, Any], Any]:
+    """The plan of ``problem`` with its cost under the right one, as columns; and its indices."""
+    plan, status, reason = try_to_plan(problem, generator, seed)
+    row = {"plan": None, "log_cost": math.nan, "status": status, "reason": reason}
+    if plan is None:
+        return row, None
+    indices = indices_of(plan, right.names)
+    log_cost = Throughput().log_cost(right, plan.kind, indices)
+    return {**row, "plan": plan.text, "log_cost": log_cost}, indices
+
+
+def _fixed(plans: str, text: str, indices: Any) -> PlanGenerator:
+    """A generator that always returns this plan, so that a sweep can measure it."""
+    return PlanGenerator(f"{plans} {text}", plans, lambda problem, rng: indices)
+
+
+def _measured(
+    case: PlanningCase,
+    stream: EventStream,
+    plans: Sequence[PlanGenerator],
+    repetitions: int,
+    seed: int,
+) -> pd.DataFrame:
+    """A row for each of the plans, with medians over the repetitions."""
+    columns = ["plan_kind", "plan", "run_status", "run_reason", *_MEASURED, "matches"]
+    if not plans:
+        return pd.DataFrame(columns=columns)
+    grid = Grid(generators=plans, repetitions=repetitions, seed=seed)
+    runs = pd.DataFrame(measure_pattern(case.spec, stream, case.statistics, grid))
+    for name in (*_MEASURED, "matches"):
+        runs[name] = pd.to_numeric(runs[name]).astype(float) if name in runs else math.nan
+    if runs["matches"].dropna().nunique() > 1:
+        raise ExperimentError(
+            f"plans of pattern {case.spec.pattern_id} found different numbers of matches: "
+            f"{sorted(runs['matches'].dropna().unique())}; every plan must give the same"
+        )
+    rows = []
+    for (kind, text), group in runs.groupby(["plan_kind", "plan"], sort=False):
+        failed = group[group["status"] != OK]
+        row = {"plan_kind": kind, "plan": text, "run_status": OK, "run_reason": None}
+        if len(failed):
+            row |= {"run_status": failed["status"].iloc[0], "run_reason": failed["reason"].iloc[0]}
+        else:
+            row |= {name: float(group[name].median()) for name in (*_MEASURED, "matches")}
+        rows.append(row)
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _against_right(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ratios of each run to that of the plan from the right numbers."""
+    key = ["pattern_id", "generator"]
+    right = table[table["factor"] == 1].set_index(key)
+    index = pd.MultiIndex.from_frame(table[key])
+    names = ("slowdown", "more_partial_matches", "more_comparisons")
+    for name, (metric, more_is_better) in zip(names, _MEASURED.items(), strict=True):
+        own = table[metric].to_numpy(float)
+        base = right[metric].reindex(index).to_numpy(float)
+        over, under = (base, own) if more_is_better else (own, base)
+        usable = (over > 0) & (under > 0)
+        table[name] = np.where(usable, over / np.where(usable, under, 1.0), np.nan)
+    return table

@@ -1,0 +1,142 @@
+"""Plans that stay and plans that follow rates that change, on the workload of Figure 19.
+
+[liu2011]_, section VI, says that adapting the plan can outperform the static plan dramatically, "as shown
+in Section VII", which shows nothing of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+
+from cepbench.engines.adaptation.workload_detector import AdaptiveWorkloadDetector
+from cepbench.engines.detection.workload_detector import Detector, WorkloadDetector
+from cepbench.experiments.studies.liu2011.turns import PLANNERS, study_workload
+from cepbench.experiments.sweeps.cells import OK
+from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.streams.company_trades import HIERARCHY, CompanyTrades
+from cepbench.streams.event_stream import EventStream
+
+#: Rates in a row, as multiples of those of the other companies.
+SEGMENTS = {
+    "much Education": {"DELL": 0.05, "MSFT": 0.05, "EFC": 8, "ANAT": 8, "OREL": 8},
+    "little Education": {"DELL": 8, "INTC": 8, "MSFT": 8, "EFC": 0.05, "ANAT": 0.05, "OREL": 0.05},
+    "little Finance": {"DELL": 8, "INTC": 8, "MSFT": 8, "QQQ": 0.05, "FCF": 0.05, "ROM": 0.05},
+}
+
+#: The setting that is all segments together.
+WHOLE = "all"
+
+#: Runs that follow the stream, by policy; CHASE plans them.
+ADAPTIVE = {"adaptive": "threshold", "clairvoyant": "clairvoyant"}
+
+WINDOW = "40 milliseconds"
+
+#: Trades in a round.
+ROUND = 20_000
+
+#: Profile → rounds of a segment, and runs.
+PROFILES = {"quick": (3, 5), "full": (15, 15)}
+
+
+def drifting_stream(each: int, seed: int) -> EventStream:
+    """The segments in a row, each of so many events."""
+    events = each * len(SEGMENTS)
+    table = CompanyTrades(events, seed, segments=[*SEGMENTS.values()]).table(0, events)
+    return EventStream.from_arrow(table, type="symbol", time="ts").with_hierarchy(HIERARCHY)
+
+
+def drift_runs(
+    profile: str, *, seed: int = 0, evaluator: str, repetitions: int = 0, round_events: int = ROUND
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Run the planners' plans for the first segment, and plans that follow the stream, in turns.
+
+    All list their matches as Arrow tables, round by round.
+
+    Parameters
+    ----------
+    profile : str
+        One of :data:`PROFILES`.
+    seed : int
+        Of the stream and of samples.
+    evaluator : str
+    repetitions : int
+        0: as many as the profile has.
+    round_events : int
+        Events of a round.
+
+    Returns
+    -------
+    runs : DataFrame
+        A row a run and segment, and all segments together, for
+        :func:`cepbench.experiments.studies.runs.figure_runs`: ``setting`` (the segment), ``size`` (queries),
+        ``generator`` (the planner, or one of :data:`ADAPTIVE`), ``regime`` (the evaluator),
+        ``seconds``, ``matches``.
+    switches : DataFrame
+        Of the runs that follow the stream, as :attr:`cepbench.AdaptiveDetector.switches`, with
+        ``generator`` and ``repetition``.
+    """
+    rounds, runs = PROFILES[profile]
+    workload = study_workload("both", HIERARCHY, WINDOW)
+    each = rounds * round_events
+    stream = drifting_stream(each, seed)
+    segments = dict(zip(SEGMENTS, stream.batches(each), strict=True))
+    statistics = measure_statistics(workload, stream[:each], seed=seed)
+    plans = {
+        name: plan_workload(workload, statistics, name, seed=seed, evaluator=evaluator)
+        for name in PLANNERS
+    }
+    rows: list[dict[str, Any]] = []
+    switches: list[dict[Hashable, Any]] = []
+    columns: list[str] = []
+    for run in range(-1, repetitions or runs):  # the first one loads compiled code
+        how: dict[str, Any] = {"evaluator": evaluator, "output": "arrow"}
+        detectors: dict[str, Detector] = {
+            name: WorkloadDetector(workload, plan, **how) for name, plan in plans.items()
+        }
+        for name, policy in ADAPTIVE.items():
+            detectors[name] = AdaptiveWorkloadDetector(
+                workload, policy=policy, batch_size=round_events, seed=seed, **how
+            )
+        seen = dict.fromkeys(detectors, 0)
+        for setting, events in segments.items():
+            for name, detector in detectors.items():
+                seconds = sum(_pushed(detector, events.batches(round_events)))
+                found, seen[name] = (
+                    detector.metrics().matches - seen[name],
+                    detector.metrics().matches,
+                )
+                rows.append(
+                    {
+                        "setting": setting,
+                        "size": len(workload.patterns),
+                        "generator": name,
+                        "regime": evaluator,
+                        "repetition": run,
+                        "status": OK,
+                        "seconds": seconds,
+                        "matches": found,
+                    }
+                )
+        for name, detector in detectors.items():
+            if isinstance(detector, AdaptiveWorkloadDetector) and run >= 0:
+                its = detector.switches.assign(generator=name, repetition=run)
+                columns = [*its]
+                switches += its.to_dict("records")
+    parts = pd.DataFrame([row for row in rows if row["repetition"] >= 0])
+    keys = ["size", "generator", "regime", "repetition", "status"]
+    whole = parts.groupby(keys, sort=False)[["seconds", "matches"]].sum().reset_index()
+    both = [parts, whole.assign(setting=WHOLE)]
+    return pd.concat(both, ignore_index=True), pd.DataFrame(switches, columns=columns)
+
+
+def _pushed(detector: Detector, rounds: Iterable[EventStream]) -> Iterator[float]:
+    """Seconds of each round."""
+    for batch in rounds:
+        began = time.perf_counter()
+        detector.push(batch)
+        yield time.perf_counter() - began

@@ -1,0 +1,204 @@
+"""Sweeps of studies, measured, or read where they are finished."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.sweeps.configuration import SweepConfig
+from cepbench.experiments.sweeps.restrictions import restrictions
+from cepbench.experiments.sweeps.store import COMPLETE, is_finished, read_draws
+from cepbench.experiments.sweeps.sweep_file import Sweep, data_paths, read_sweep, sweep_folder
+from cepbench.planning.planners.registry import user_defined_generators
+from cepbench.streams.dataset_folder import Declaration, read_declaration
+
+
+@dataclass(frozen=True)
+class StudySweep:
+    """A sweep with its results, measured where they are missing.
+
+    Attributes
+    ----------
+    config : SweepConfig
+    streams : mapping of str to Path
+        Its events, Parquet by the stream's name, ``""`` for a single one.
+    folder : Path
+        Of the results, as :mod:`cepbench.experiments.sweeps.store` lays it out.
+    sweep : Sweep
+        Its file, as it was read.
+    own : sequence of str
+        User-defined plan generators that are measured beside those of the configuration.
+    """
+
+    config: SweepConfig
+    streams: Mapping[str, Path]
+    folder: Path
+    sweep: Sweep
+    own: Sequence[str]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether stream and results are there."""
+        return is_finished(self.folder, self.own) and all(
+            path.exists() for path in self.streams.values()
+        )
+
+    def discard(self) -> None:
+        """Remove the results if they are complete; an interrupted sweep still resumes."""
+        if (self.folder / COMPLETE).exists():
+            shutil.rmtree(self.folder)
+
+    def measure(self) -> None:
+        """Generate the stream and measure what is left, on a running Spark session or a new one."""
+        # Spark is loaded only where something is measured.
+        from cepbench.experiments.sweeps.on_spark.data import sweep_data
+        from cepbench.experiments.sweeps.on_spark.job import run_sweep
+        from cepbench.spark.session import session_for_a_while
+
+        with session_for_a_while() as spark:
+            sweep_data(spark, self.sweep, self.folder.parents[1])
+            run_sweep(spark, self.config, self.folder, user_defined=self.own)
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """All rows, as :func:`cepbench.experiments.sweeps.on_spark.job.run_sweep` returns them."""
+        from cepbench.experiments.sweeps.on_spark.job import finished_results
+
+        return finished_results(self.config, self.folder, self.own)
+
+    @property
+    def stream(self) -> Path:
+        """Its events, where it has a single stream."""
+        return self.streams[""]
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """Of the stream: its events and their types."""
+        return _declaration(self.stream)
+
+    def describe(self) -> str:
+        """Numbers of events, types, runs and patterns, in a line."""
+        data = " and ".join(
+            f"{streams} stream{'s' if streams > 1 else ''} of {events:,} events of "
+            f"{types:,} type{'s' if types > 1 else ''}"
+            for (events, types), streams in Counter(
+                (found.events, len(found.counts))
+                for found in map(_declaration, self.streams.values())
+            ).items()
+        )
+        patterns = self.results["pattern_id"].nunique()
+        return (
+            f"{data}; {len(self.results):,} runs of {patterns} pattern{'s' if patterns > 1 else ''}"
+        )
+
+    def _repr_markdown_(self) -> str:
+        sentences = [
+            f"{self.sweep.title}: {self.describe()}.",
+            *restrictions(self.config, self.own, read_draws(self.folder)),
+        ]
+        return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _declaration(path: Path) -> Declaration:
+    found = read_declaration(path)
+    if found is None:
+        raise ExperimentError(f"{path} declares no events; is the sweep measured?")
+    return found
+
+
+def study_sweep(
+    name: str, profile: str, data: str | Path, *, seed: int = 0, **changes: Any
+) -> StudySweep:
+    """A sweep of a study, whether it was measured or not; nothing is run.
+
+    Parameters
+    ----------
+    name : str
+        Study and sweep: ``kolchinsky2018/types``.
+    profile : str
+    data : path
+        Folder for generated streams and for results, which all notebooks share.
+    seed : int
+        Of the stream and of the sweep.
+    **changes
+        Keys of the sweep file, ``identifiers`` and ``days`` that replace its values unless they
+        are empty or 0.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such sweep, profile or key.
+    """
+    given = {key: value for key, value in changes.items() if value}
+    stream = dict(read_sweep(name, profile=profile).stream or {})
+    if stream:
+        given["data"] = {key: given.pop(key, value) for key, value in stream.items()}
+    sweep = read_sweep(name, profile=profile, changes={**given, "seed": seed})
+    paths = data_paths(sweep, data)
+    config = sweep.config(paths)
+    return StudySweep(
+        config, paths, sweep_folder(data, sweep.name, config), sweep, user_defined_generators()
+    )
+
+
+def measure_all(sweeps: Sequence[StudySweep]) -> Iterator[StudySweep]:
+    """Measure sweeps one after the other on one start of Spark; each is yielded when it is done.
+
+    Parameters
+    ----------
+    sweeps : sequence of StudySweep
+        Without any, Spark is not started.
+    """
+    if sweeps:
+        from cepbench.spark.session import session_for_a_while
+
+        with session_for_a_while():
+            for sweep in sweeps:
+                sweep.measure()
+                yield sweep
+
+
+def measured_sweep(
+    name: str,
+    profile: str,
+    data: str | Path,
+    *,
+    seed: int = 0,
+    fresh: bool = False,
+    **changes: Any,
+) -> StudySweep:
+    """Measure a sweep of a study, or read it where it is finished.
+
+    Registered user-defined plan generators are measured beside those of the sweep.
+
+    Parameters
+    ----------
+    name, profile, data, seed, **changes
+        As :func:`study_sweep` takes them.
+    fresh : bool
+        Measure again what is finished.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such sweep, profile or key, or a pattern could not be measured.
+
+    Examples
+    --------
+    >>> sweep = measured_sweep("kolchinsky2018/types", "quick", "output/data")  # doctest: +SKIP
+    >>> sweep.results.groupby("generator")["matches"].sum()  # doctest: +SKIP
+    """
+    sweep = study_sweep(name, profile, data, seed=seed, **changes)
+    if fresh:
+        sweep.discard()
+    if not sweep.is_finished:
+        sweep.measure()
+    return sweep

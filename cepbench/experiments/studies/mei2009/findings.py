@@ -1,0 +1,106 @@
+"""Sentences on the runs of a query, with their numbers, for the pages and the front page."""
+
+from __future__ import annotations
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from cepbench.experiments.analysis.settings import engines_of
+
+
+def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Medians over runs: settings in rows, engines and plans in columns, all in their order.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it.
+    metric : str
+    """
+    plain = pd.DataFrame(
+        {
+            "setting": runs["pattern_set"],
+            "engine": engines_of(runs),
+            "plan": runs["generator"],
+            "value": pd.to_numeric(runs[metric]).astype(float),
+        }
+    )
+    found = plain.groupby(["setting", "engine", "plan"], sort=False)["value"].median()
+    wide = found.unstack(["engine", "plan"])
+    named = plain[["engine", "plan"]].drop_duplicates()
+    by_engine = named.sort_values(
+        "engine", key=lambda its: its.map(list(its.unique()).index), kind="stable"
+    )
+    columns = by_engine.itertuples(index=False, name=None)
+    return wide.reindex(plain["setting"].unique()).reindex(
+        columns=pd.MultiIndex.from_tuples(columns)
+    )
+
+
+def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
+    """Medians over runs as a table for readers: a row a setting and metric, a column a plan.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`medians` takes it.
+    *metrics : str
+    """
+    table = pd.concat(
+        {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
+    )
+    return table.swaplevel().style.format("{:,.0f}", na_rep="–")
+
+
+def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
+    """How much faster one plan is than another under a setting, and how many partial matches it saves.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`medians` takes it.
+    setting, over, under : str
+
+    Returns
+    -------
+    str
+        Empty if one of them was not measured.
+    """
+    speed = medians(runs, "events_per_second")
+    created = medians(runs, "partial_matches_created")
+    if setting not in speed.index:
+        return ""
+    engines = [
+        engine
+        for engine in speed.columns.unique(0)
+        if {(engine, over), (engine, under)} <= {*speed.columns}
+    ]
+    if not engines:
+        return ""
+    ratios = [float((speed[engine, over] / speed[engine, under])[setting]) for engine in engines]
+    faster = [f"{ratio:.2g} ({engine})" for ratio, engine in zip(ratios, engines, strict=True)]
+    few, many = (float(created[engines[0], plan][setting]) for plan in (over, under))
+    saved = f", and creates {few:,.0f} partial matches instead of {many:,.0f}" if many > 0 else ""
+    return f"At {setting} {over} has {' and '.join(faster)} times the throughput of {under}{saved}."
+
+
+def fastest(runs: pd.DataFrame, close: float = 0.95) -> str:
+    """The plans of the highest throughput under each setting, on each engine.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As :func:`medians` takes it.
+    close : float
+        A plan with this share of the highest throughput is named beside it.
+    """
+    speed = medians(runs, "events_per_second")
+    parts = []
+    for setting in speed.index:
+        named = []
+        for engine in speed.columns.unique(0):
+            own = speed[engine].loc[setting].dropna().sort_values(ascending=False)
+            best = own.index[own >= close * own.iloc[0]]
+            named.append(f"{', '.join(best)} ({engine})")
+        parts.append(f"{setting}: {'; '.join(named)}")
+    return f"Fastest plans, and those within {1 - close:.0%} of them. {'. '.join(parts)}."

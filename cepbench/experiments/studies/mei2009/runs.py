@@ -1,0 +1,95 @@
+"""Runs of one query on several streams, as the tables that summaries, charts and ledgers read.
+
+[mei2009]_ varies the stream under one query and averages over runs, where other studies vary the
+pattern. Here a stream takes the place of a pattern set, and a run that of a pattern, so that
+intervals are over runs.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cepbench.experiments.analysis.settings import engines_of
+from cepbench.experiments.sweeps.cells import NO_PLAN
+
+#: The evaluator that runs without a plan, and its name in charts and claims.
+NFA_EVALUATOR, NFA = "stack-nfa", "NFA"
+
+#: Behind the name of an engine that makes matches instead of counting them.
+MAKING = ", making matches"
+
+
+def setting_of(stream: str) -> str:
+    """What a stream of a sweep of this study varies, in the words of the paper's axes.
+
+    Examples
+    --------
+    >>> [setting_of(name) for name in ("sel-1-32", "sel1-1-50", "rates-1-50-50", "Sun-x10", "short")]
+    ['1/32', 'sel1 = 1/50', '1:50:50', 'Sun ×10', 'short']
+    """
+    if not stream:
+        return "log"  # of the web server: the only single stream that is a setting
+    what, _, numbers = stream.partition("-")
+    if what == "rates":
+        return numbers.replace("-", ":")
+    if what.startswith("sel"):
+        share = numbers.replace("-", "/")
+        return share if what == "sel" else f"{what} = {share}"
+    name, _, times = stream.rpartition("x")
+    return f"{name.rstrip('-')} ×{times}".lstrip() if times.isdigit() else stream
+
+
+def runs_on_streams(results: pd.DataFrame) -> pd.DataFrame:
+    """A sweep's results with a pattern set for each stream, and a pattern for each run on it.
+
+    Runs that make matches instead of counting them have another evaluator, named by the engine and
+    :data:`MAKING`, so that they are an engine of their own in summaries and verdicts.
+    Runs of the NFA, which has no plan, stand beside the plans of every engine: each is repeated
+    under its evaluator, as the plan ``NFA``, and ``measured_with`` names the evaluator that ran.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it, of one pattern.
+
+    Returns
+    -------
+    DataFrame
+        With the same columns; ``pattern_set`` is :func:`setting_of` the stream, which is empty then,
+        ``pattern_id`` that and the number of the run.
+    """
+    settings = results["stream"].map(setting_of)
+    runs = results.assign(
+        pattern_set=settings,
+        pattern_id=settings + ", run " + results["repetition"].astype(str),
+        stream="",
+    )
+    makes = runs["output"] == "matches"
+    making = pd.Series(engines_of(runs), index=runs.index) + MAKING
+    runs["evaluator"] = runs["evaluator"].where(~makes, making)
+    is_nfa = runs["generator"] == NO_PLAN
+    nfa = runs[is_nfa].assign(generator=NFA, plan_kind="tree", measured_with=NFA_EVALUATOR)
+    engines = runs.loc[~is_nfa, "evaluator"].unique()
+    beside = [nfa.assign(evaluator=engine) for engine in engines]
+    return pd.concat([runs[~is_nfa], *beside], ignore_index=True)
+
+
+def inverse_costs(summary: pd.DataFrame) -> pd.DataFrame:
+    """1 / estimated cost, as the paper draws it beside throughput, from a summary of ``plan_cost``.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.experiments.analysis.settings.per_engine` has it.
+
+    Returns
+    -------
+    DataFrame
+        Rows of the metric ``inverse_cost``, each plan once, whatever runs it.
+    """
+    costs = summary[(summary["metric"] == "plan_cost") & summary["value"].notna()]
+    costs = costs[costs["engine"] == costs["engine"].iloc[0]]
+    inverted = {
+        "value": 1 / costs["value"], "low": 1 / costs["high"], "high": 1 / costs["low"]
+    }  # fmt: skip
+    return costs.assign(metric="inverse_cost", engine="", **inverted)

@@ -1,0 +1,126 @@
+"""Plans that stay and plans that follow a stream whose rates and selectivities change.
+
+Source: [mei2009]_, section 6.3, Figure 14.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cepbench.experiments.studies.mei2009.runs import MAKING
+from cepbench.experiments.sweeps.cells import OK
+
+#: The plan that follows by the paper's policy.
+ADAPTIVE = "adaptive"
+
+#: The segments of the sweep ``drift``, in their order, in the words of the paper's axes.
+SEGMENTS = ("1:100:100:100", "sel1 = 1/50", "sel2 = 1/50")
+
+#: What names a run.
+_RUN = ("repetition", "evaluator", "generator")
+
+#: The setting that is all segments together.
+WHOLE = "all"
+
+
+def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
+    """The rounds of all runs.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Of the sweep ``drift``, as :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it;
+        its segments have equal numbers of rounds.
+
+    Returns
+    -------
+    DataFrame
+        One row a run and round: ``repetition``, ``evaluator`` (with :data:`MAKING` if it makes
+        matches), ``generator`` (name of the plan or of the adaptive run), ``segment``, ``round`` (from
+        1), ``events``, ``seconds``.
+    """
+    parts = []
+    for row in _finished(results):
+        seconds = row["batch_seconds"]
+        number = np.arange(len(seconds))
+        parts.append(
+            pd.DataFrame(
+                {
+                    **{name: row[name] for name in _RUN},
+                    "segment": np.array(SEGMENTS)[number * len(SEGMENTS) // len(seconds)],
+                    "round": number + 1,
+                    "events": row["events"] / len(seconds),
+                    "seconds": seconds,
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def switches_of(results: pd.DataFrame) -> pd.DataFrame:
+    """The switches of all adaptive runs.
+
+    Parameters
+    ----------
+    results : DataFrame
+        As :func:`rounds_of` takes it.
+
+    Returns
+    -------
+    DataFrame
+        As :attr:`cepbench.AdaptiveDetector.switches`, with ``repetition``, ``evaluator`` and
+        ``generator``.
+    """
+    return pd.DataFrame(
+        [
+            {name: row[name] for name in _RUN} | switch
+            for row in _finished(results)
+            for switch in row.get("switches", ())
+        ]
+    )
+
+
+def _finished(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The rows of finished runs, with their details."""
+    for row in results[results["status"] == OK].to_dict("records"):
+        making = "" if row["output"] == "count" else MAKING
+        named = {"evaluator": row["evaluator"] + making}
+        yield {str(name): value for name, value in row.items()} | named | json.loads(row["details"])
+
+
+def runs_by(rounds: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """Throughput of each repetition, for summaries and ledgers.
+
+    Parameters
+    ----------
+    rounds : DataFrame
+        As :func:`rounds_of` returns it.
+    setting : str
+        ``segment``, with :data:`WHOLE` behind the segments, or ``round``.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`cepbench.experiments.analysis.summary.summarize` takes it; ``pattern_set`` is the setting,
+        ``pattern_id`` the repetition.
+    """
+    parts = [rounds.assign(pattern_set=rounds[setting].astype(str))]
+    if setting == "segment":
+        parts.append(rounds.assign(pattern_set=WHOLE))
+    named = ["pattern_set", "repetition", "evaluator", "generator"]
+    sums = pd.concat(parts).groupby(named, sort=False)[["events", "seconds"]].sum().reset_index()
+    return sums.assign(
+        size=4,
+        pattern_id=sums["pattern_set"] + ", run " + sums["repetition"].astype(str),
+        plan_kind="tree",
+        regime="",
+        strategy="any",
+        alpha=0.0,
+        status=OK,
+        events_per_second=sums["events"] / sums["seconds"],
+    )

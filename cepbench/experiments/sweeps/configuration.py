@@ -1,0 +1,798 @@
+"""The configuration of a sweep, its checks and its identity."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+import json
+import math
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.dataset as arrow_dataset
+
+from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
+from cepbench.engines.adaptation.detector import GENERATOR
+from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
+from cepbench.engines.aggregation.registry import AGGREGATORS
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.errors import (
+    AdaptationError,
+    DatasetError,
+    ExperimentError,
+    PatternError,
+    PlanError,
+    PlanGeneratorError,
+    at_key,
+    did_you_mean,
+)
+from cepbench.experiments.sweeps.cells import NO_SHARING
+from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.reached_code import reached_code
+from cepbench.experiments.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
+from cepbench.patterns.model import ANY, STRATEGIES
+from cepbench.patterns.parse import parse
+from cepbench.planning.costs.models import COST_MODELS, UserCost, cost_from
+from cepbench.planning.costs.problem import TIME_SELECTIVITIES
+from cepbench.planning.planners.fixed import fixed_plan
+from cepbench.planning.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+from cepbench.planning.plans.kinds import PLAN_KINDS
+from cepbench.planning.plans.model import Plan
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.dataset_folder import read_declaration
+
+#: What a run does with matches.
+OUTPUTS = ("count", "matches", "arrow")
+
+#: Fields added later, with their defaults. Defaults are left out of a sweep's identity, so that
+#: earlier sweeps keep their folders.
+_LATER: Mapping[str, Any] = {
+    "streams": {}, "windows": [], "options": {}, "cost": "throughput", "user_patterns": {},
+    "least_rate": None, "most_rate": None, "predicates": "n/2", "selectivities": None,
+    "duration": "", "regimes": {}, "plans": {}, "orders_in_trees": True, "stream_windows": {},
+    "outputs": ["count"], "policies": {}, "batch_size": 0, "methods": [], "sharing": [NO_SHARING],
+    "user_workloads": {}, "planners": [],
+}  # fmt: skip
+#: Fields about plans of single patterns, which neither methods nor planners of workloads have.
+_OF_PATTERNS = (
+    "pattern_sets", "regimes", "strategies", "cost", "alphas", "latency", "share_equal_plans",
+    "generators", "plans", "policies", "orders_in_trees",
+)  # fmt: skip
+#: Fields about matches, which methods have none of.
+_OF_MATCHES = ("batch_size", "evaluators", "options", "outputs", "planners")
+#: Fields that a regime may set.
+OF_REGIMES = (
+    "pattern_sets", "sizes", "patterns", "max_partial_matches", "max_kleene_events", "least_rate",
+    "most_rate", "predicates", "selectivities", "duration",
+)  # fmt: skip
+#: Fields with several values, and the fields with a single one that they replace.
+SEVERAL = {"streams": "data", "windows": "window"}
+#: Keys as they were when folders were first named by them.
+_FIRST_NAMES = {"generators": "algorithms"}
+
+#: Names of streams and patterns become names of files.
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+#: (value, name of the field) → the value as it is stored; raises an ExperimentError.
+_Check = Callable[[Any, str], Any]
+
+
+def _table(value: Any, name: str, of: str, example: str) -> dict[str, Any]:
+    """A mapping, or pairs of keys and values, as a dict; keys that name streams or patterns checked."""
+    try:
+        table = dict(value)
+    except (TypeError, ValueError):
+        raise ExperimentError(
+            f"{name} must be a table such as {example}, not {shown(value)}"
+        ) from None
+    for key in table if of else ():
+        if not (isinstance(key, str) and _FILE_NAME.fullmatch(key)):
+            raise ExperimentError(
+                f"{of} {key!r}: a {of}'s name has only letters, digits, - and _", (str(key),)
+            )
+    return table
+
+
+def _list_of(check: _Check, example: str, *, least: int = 0) -> _Check:
+    """The check of a list without duplicates whose elements pass ``check``; gives a tuple."""
+
+    def checked(value: Any, name: str) -> tuple[Any, ...]:
+        given = elements(value, name, example, ExperimentError)
+        found = tuple(check(one, f"each of {name}") for one in given)
+        if len(set(found)) < len(found):
+            raise ExperimentError(f"{name} names something twice: {given}")
+        if len(found) < least:
+            raise ExperimentError(f"{name} is empty; a sweep needs at least one")
+        return found
+
+    return checked
+
+
+def _unless_none(check: _Check) -> _Check:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+def _bound(value: Any, name: str) -> float:
+    """A number or infinity, unconverted: 5 and 5.0 give different names of folders."""
+    if value != math.inf:
+        number(value, name, ExperimentError, least=0.0)
+    return value
+
+
+def time_text(value: Any, name: str) -> str:
+    """A window as the pattern language writes it.
+
+    Raises
+    ------
+    ExperimentError
+        If it is none.
+    """
+    try:
+        parse(f"PATTERN SEQ(A a) WITHIN {value}")
+    except PatternError:
+        raise ExperimentError(
+            f'{name} must be a time such as "20 minutes", not {shown(value)}'
+        ) from None
+    return str(value)
+
+
+def _streams(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    table = _table(value, name, "stream", '{small = "one/data/set"}')
+    return tuple((key, str(data)) for key, data in table.items())
+
+
+def _stream_windows(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    table = _table(value, name, "stream", '{small = "1000 units"}')
+    return tuple((key, time_text(given, f"the window of {key}")) for key, given in table.items())
+
+
+def _options(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Options of each evaluator as JSON objects, one for each combination of listed values."""
+    found = {}
+    for evaluator, given in _table(value, name, "", "{tree = {batch_size = 64}}").items():
+        with at_key(evaluator):
+            several = _combinations(given) if isinstance(given, Mapping) else given
+            if not isinstance(several, list | tuple) or not several:
+                raise ExperimentError(
+                    f"options of {evaluator!r}: {given!r} must be a table, such as "
+                    "{batch_size = [64, 1024]}, or a list of tables"
+                )
+            found[evaluator] = _list_of(_options_text, "")(several, f"options of {evaluator!r}")
+    return tuple(found.items())
+
+
+def _options_text(value: Any, name: str) -> str:
+    table = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(table, Mapping):
+        raise ExperimentError(f"{name} must be a table, not {shown(value)}")
+    return json.dumps(dict(table), sort_keys=True)
+
+
+def _combinations(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A table of options for each combination of the values that are lists."""
+    values = [value if isinstance(value, list | tuple) else [value] for value in table.values()]
+    return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def _patterns(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of patterns and their texts in normal form."""
+    table = _table(value, name, "pattern", '{rise = "PATTERN … WITHIN …"}')
+    found = []
+    for key, pattern_text in table.items():
+        with at_key(key):
+            found.append((key, _normal_form(key, pattern_text)))
+    return tuple(found)
+
+
+def _normal_form(name: str, pattern_text: Any) -> str:
+    if not isinstance(pattern_text, str):
+        raise ExperimentError(
+            f"pattern {name!r} must be a text, PATTERN … WITHIN …, not {shown(pattern_text)}"
+        )
+    try:
+        # A text block begins with a line break; the lines of an error are those of the pattern.
+        pattern = parse(pattern_text.strip())
+    except PatternError as error:
+        raise ExperimentError(f"pattern {name!r}: {error}") from error
+    if pattern.strategy != ANY:
+        raise ExperimentError(
+            f"pattern {name!r} names a STRATEGY; leave it out, and name it in strategies, "
+            "which every pattern of the sweep runs under"
+        )
+    return str(pattern)
+
+
+def _workloads(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Names of workloads and their texts in normal form, a line for each query."""
+    table = _table(value, name, "workload", '{trades = "Q1 = PATTERN … WITHIN …"}')
+    found = []
+    for key, workload_text in table.items():
+        with at_key(key):
+            try:
+                found.append((key, str(Workload.parse(workload_text))))
+            except PatternError as error:
+                raise ExperimentError(f"workload {key!r}: {error}") from error
+    return tuple(found)
+
+
+def _method(value: Any, name: str) -> str:
+    # Workers know no user-defined ones.
+    builtin = [each.name for each in AGGREGATORS.values() if each.is_builtin]
+    return choice(value, name, builtin, ExperimentError)
+
+
+def _sharing(value: Any, name: str) -> str:
+    # Workers know no user-defined ones.
+    planners = [name for name, each in WORKLOAD_PLANNERS.items() if each.is_builtin]
+    return choice(value, name, [NO_SHARING, *planners], ExperimentError)
+
+
+def _planner(value: Any, name: str) -> str:
+    # Workers know no user-defined ones.
+    planners = [
+        name
+        for name, each in WORKLOAD_PLANNERS.items()
+        if each.shares == "matches" and each.is_builtin
+    ]
+    return choice(value, name, planners, ExperimentError)
+
+
+def _strategy(value: Any, name: str) -> str:
+    """A strategy as the pattern language writes it, ``partition_contiguity(symbol)`` too."""
+    written = text(value, name, ExperimentError)
+    choice(written.partition("(")[0], name, STRATEGIES, ExperimentError)
+    try:
+        parse(f"PATTERN SEQ(A a) STRATEGY {written} WITHIN 1 units")
+    except PatternError as error:
+        raise ExperimentError(f"{name}: {error}") from error
+    return written
+
+
+def _least_rate(value: Any, name: str) -> float | tuple[tuple[str, float], ...] | None:
+    """One rate, or one for each pattern set."""
+    if isinstance(value, Mapping | tuple | list):
+        table = _table(value, name, "", "{sequence = 8.0}")
+        for key in table:
+            choice(key, f"each key of {name}", PATTERN_SETS, ExperimentError)
+        return tuple((key, _rate(table[key], f"{name} of {key}")) for key in table)
+    return None if value is None else _rate(value, name)
+
+
+def _selectivities(value: Any, name: str) -> tuple[float, float]:
+    check = partial(number, error=ExperimentError, above=0.0, most=1.0)
+    bounds = tuple(
+        check(one, name) for one in elements(value, name, "[0.002, 0.88]", ExperimentError)
+    )
+    if len(bounds) != 2 or bounds[0] > bounds[1]:
+        raise ExperimentError(
+            f"{name} must be a minimum and a maximum, such as [0.002, 0.88], not {shown(value)}"
+        )
+    return bounds[0], bounds[1]
+
+
+def _regimes(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for key, given in _table(value, name, "regime", "{dense = {least_rate = 8.0}}").items():
+        with at_key(key):
+            table = json.loads(given) if isinstance(given, str) else given
+            if not isinstance(table, Mapping):
+                raise ExperimentError(f"regime {key!r} must be a table, not {shown(given)}")
+            check_keys(table, OF_REGIMES)
+            found.append((key, json.dumps(dict(table), sort_keys=True)))
+    return tuple(found)
+
+
+def _run_by_name(check: Callable[[Mapping[str, Any]], object], of: str, example: str) -> _Check:
+    """The check of tables by names that stand in the place of a plan generator's; as JSON objects."""
+
+    def checked(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+        found = []
+        for key, given in _table(value, name, of, example).items():
+            with at_key(key):
+                table = json.loads(given) if isinstance(given, str) else given
+                if not isinstance(table, Mapping):
+                    raise ExperimentError(f"{of} {key!r} must be a table such as {example}")
+                if folded(key) in map(folded, PLAN_GENERATORS):
+                    raise ExperimentError(f"{of} {key!r}: a plan generator has this name")
+                try:
+                    check(table)
+                except (AdaptationError, PlanError, PlanGeneratorError) as error:
+                    raise ExperimentError(f"{of} {key!r}: {error}") from error
+                found.append((key, json.dumps(dict(table))))
+        return tuple(found)
+
+    return checked
+
+
+def _check_policy(table: Mapping[str, Any]) -> None:
+    check_keys(table, ("policy", "generator", "cost", "threshold", "gain"))
+    # Workers know no user-defined ones.
+    builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
+    choice(table.get("policy"), "policy", builtin, AdaptationError)
+    find_generator(table.get("generator", GENERATOR))
+    if "cost" in table:
+        costs = [each.name for each in COST_MODELS.values() if each.is_builtin]
+        choice(table["cost"], "cost", costs, PlanGeneratorError)
+    for name in table.keys() & {"threshold", "gain"}:
+        number(table[name], name, AdaptationError, least=0.0)
+
+
+def _plan(table: Mapping[str, Any]) -> Plan:
+    if len(table) != 1:
+        raise PlanError(f"a plan is one shape under its kind, as in {_A_PLAN}")
+    ((kind, shape),) = table.items()
+    return PLAN_KINDS[choice(kind, "the kind of a plan", PLAN_KINDS, PlanError)].plan(shape)
+
+
+_A_PLAN = '{tree = [["a", "b"], "c"]}'
+_plans = _run_by_name(_plan, "plan", f"{{left-deep = {_A_PLAN}}}")
+_policies = _run_by_name(_check_policy, "policy", '{adaptive = {policy = "threshold"}}')
+_rate = partial(number, error=ExperimentError, least=0.0)
+_positive = partial(whole, error=ExperimentError, least=1)
+_text = partial(text, error=ExperimentError)
+_flag = partial(flag, error=ExperimentError)
+_names = _unless_none(_list_of(_text, '["tree"]'))
+
+
+def _one_of(known: Collection[str]) -> _Check:
+    return partial(choice, known=known, error=ExperimentError)
+
+
+def _field(check: _Check, default: Any) -> Any:
+    return field(default=default, metadata={"check": check})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepConfig:
+    """The grid of a sweep, and the data it runs on.
+
+    Its cells: pattern × stream × window × plan generator × evaluator × its options × strategy ×
+    weight of latency × output × repetition; with ``methods``, pattern or workload × stream × window ×
+    method × sharing × repetition; with ``planners``, workload × stream × window × planner ×
+    evaluator × its options × output × repetition.
+
+    Attributes
+    ----------
+    data : str
+        Path or address of the events in Parquet, as Spark's ingest and generator write them; empty
+        if there are ``streams``.
+    streams : tuple of (str, str)
+        Several data sets instead, by names of letters, digits, - and _; also as a mapping. Every
+        pattern runs on each: patterns are drawn from the types that all streams have, and bounds
+        on the work hold on all streams.
+    pattern_sets : tuple of str
+        Keys of :data:`cepbench.experiments.sweeps.workload.PATTERN_SETS`; by default all, or
+        none if there are ``user_patterns``.
+    sizes : tuple of int
+        Numbers of participating events.
+    patterns : int
+        Patterns of each size in each set.
+    window : str
+        The text after WITHIN of the patterns that are drawn.
+    windows : tuple of str
+        Several instead. Every pattern runs under each, a user-defined one too.
+    stream_windows : tuple of (str, str)
+        Instead of ``windows``, the window that every pattern has on a stream, by its name; also as a
+        mapping.
+    attribute : str
+        The attribute that the patterns' predicates compare.
+    max_partial_matches : float or None
+        Excludes patterns whose plans may hold more partial matches; see
+        :func:`cepbench.experiments.sweeps.workload.draw_workload`. Results must state it.
+    max_kleene_events : float
+        Most expected events per window of the identifier under KL; see there.
+    strategies : tuple of str
+        Selection strategies, as the pattern language writes them. Contiguity is relative to the
+        events that a pattern runs on, those of its own types.
+    cost : str
+        The cost that plans minimize, a name in ``cep.COST_MODELS``.
+    alphas : tuple of float
+        Weights of the latency in the cost that plans are made for; see
+        :func:`cepbench.planning.planners.generate.plan`.
+    latency : bool
+        Whether to measure detection latency, in a run after each run for throughput.
+    share_equal_plans : bool
+        Whether equal plans of several generators run once; see
+        :func:`cepbench.experiments.sweeps.measure.measure_pattern`.
+    generators : tuple of str or None
+        Plan generators; all that are registered if None, or none if there are ``plans`` or
+        ``policies``.
+    plans : tuple of (str, str)
+        Plans beside those that are generated, by name: each a JSON object with the shape of the
+        plan under its kind, such as ``{"tree": [["a", "b"], "c"]}``; also as a mapping of names to
+        tables. A pattern with other variables refuses the plan.
+    policies : tuple of (str, str)
+        Adaptive runs beside those of plans, by name: each a JSON object with the built-in ``policy``
+        and, optionally, ``generator``, ``threshold`` and ``gain`` of :func:`cepbench.adapt`; also as
+        a mapping of names to tables. Statistics of the whole stream are unknown to them.
+    batch_size : int
+        Events of a push, and of a round of adaptive runs. If it is 0, plans run on the stream as a
+        whole, and rounds have the default size.
+    evaluators : tuple of str or None
+        See :class:`cepbench.experiments.sweeps.grid.Grid`.
+    orders_in_trees : bool
+        Whether evaluators of trees run orders, too, as left-deep trees.
+    options : tuple of (str, tuple of str)
+        Evaluator -> the options that it runs with in turn, each a JSON object; also a mapping of
+        evaluators to lists of options, or to a table of options in which a list stands for one
+        value after the other.
+    repetitions : int
+    seed : int
+        Of the workload, the sampled statistics and the plan generators.
+    time_selectivity : str
+        See :func:`cepbench.planning.planners.generate.plan`.
+    partial_match_limit : int
+        A run that stores more partial matches ends with status ``partial_match_limit``, and so does
+        one of a method that lists more matches.
+    outputs : tuple of str
+        What runs do with matches, of :data:`OUTPUTS`: count them, build a table of all, or build
+        Arrow tables batch by batch, which are dropped.
+    user_patterns : tuple of (str, str)
+        Names and texts of user-defined patterns, without STRATEGY; also as a mapping. With AGG if
+        there are ``methods``.
+    methods : tuple of str
+        Built-in aggregation methods, names in ``cep.AGGREGATORS``, which run instead of plans.
+    sharing : tuple of str
+        How methods share work between the queries of a workload, see
+        :class:`cepbench.experiments.sweeps.grid.Grid`.
+    user_workloads : tuple of (str, str)
+        Names and texts of workloads, ``Q1 = PATTERN …`` for each query, with AGG if there are
+        ``methods``; also as a mapping.
+    planners : tuple of str
+        Built-in planners of workloads that reuse matches, names in ``cep.WORKLOAD_PLANNERS``, which
+        run instead of plan generators.
+    least_rate : float, tuple of (str, float) or None
+        Minimum expected events per window of the identifiers that are drawn; or one for each
+        pattern set, also as a mapping.
+    most_rate : float or None
+        Maximum of the same.
+    predicates : str
+        Number of predicates of a pattern, of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
+    selectivities : tuple of float or None
+        Bounds of the selectivities that predicates are drawn for; see
+        :func:`cepbench.experiments.sweeps.workload.draw_workload`.
+    duration : str
+        A time such as ``2 days``: patterns run on this much of the stream, from the first event of
+        their types on. Statistics are those of the whole stream. Empty for all of it.
+    regimes : tuple of (str, str)
+        Several workloads in one sweep, by name: each a JSON object with the fields of
+        :data:`OF_REGIMES` that differ in it; also as a mapping of names to tables. The column
+        ``regime`` of the results has the name.
+    """
+
+    data: str = _field(lambda value, name: str(value), "")
+    streams: tuple[tuple[str, str], ...] = _field(_streams, ())
+    pattern_sets: tuple[str, ...] = _field(
+        _unless_none(_list_of(_one_of(PATTERN_SETS), '["sequence"]')), None
+    )
+    sizes: tuple[int, ...] = _field(
+        _list_of(partial(whole, error=ExperimentError, least=2), "[3, 4]"), (3, 4, 5, 6, 7)
+    )
+    patterns: int = _field(_positive, 100)
+    window: str = _field(time_text, "20 minutes")
+    windows: tuple[str, ...] = _field(_list_of(time_text, '["20 minutes"]'), ())
+    stream_windows: tuple[tuple[str, str], ...] = _field(_stream_windows, ())
+    attribute: str = _field(_text, "difference")
+    max_partial_matches: float | None = _field(_unless_none(_bound), None)
+    max_kleene_events: float = _field(_bound, MAX_KLEENE_EVENTS)
+    strategies: tuple[str, ...] = _field(_list_of(_strategy, '["any"]', least=1), ("any",))
+    cost: str = _field(_text, "throughput")
+    alphas: tuple[float, ...] = _field(
+        _list_of(partial(number, error=ExperimentError, least=0.0), "[0.0, 0.5]", least=1), (0.0,)
+    )
+    latency: bool = _field(_flag, False)
+    share_equal_plans: bool = _field(_flag, False)
+    generators: tuple[str, ...] | None = _field(_names, None)
+    plans: tuple[tuple[str, str], ...] = _field(_plans, ())
+    policies: tuple[tuple[str, str], ...] = _field(_policies, ())
+    batch_size: int = _field(partial(whole, error=ExperimentError, least=0), 0)
+    evaluators: tuple[str, ...] | None = _field(_names, None)
+    orders_in_trees: bool = _field(_flag, True)
+    options: tuple[tuple[str, tuple[str, ...]], ...] = _field(_options, ())
+    repetitions: int = _field(_positive, 3)
+    seed: int = _field(partial(whole, error=ExperimentError, least=0), 0)
+    time_selectivity: str = _field(_one_of(TIME_SELECTIVITIES), "adjacent")
+    partial_match_limit: int = _field(_positive, PARTIAL_MATCH_LIMIT)
+    outputs: tuple[str, ...] = _field(_list_of(_one_of(OUTPUTS), '["count"]', least=1), ("count",))
+    user_patterns: tuple[tuple[str, str], ...] = _field(_patterns, ())
+    least_rate: float | tuple[tuple[str, float], ...] | None = _field(_least_rate, None)
+    most_rate: float | None = _field(_unless_none(_rate), None)
+    predicates: str = _field(_one_of(PREDICATES), "n/2")
+    selectivities: tuple[float, float] | None = _field(_unless_none(_selectivities), None)
+    duration: str = _field(lambda value, name: time_text(value, name) if value else "", "")
+    regimes: tuple[tuple[str, str], ...] = _field(_regimes, ())
+    methods: tuple[str, ...] = _field(_list_of(_method, '["a-seq"]'), ())
+    sharing: tuple[str, ...] = _field(
+        _list_of(_sharing, '["none", "PRETREE"]', least=1), (NO_SHARING,)
+    )
+    user_workloads: tuple[tuple[str, str], ...] = _field(_workloads, ())
+    planners: tuple[str, ...] = _field(_list_of(_planner, '["CHASE"]'), ())
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            with at_key(each.name):
+                value = each.metadata["check"](getattr(self, each.name), each.name)
+            object.__setattr__(self, each.name, value)
+        self._check_methods()
+        if getattr(self, "pattern_sets", None) is None:
+            written = self.user_patterns or self.methods or self.planners
+            sets = () if written else tuple(PATTERN_SETS)
+            object.__setattr__(self, "pattern_sets", sets)
+        others = self.plans or self.policies or self.methods or self.planners
+        if others and self.generators is None:
+            object.__setattr__(self, "generators", ())
+        for name in dict(self.plans).keys() & dict(self.policies).keys():
+            raise ExperimentError(f"policy {name!r}: a plan has this name", ("policies", name))
+        if self.max_partial_matches == math.inf:
+            object.__setattr__(self, "max_partial_matches", None)
+        written = self.user_patterns or self.user_workloads
+        if not (self.pattern_sets and self.sizes) and not written:
+            raise ExperimentError(
+                "the sweep has no patterns: name "
+                + (
+                    "user_workloads"
+                    if self.planners
+                    else "user_patterns"
+                    if self.methods
+                    else "pattern_sets and sizes, or user_patterns"
+                )
+            )
+        least = (
+            dict(self.least_rate) if isinstance(self.least_rate, tuple) else {"": self.least_rate}
+        )
+        for rate in least.values():
+            if rate is not None and self.most_rate is not None and rate > self.most_rate:
+                raise ExperimentError(
+                    f"least_rate is {rate:g} and most_rate {self.most_rate:g}: no identifier has both",
+                    ("least_rate",),
+                )
+        for name in dict(self.regimes):
+            with at_key("regimes"), at_key(name):
+                self.in_regime(name)
+
+    def _check_methods(self) -> None:
+        """Check that the sweep is of plans, of methods and patterns with AGG, or of planners."""
+        if not self.methods and self.sharing != (NO_SHARING,):
+            raise ExperimentError(
+                "sharing is about aggregation methods; name them in methods", ("sharing",)
+            )
+        if self.user_workloads and not (self.methods or self.planners):
+            raise ExperimentError(
+                "user_workloads run by planners, or by aggregation methods; name them in planners or "
+                "in methods",
+                ("user_workloads",),
+            )
+        if self.methods:
+            self._check_absent((*_OF_PATTERNS, *_OF_MATCHES), "plans, and methods run none")
+        elif self.planners:
+            wrong = "single patterns, and planners are of workloads"
+            self._check_absent((*_OF_PATTERNS, "user_patterns"), wrong)
+        if self.user_patterns and self.sharing != (NO_SHARING,):
+            raise ExperimentError(
+                "sharing is between the queries of user_workloads; leave it out, or user_patterns",
+                ("sharing",),
+            )
+        named = [(("user_patterns", key), parse(query)) for key, query in self.user_patterns]
+        for key, queries in self.user_workloads:
+            patterns = Workload.parse(queries).patterns.values()
+            named += [(("user_workloads", key), pattern) for pattern in patterns]
+        for keys, pattern in named:
+            if bool(pattern.aggregates) != bool(self.methods):
+                problem = "no AGG; add it, or leave methods out"
+                if not self.methods:
+                    problem = "AGG, which plans do not run; leave it out, or name methods"
+                raise ExperimentError(f"{keys[1]!r} of {keys[0]} has {problem}", keys)
+
+    def _check_absent(self, names: Sequence[str], wrong: str) -> None:
+        for name in names:
+            given = getattr(self, name)
+            if given != _default(self, name) and given != ():
+                raise ExperimentError(f"{name} is about {wrong}; a sweep has either", (name,))
+
+    @property
+    def workloads(self) -> dict[str, Self]:
+        """The configuration of each regime by its name; of a sweep without any under ``""``."""
+        return {name: self.in_regime(name) for name, _ in self.regimes} or {"": self}
+
+    def in_regime(self, name: str) -> Self:
+        """The configuration with the changes of a regime; unchanged if the name is empty."""
+        if not name:
+            return self
+        return replace(self, regimes=(), **json.loads(dict(self.regimes)[name]))
+
+    @property
+    def data_of(self) -> dict[str, str]:
+        """Path of the data of each stream by its name; of a single one under ``""``."""
+        return dict(self.streams) or {"": self.data}
+
+    def windows_on(self, stream: str) -> tuple[str, ...]:
+        """The windows of every pattern on a stream; ``""`` is its own."""
+        of_stream = dict(self.stream_windows).get(stream)
+        return (of_stream,) if of_stream else self.windows or ("",)
+
+    def grid(self, generators: Sequence[str | PlanGenerator], stream: str = "") -> Grid:
+        """The cells of each pattern on a stream; ``plans`` come after the generators."""
+        fixed = [fixed_plan(name, _plan(json.loads(given))) for name, given in self.plans]
+        shared = {each.name for each in fields(Grid)} & {each.name for each in fields(self)}
+        values = {name: getattr(self, name) for name in shared}
+        return Grid(
+            **values
+            | {
+                "generators": [*generators, *fixed],
+                "policies": {name: json.loads(given) for name, given in self.policies},
+                "options": dict(self.options),
+                "windows": self.windows_on(stream),
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, ready for JSON; later fields only if they are not the default."""
+        listed = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in listed.items()}
+        for name in ("streams", "user_patterns", "user_workloads", "stream_windows"):
+            values[name] = dict(getattr(self, name))
+        if isinstance(self.least_rate, tuple):
+            values["least_rate"] = dict(self.least_rate)
+        for name in ("regimes", "plans", "policies"):
+            values[name] = {key: json.loads(given) for key, given in getattr(self, name)}
+        values["options"] = {
+            name: [json.loads(one) for one in several] for name, several in self.options
+        }
+        for several, single in SEVERAL.items():
+            if values[several]:
+                del values[single]
+        return {k: v for k, v in values.items() if k not in _LATER or v != _LATER[k]}
+
+    def folder_name(self, sweep: str) -> str:
+        """The name of a sweep's folder of results, such as ``types-f964d09a``.
+
+        It is determined by the configuration without the location of the data.
+        """
+        named = json.dumps(
+            {_FIRST_NAMES.get(k, k): v for k, v in _without_places(self).items()}, sort_keys=True
+        )
+        return f"{sweep}-{zlib.crc32(named.encode()):08x}"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`; missing fields have their defaults.
+
+        Raises
+        ------
+        ExperimentError
+            If a key is unknown (with the nearest known one), ``data`` is missing, or a value is
+            invalid.
+        """
+        check_keys(values, [each.name for each in fields(cls)])
+        for several, single in SEVERAL.items():
+            if values.get(several) and values.get(single):
+                raise ExperimentError(f"a sweep has {single} or {several}, not both", (several,))
+        if "data" not in values and not values.get("streams"):
+            raise ExperimentError(
+                "the sweep names no data: it needs 'data', a data set or path, or 'streams', "
+                "several by name"
+            )
+        return cls(**values)
+
+
+def _default(config: SweepConfig, name: str) -> Any:
+    return next(each.default for each in fields(config) if each.name == name)
+
+
+def check_keys(given: Iterable[Any], known: Sequence[str]) -> None:
+    """Raise an ExperimentError with the nearest known key if a key is unknown."""
+    for key in given:
+        if key not in known:
+            raise ExperimentError(
+                f"unknown key {key!r}; keys are {', '.join(known)}"
+                f"{did_you_mean(str(key), known, cutoff=0.0)}",
+                (str(key),),
+            )
+
+
+def _without_places(config: SweepConfig) -> dict[str, Any]:
+    """The configuration with the names of its data in place of paths."""
+    if config.streams:
+        named = {name: Path(path).name for name, path in config.streams}
+        return {**config.to_dict(), "streams": named}
+    return {**config.to_dict(), "data": Path(config.data).name}
+
+
+def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dict[str, Any]:
+    """The configuration together with its data and user-defined code.
+
+    A sweep resumes another one only if their identities are equal.
+
+    Parameters
+    ----------
+    config : SweepConfig
+    generators : sequence of PlanGenerator
+        Those that ``config.generators`` names.
+
+    Returns
+    -------
+    dict
+        The keys of :meth:`SweepConfig.to_dict`, with the name of the data in place of its path;
+        ``data_made_from``, the declaration of the data set (of other Parquet, its size), of several streams by name; ``user_generators`` and, if there are any,
+        ``user_evaluators``, a short hash of each one's code by name; ``user_cost``, that of a
+        user-defined cost model.
+
+    Raises
+    ------
+    DatasetError
+        If there is no data set, or an incomplete one.
+    """
+    evaluators = {e.name: hash_of_code(e) for e in evaluators_of(config) if not e.is_builtin}
+    cost = cost_from(config.cost)
+    return {
+        **_without_places(config),
+        "data_made_from": (
+            {name: _origin(path) for name, path in config.streams}
+            if config.streams
+            else _origin(config.data)
+        ),
+        "user_generators": {g.name: hash_of_code(g) for g in generators if not g.is_builtin},
+        **({"user_evaluators": evaluators} if evaluators else {}),
+        **({"user_cost": hash_of_code(cost)} if isinstance(cost, UserCost) else {}),
+    }
+
+
+def evaluators_of(config: SweepConfig) -> list[Evaluator]:
+    """The evaluators that a sweep names."""
+    return [evaluator_for(name) for name in config.evaluators or ()]
+
+
+def _origin(path: str) -> dict[str, Any]:
+    declaration = read_declaration(path)
+    if declaration is not None:
+        return {"kind": declaration.kind, **declaration.parameters, "events": declaration.events}
+    try:
+        data = arrow_dataset.dataset(path, format="parquet")
+        sizes = [entry.size for entry in data.filesystem.get_file_info(data.files)]
+        return {"kind": "parquet", "events": data.count_rows(), "bytes": sum(sizes)}
+    except (OSError, pa.ArrowException) as error:
+        raise DatasetError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def hash_of_code(part: PlanGenerator | Evaluator | UserCost) -> str:
+    """A hash that changes when a user-defined function, or what it reaches in its file, is edited.
+
+    See :func:`cepbench.experiments.sweeps.reached_code.reached_code`. Of a function from a notebook only its own text
+    counts, not the functions that it calls.
+    """
+    function = part.function
+    # What a partial, a bound method, an object or a closure holds may be set anywhere in the file.
+    held = isinstance(function, partial) or inspect.ismethod(function)
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    held |= not hasattr(function, "__qualname__")
+    named = function if hasattr(function, "__qualname__") else type(function)
+    try:
+        file = Path(inspect.getsourcefile(named) or "")
+        lines, first = inspect.getsourcelines(named)
+        code = "".join(lines)
+    except (OSError, TypeError):  # a function without a file, or no plain function
+        file, first, code = Path(), 0, f"{named.__module__}.{named.__qualname__}"
+    around = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if not (held or "<locals>" in named.__qualname__):
+        around = reached_code(around, first)
+    match part:
+        case PlanGenerator():
+            declared = f"{part.kind} {part.max_size}"
+        case UserCost():
+            declared = f"{part.of} {part.in_logs}"
+        case _:
+            declared = part.name
+    return hashlib.sha256(f"{declared} {code} {around}".encode()).hexdigest()[:16]

@@ -1,0 +1,501 @@
+"""Measuring plan generators on a pattern, or methods or planners on a workload: interleaved, a row a run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any
+
+from cepbench.engines.adaptation.detector import BATCH_SIZE, AdaptiveDetector
+from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.errors import (
+    PartialMatchLimitError,
+    PlanningRefusedError,
+    UnsupportedPatternError,
+)
+from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated
+from cepbench.experiments.sweeps.cells import (
+    ERROR,
+    LATENCY,
+    LIMIT,
+    METRICS,
+    NO_PLAN,
+    NO_SHARING,
+    OK,
+    REFUSED,
+    RESULT_SCHEMA,
+    Cell,
+    cell_of,
+    provenance,
+)
+from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.profiler import expected_last
+from cepbench.experiments.sweeps.queries import reused
+from cepbench.experiments.sweeps.workload import PatternSpec
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.planners.generate import plan as make_plan
+from cepbench.planning.planners.registry import PlanGenerator
+from cepbench.planning.planners.sharing.generate import plan_workload
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+
+#: Events of the untimed run with which each evaluator is warmed up, and the most matches that a method
+#: lists in it.
+WARM_UP_EVENTS, WARM_UP_MATCHES = 5_000, 100_000
+
+#: Events of a batch whose matches are built and dropped.
+BATCH_EVENTS = 16_384
+
+
+#: Columns of a row that are fields of the grid.
+_OF_GRID = ("seed", "time_selectivity", "partial_match_limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The outcome of planning; OK without a plan for what needs none beforehand."""
+
+    plan_kind: str
+    plan: Any
+    seconds: float | None
+    status: str
+    reason: str | None
+
+
+_UNPLANNED = Planned(NO_PLAN, None, None, OK, None)
+
+
+def measure_pattern(
+    spec: PatternSpec,
+    stream: EventStream,
+    statistics: Statistics | Mapping[str, Statistics],
+    grid: Grid,
+    *,
+    columns: Mapping[str, str] = MappingProxyType({}),
+    finished: Collection[Cell] = (),
+    beside: Iterable[Mapping[str, Any]] = (),
+) -> Iterator[dict[str, Any]]:
+    """Plan with every generator, then run every plan as often as the grid says, or for some time.
+
+    All plans are made first; then every evaluator runs on the beginning of the stream untimed;
+    then the runs follow in the order of :meth:`cepbench.experiments.sweeps.grid.Grid.cells`, and more of them
+    where the grid's ``seconds`` asks for it.
+
+    Parameters
+    ----------
+    spec : PatternSpec
+    stream : EventStream
+        What the pattern is evaluated on.
+    statistics : Statistics or mapping of str to Statistics
+        What the plans are made from; under several windows, by window.
+    grid : Grid
+    columns : mapping of str to str
+        For the results rows: ``dataset`` and ``stream``, names of the data and within the sweep,
+        and ``configuration``, everything that a run depends on as JSON.
+    finished : collection of Cell
+        Cells that need not be measured again.
+    beside : iterable of mapping
+        Rows of other generators that were measured before on the same pattern and stream; with
+        ``share_equal_plans`` their runs count for equal plans.
+
+    Yields
+    ------
+    dict
+        A row with the columns of :data:`cepbench.experiments.sweeps.cells.RESULT_SCHEMA`.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2. Differs from the paper: repetitions, and times taken
+    on a warm engine.
+    """
+    done = set(finished)
+    missing = [cell for cell in grid.cells() if cell not in done]
+    if not missing:
+        return
+    plans = Plans(spec, stream, statistics, grid, missing)
+    methods = grid.aggregations()
+    #: Window → the method that ran first, and the digest of its values.
+    digests: dict[str, tuple[str, str]] = {}
+    _warm_up(plans, stream, missing, grid)
+    alike = _Alike(grid.share_equal_plans)
+    measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
+        (row["repetition"], alike.key(cell_of(row), row["plan"])): (
+            row["measured_with"] or row["generator"],
+            {name: row.get(name) for name in ("status", "reason", "details", *METRICS)},
+        )
+        for row in beside
+        if row["plan"] is not None
+    }
+    for cell in itertools.chain(missing, alike.further(grid.repetitions, grid.seconds)):
+        entry = plans.of(cell)
+        row: dict[str, Any] = {
+            **dict.fromkeys(RESULT_SCHEMA.names),
+            "pattern_set": spec.pattern_set,
+            "size": spec.size,
+            "pattern_id": spec.pattern_id,
+            "pattern": plans.specs[cell.strategy, cell.window].text,
+            "regime": spec.regime,
+            **cell._asdict(),
+            **dict.fromkeys(("dataset", "stream", "configuration"), ""),
+            **columns,
+            **{name: getattr(grid, name) for name in _OF_GRID},
+            **dict(zip(("method", "sharing"), methods.get(cell.generator, ("", "")), strict=True)),
+            "plan_kind": entry.plan_kind,
+            "plan_seconds": entry.seconds,
+            "status": entry.status,
+            "reason": entry.reason,
+            **provenance(),
+            "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+        if entry.status == OK:
+            if isinstance(entry.plan, WorkloadPlan):
+                row |= {"plan": entry.plan.describe(), "plan_cost": entry.plan.cost}
+            elif entry.plan is not None:
+                row |= {
+                    "plan": entry.plan.text,
+                    "plan_cost": entry.plan.cost,
+                    "plan_log_cost": entry.plan.log_cost,
+                }
+            # An adaptive run is like no other one.
+            same = (cell.repetition, alike.key(cell, row["plan"] or cell.generator))
+            if same in measured:
+                row["measured_with"], outcome = measured[same]
+                alike.joined(cell, same[1])
+            else:
+                began = time.perf_counter()
+                outcome = _run(plans.query(cell), stream, entry.plan, cell, grid)
+                if outcome.get("digest"):
+                    other, digest = digests.setdefault(
+                        cell.window, (cell.generator, outcome["digest"])
+                    )
+                    if digest != outcome["digest"]:
+                        reason = f"its values differ from those of {other}; one of both is wrong"
+                        outcome |= {"status": ERROR, "reason": reason}
+                alike.ran(cell, same[1], time.perf_counter() - began, outcome["status"])
+                measured[same] = cell.generator, outcome
+            row |= outcome
+        yield row
+
+
+class _Alike:
+    """Groups of cells that share one measurement because their plans are equal; their run times."""
+
+    def __init__(self, share: bool) -> None:
+        self._share = share
+        self._cells: dict[tuple[Any, ...], dict[Cell, None]] = {}
+        self._spent: dict[tuple[Any, ...], float] = {}
+
+    def key(self, cell: Cell, plan: str | None) -> tuple[Any, ...]:
+        """The key of a cell's group."""
+        if not self._share:
+            return cell._replace(repetition=0)
+        return (cell.evaluator, cell.strategy, cell.window, cell.options, cell.output, plan)
+
+    def ran(self, cell: Cell, key: tuple[Any, ...], seconds: float, status: str) -> None:
+        """Add the time of a run; an unsuccessful one needs no further run."""
+        self._spent[key] = self._spent.get(key, 0.0) + (seconds if status == OK else math.inf)
+        self.joined(cell, key)
+
+    def joined(self, cell: Cell, key: tuple[Any, ...]) -> None:
+        """Add a cell that takes over the outcome of its group's run."""
+        self._cells.setdefault(key, {})[cell._replace(repetition=0)] = None
+
+    def further(self, repetitions: int, seconds: float) -> Iterator[Cell]:
+        """Cells to run after the repetitions, until each group was run for so many seconds."""
+        runs = dict.fromkeys(self._spent, repetitions)
+        while runs and self._spent[last := min(runs, key=self._spent.__getitem__)] < seconds:
+            for cell in self._cells[last]:
+                yield cell._replace(repetition=runs[last])
+            runs[last] += 1
+
+
+class Plans:
+    """The plans that cells of one pattern need, or why there are none.
+
+    Parameters
+    ----------
+    spec, stream, statistics, grid
+        See :func:`measure_pattern`.
+    cells : sequence of Cell
+
+    Attributes
+    ----------
+    specs : dict of (str, str) to PatternSpec
+        Strategy and window -> the pattern under them.
+    """
+
+    def __init__(
+        self,
+        spec: PatternSpec,
+        stream: EventStream,
+        statistics: Statistics | Mapping[str, Statistics],
+        grid: Grid,
+        cells: Sequence[Cell],
+    ) -> None:
+        self.specs = {
+            (strategy, window): spec.under(strategy, window)
+            for strategy in grid.strategies
+            for window in grid.windows
+        }
+        generators = grid.plan_generators()
+        last: dict[str, Any] = {}
+        if any(cell.alpha for cell in cells):
+            for window in grid.windows:
+                pattern = self.specs[grid.strategies[0], window].pattern
+                last[window] = expected_last(pattern, stream, _under(window, statistics))
+        self._hierarchy = stream.hierarchy
+        self._plans_reuse = bool(grid.planners)
+        self._found: dict[tuple[str, ...], Planned] = {}
+        adaptive, methods = grid.policy_kinds(), grid.aggregations()
+        for cell in cells:
+            if cell.generator in adaptive:
+                kind = adaptive[cell.generator]
+                self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
+            elif self._purpose(cell) not in self._found:
+                sharing = methods[cell.generator][1] if methods else ""
+                if cell.generator == NO_PLAN or sharing == NO_SHARING:
+                    found = _UNPLANNED
+                elif grid.planners:
+                    make = partial(_reusing_plan, self.query(cell), stream, cell, grid)
+                    found = _planned(NO_PLAN, make)
+                elif sharing:
+                    found = _planned(
+                        NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
+                    )
+                else:
+                    generator = generators[cell.generator]
+                    pattern = self.specs[cell.strategy, cell.window].pattern
+                    found = _planned(
+                        generator.kind,
+                        partial(
+                            timed_plan, generator, pattern, _under(cell.window, statistics),
+                            seed=grid.seed, time_selectivity=grid.time_selectivity,
+                            alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
+                        ),
+                    )  # fmt: skip
+                self._found[self._purpose(cell)] = found
+
+    def of(self, cell: Cell) -> Planned:
+        """The plan that a cell runs."""
+        return self._found[self._purpose(cell)]
+
+    def query(self, cell: Cell) -> Pattern | Workload:
+        """The pattern or workload that a cell runs, with its strategy and window."""
+        query = self.specs[cell.strategy, cell.window].query
+        if isinstance(query, Workload):  # planners read the concepts of the queries
+            return Workload(query.patterns, hierarchy=self._hierarchy)
+        return query
+
+    def _purpose(self, cell: Cell) -> tuple[str, ...]:
+        """The part of a cell that its plan depends on."""
+        evaluator = cell.evaluator if self._plans_reuse else ""
+        return cell.generator, cell.strategy, str(cell.alpha), cell.window, evaluator
+
+
+def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> Statistics:
+    return statistics if isinstance(statistics, Statistics) else statistics[window]
+
+
+def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
+    try:
+        plan, seconds = make()
+    except PlanningRefusedError as error:
+        return Planned(kind, None, None, REFUSED, _reason(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # one broken generator is a row; the sweep must go on
+        return Planned(kind, None, None, ERROR, _reason(error))
+    return Planned(kind, plan, seconds, OK, None)
+
+
+def _shared_plan(
+    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
+) -> tuple[WorkloadPlan, float]:
+    """A plan of what the queries of a workload share, and the seconds of planning."""
+    assert isinstance(workload, Workload)
+    statistics = measure_statistics(workload, stream, seed=seed)
+    began = time.perf_counter()
+    found = plan_workload(workload, statistics, planner, seed=seed)
+    return found, time.perf_counter() - began
+
+
+def _reusing_plan(
+    workload: Pattern | Workload, stream: EventStream, cell: Cell, grid: Grid
+) -> tuple[WorkloadPlan, float]:
+    """A plan of what the queries of a workload reuse, and the seconds of planning with refinements."""
+    assert isinstance(workload, Workload)
+    statistics = measure_statistics(workload, stream, seed=grid.seed)
+    # At the end of a stream that is run as a whole no match is late.
+    how: dict[str, Any] = {
+        "planner": cell.generator,
+        "delays": not grid.batch_size,
+        "seed": grid.seed,
+        "evaluator": cell.evaluator,
+    }
+    # On a copy, without known refinements: compiled code is loaded.
+    copy = Workload(workload.patterns, hierarchy=workload.hierarchy)
+    plan_workload(copy, statistics, **how)
+    began = time.perf_counter()
+    found = plan_workload(workload, statistics, **how)
+    return found, time.perf_counter() - began
+
+
+def timed_plan(
+    generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
+) -> tuple[AnyPlan, float]:
+    """A generator's plan and the seconds of planning, without the loading of compiled code.
+
+    Parameters and errors are those of :func:`cepbench.planning.planners.generate.plan`.
+    """
+    load_kernels(generator)
+    began = time.perf_counter()
+    found = make_plan(pattern, statistics, generator, **purpose)
+    return found, time.perf_counter() - began
+
+
+@lru_cache(maxsize=256)
+def load_kernels(generator: PlanGenerator) -> None:
+    """Plan a small pattern, once, so that planning times exclude the loading of compiled code."""
+    # Connected without a cycle: some generators take no other pattern.
+    pattern = parse("PATTERN AND(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 1 units")
+    statistics = Statistics(
+        cardinalities={"a": 1.0, "b": 2.0, "c": 3.0},
+        selectivities={("a", "b"): 0.5, ("b", "c"): 0.5},
+    )
+    # A generator that cannot plan this one may well plan the real one.
+    _planned(generator.kind, lambda: (make_plan(pattern, statistics, generator), 0.0))
+
+
+def _warm_up(plans: Plans, stream: EventStream, cells: Sequence[Cell], grid: Grid) -> None:
+    seen = set()
+    grid = replace(grid, latency=False)
+    if grid.methods:
+        grid = replace(grid, partial_match_limit=WARM_UP_MATCHES)
+    for cell in cells:
+        plan, status = plans.of(cell).plan, plans.of(cell).status
+        # An evaluator may hold separate kernels for both kinds of plan, and for its options.
+        if status == OK:
+            kernels = (engine_of(cell, plan, grid), cell.strategy, cell.options, cell.output)
+            if kernels not in seen:
+                seen.add(kernels)
+                beginning = stream[:WARM_UP_EVENTS]
+                _run(plans.query(cell), beginning, plan, cell, grid)
+
+
+def engine_of(cell: Cell, plan: Any, grid: Grid) -> tuple[str, str | None]:
+    """What the compiled code of a run depends on, beside its options, strategy and output."""
+    if grid.methods or grid.planners:
+        return cell.evaluator, cell.generator
+    return cell.evaluator, plan and plan.kind
+
+
+def run_arguments(cell: Cell, grid: Grid) -> dict[str, Any]:
+    """Keyword arguments of :func:`cepbench.engines.detection.evaluate.evaluate` for a cell."""
+    return {
+        "evaluator": cell.evaluator,
+        "output": cell.output,
+        "partial_match_limit": grid.partial_match_limit,
+        "options": json.loads(cell.options),
+    }
+
+
+def evaluated(
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+) -> dict[str, Any]:
+    """The metrics of a cell's run, on the stream as a whole or batch by batch.
+
+    In batches of the grid's size, and of an adaptive run, they include ``batch_seconds``, a list; of
+    the latter also ``switches``, a list with a dict of :class:`~cepbench.engines.adaptation.run.Switch` each.
+    """
+    if grid.methods:
+        method, _ = grid.aggregations()[cell.generator]
+        return aggregated(query, stream, method, grid.partial_match_limit, plan)
+    how = run_arguments(cell, grid)
+    if grid.planners:
+        assert isinstance(query, Workload)
+        return reused(query, stream, plan, grid.batch_size, **how)
+    assert isinstance(query, Pattern)
+    policy = grid.policies.get(cell.generator)
+    if policy is not None:
+        size = grid.batch_size or BATCH_SIZE
+        adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
+        detector: Detector = AdaptiveDetector(query, **how, **{**adaptive, **policy})
+    elif grid.batch_size or cell.output == "arrow":
+        size = grid.batch_size or BATCH_EVENTS
+        detector = Detector(query, plan, **how)
+    else:
+        return evaluate(query, stream, plan, **how).metrics.to_dict()
+    seconds = []
+    for batch in stream.batches(size):
+        began = time.perf_counter()
+        # Matches may take more memory than there is: each batch's are dropped.
+        detector.push(batch)
+        seconds.append(time.perf_counter() - began)
+    detector.flush()
+    found: dict[str, Any] = detector.metrics().to_dict()
+    if grid.batch_size or policy is not None:
+        found["batch_seconds"] = seconds
+    if isinstance(detector, AdaptiveDetector):
+        found["switches"] = detector.switches.to_dict("records")
+    return found
+
+
+def _run(
+    query: Pattern | Workload, stream: EventStream, plan: Any, cell: Cell, grid: Grid
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    try:
+        measured = evaluated(query, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
+        is_adaptive = cell.generator in grid.policies
+        if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
+            how = run_arguments(cell, grid)
+            assert isinstance(query, Pattern)
+            timed = evaluate(query, stream, plan, latency=True, **how).metrics.to_dict()
+            measured |= {name: timed[name] for name in LATENCY}
+    except MatchLimitError as error:
+        return {"status": LIMIT, "reason": _reason(error), **_known(error.measured)}
+    except PartialMatchLimitError as error:
+        # Bounds: the run would have taken longer, and had more partial matches.
+        seconds = time.perf_counter() - began
+        limit = grid.partial_match_limit
+        return {
+            "status": LIMIT,
+            "reason": _reason(error),
+            "seconds": seconds,
+            "events": len(stream),
+            "events_per_second": len(stream) / seconds if seconds else None,
+            "partial_matches_created": limit,
+            "peak_partial_matches": limit,
+        }
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # one broken run is a row; the sweep must go on
+        refused = grid.methods and isinstance(error, UnsupportedPatternError)
+        return {"status": REFUSED if refused else ERROR, "reason": _reason(error)}
+    known = _known(measured)
+    own = {name: known.pop(name) for name in measured if name not in METRICS}
+    details = json.dumps(own, sort_keys=True) if own else None
+    return {"status": OK, "reason": None, "details": details, **known}
+
+
+def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """None for NaN, a metric that is not counted: JSON has no NaN."""
+    return {name: v if v == v else None for name, v in measured.items()}
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,222 @@
+"""The nanoseconds of each kind of work that reuse and evaluators do, measured on this machine.
+
+Small random workloads: each query from scratch, and from each other that it can be computed from. On an
+evaluator whose queries share their state that state is left out: it is kept as long as any query is
+computed from scratch, so that none saves it. The costs are the least squares of relative errors of the processor's times, none negative; what a call takes
+whatever its work is fitted beside them. ``python -m cepbench.experiments.sweeps.unit_costs`` stores them, and
+``make env`` does so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.workload_evaluate import written_plan
+from cepbench.engines.reuse.events import Events
+from cepbench.engines.reuse.kept import FoundMatches
+from cepbench.engines.reuse.queries import query_of
+from cepbench.engines.reuse.reuse import warm_up
+from cepbench.engines.reuse.sets import Sized, Way
+from cepbench.engines.runs.matches import BranchMatches
+from cepbench.errors import CepbenchError
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.reuse_calibrated import Calibrated, Work
+from cepbench.planning.costs.unit_costs import FIXED, TREE, store
+from cepbench.planning.plans.reuse import candidates_of
+from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
+from cepbench.seeds import rng_for
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.numeric import NumericReader
+
+_HIERARCHY = ConceptHierarchy({"G0": ["T0", "T1"], "G1": ["T2", "T3"]})
+_LIMIT = 10_000_000
+_ROUNDS = 5
+
+
+def measured(
+    workloads: int = 18, events: int = 10_000, repetitions: int = 5, seed: int = 0
+) -> pd.DataFrame:
+    """Steps of random workloads.
+
+    Parameters
+    ----------
+    workloads : int
+    events : int
+        Of the shortest streams; others are three and nine times as long.
+    repetitions, seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row a step: the kinds of :class:`cepbench.planning.costs.reuse_calibrated.Work` over the stream, as
+        expected of statistics, ``nanoseconds`` (the least of all repetitions), ``method`` and
+        ``evaluator``.
+    """
+    warm_up()
+    rows = []
+    for number in range(workloads):
+        rng = rng_for(seed, "unit costs", number)
+        length = events * 3 ** (number % 3)
+        stream, workload = _stream(length, rng), _workload(rng)
+        statistics = measure_statistics(workload, stream, seed=seed)
+        found: list[tuple[str, str, Work, float]] = []
+        for method, work, step in _steps(stream, workload, statistics):
+            try:
+                found.append((TREE, method, work, _least_time(step, repetitions)))
+            except CepbenchError:  # too many partial matches
+                continue
+        for evaluator in FIXED.keys() - {TREE}:
+            model = Calibrated(workload, statistics, {}, evaluator)
+            for query, nanoseconds in _shared(workload, stream, evaluator, repetitions).items():
+                work = model.work_from_scratch(query)
+                found.append((evaluator, "scratch", work, nanoseconds))
+        for evaluator, method, work, nanoseconds in found:
+            its = {kind: 10.0 * length * value for kind, value in vars(work).items()}
+            row = {"evaluator": evaluator, "method": method, **its, "nanoseconds": nanoseconds}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _shared(
+    workload: Workload, stream: EventStream, evaluator: str, repetitions: int
+) -> dict[str, float]:
+    """Query → the nanoseconds of its own work in a run of all; the least of all repetitions."""
+    runs = [
+        evaluate(workload, stream, evaluator=evaluator, output="arrow") for _ in range(repetitions)
+    ]
+    return {
+        query: min(1e9 * run[query].metrics.details["construction_seconds"] for run in runs)
+        for query in workload.patterns
+    }
+
+
+def fitted(steps: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Evaluator → nanoseconds of each kind of work, none negative."""
+    return {
+        evaluator: _fitted(steps[steps["evaluator"] == evaluator], [*costs])
+        for evaluator, costs in FIXED.items()
+    }
+
+
+def _fitted(steps: pd.DataFrame, kinds: list[str]) -> dict[str, float]:
+    work = np.column_stack([steps[kinds].to_numpy(float), np.ones(len(steps))])
+    times = steps["nanoseconds"].to_numpy(float)
+    estimates = times
+    for _ in range(_ROUNDS):
+        # Estimates that are too low and too high by one factor count the same.
+        weights = np.sqrt(times * estimates)
+        found = _not_negative(work / weights[:, None], times / weights)
+        estimates = np.maximum(work @ found, times / 10)
+    return dict(zip(kinds, found[:-1].tolist(), strict=True))
+
+
+def _not_negative(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Least squares without the columns whose factors would be negative."""
+    found = np.zeros(rows.shape[1])
+    scale = np.abs(rows).max(axis=0)
+    left = np.flatnonzero(scale)
+    while True:
+        solved, *_ = np.linalg.lstsq(rows[:, left] / scale[left], values)
+        if (solved >= 0).all():
+            found[left] = solved / scale[left]
+            return found
+        left = np.delete(left, solved.argmin())
+
+
+def _stream(events: int, rng: np.random.Generator) -> EventStream:
+    shares = rng.dirichlet(np.full(8, 1.5))
+    frame = pd.DataFrame(
+        {
+            "type": rng.choice([f"T{k}" for k in range(8)], events, p=shares),
+            "time": np.sort(rng.integers(0, 10 * events, events)),
+            "id": rng.integers(0, int(rng.choice([3, 10, 50])), events),
+            "x": rng.random(events),
+        }
+    )
+    return EventStream.from_pandas(frame, type="type", time="time", hierarchy=_HIERARCHY)
+
+
+def _workload(rng: np.random.Generator) -> Workload:
+    """A query, one of concepts, and one with an item and one with a NOT more."""
+    types = rng.choice(["T0", "T2", "T4", "T5", "T6"], 3, replace=False).tolist()
+    base = [f"{type} {name}" for type, name in zip(types, "abc", strict=True)]
+    place, more = int(rng.integers(0, 4)), str(rng.choice(["T7", "T1"]))
+    above = {"T0": "G0", "T2": "G1"}
+    queries = {
+        "base": base,
+        "concepts": [f"{above.get(item[:2], item[:2])}{item[2:]}" for item in base],
+        "item": [*base[:place], f"{more} d", *base[place:]],
+    }
+    if 0 < place < 3:
+        queries["negated"] = [*base[:place], f"NOT({more} n)", *base[place:]]
+    where = rng.choice(["", "WHERE [id] ", "WHERE a.x < b.x AND b.x < c.x "])
+    window = int(rng.choice([200, 400, 800]))
+    texts = {
+        name: f"PATTERN SEQ({', '.join(items)}) {where}WITHIN {window} units"
+        for name, items in queries.items()
+    }
+    return Workload(texts, hierarchy=_HIERARCHY)
+
+
+def _steps(
+    stream: EventStream, workload: Workload, statistics: Mapping[str, Statistics]
+) -> Iterator[tuple[str, Work, Callable[[], object]]]:
+    """Method, expected work per unit of time, and a run of each step."""
+    model = Calibrated(workload, statistics, {})
+    queries = {name: query_of(pattern) for name, pattern in workload.patterns.items()}
+    events = Events(stream, NumericReader(), queries.values())
+    found = {}
+    for name, pattern in workload.patterns.items():
+        scratch = partial(_from_scratch, pattern, stream)
+        yield "scratch", model.work_from_scratch(name), scratch
+        found[name] = scratch()
+    for way in candidates_of(workload):
+        sources = [found[source] for source in way.sources]
+        yield (
+            way.method,
+            model.work(way),
+            partial(_reused, way.method, Way.of(way, queries), sources, events),
+        )
+
+
+def _from_scratch(pattern: Pattern, stream: EventStream) -> BranchMatches:
+    plan = written_plan(pattern, evaluator_for("tree"))
+    found = evaluate(pattern, stream, plan, evaluator="tree", output="arrow").found
+    assert found is not None
+    return found[0]
+
+
+def _reused(
+    method: str, way: Way, found: Sequence[BranchMatches], events: Events
+) -> list[list[tuple[np.ndarray, ...]]]:
+    events.forget()
+    sources: list[Sized] = [{(): FoundMatches(its)} for its in found]
+    if method == "down":
+        made = way.down(sources[0], events, _LIMIT)
+    else:
+        made, _ = way.up(sources, events, _LIMIT)
+    return [its.chunks() for its in made.values()]
+
+
+def _least_time(step: Callable[[], object], repetitions: int) -> int:
+    """Nanoseconds; memory is new each time, since results stay."""
+    times, results = [], []
+    for _ in range(repetitions):
+        began = time.process_time_ns()
+        results.append(step())
+        times.append(time.process_time_ns() - began)
+    return min(times)
+
+
+if __name__ == "__main__":
+    store(fitted(measured()))

@@ -1,0 +1,229 @@
+"""The registry of plan generators, built-in and user-defined.
+
+A plan generator is a function ``f(problem, rng)``: it takes a
+:class:`~cepbench.planning.costs.costed.CostedProblem` and a seeded NumPy generator, and returns a plan of
+its kind: an order is a list of the indices 0 … n−1, a tree nested pairs of them. An anytime search
+is a function ``f(problem, rng, budget)``, see :mod:`cepbench.planning.planners.budget`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cepbench.arguments import choice, elements, flag, shown, texts, whole
+from cepbench.errors import PlanGeneratorError
+from cepbench.planning.costs.model import FORMS, CostModel
+from cepbench.planning.plans.kinds import PLAN_KINDS
+from cepbench.registry import Registry
+
+GeneratorFunction = Callable[..., Any]
+_F = TypeVar("_F", bound=GeneratorFunction)
+
+_OWN = "cepbench.planning.planners."
+
+
+@dataclass(frozen=True)
+class PlanGenerator:
+    """A registered plan generator.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        Kind of its plans, a name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`.
+    function : callable
+        (problem, rng) → order, tree or other shape of that kind over indices.
+    exact : bool
+        Whether its plan is always of least cost over its space, for each cost that it supports.
+    space : str
+        The plans that it searches, in words.
+    description : str
+    source : str
+        The paper.
+    max_size : int or None
+        The largest number of variables.
+    anytime : bool
+        Whether it is a search that takes a budget as its third argument.
+    default : bool
+        Whether it is in the default set, see :func:`default_generators`.
+    costs : tuple of str
+        The costs that it supports: names of cost models, or forms of costs, which include the more
+        specific forms; see :mod:`cepbench.planning.costs.model`.
+    """
+
+    name: str
+    kind: str
+    function: GeneratorFunction
+    exact: bool = False
+    space: str = ""
+    description: str = ""
+    source: str = ""
+    max_size: int | None = None
+    anytime: bool = False
+    default: bool = True
+    costs: tuple[str, ...] = ("plans",)
+
+    def takes(self, cost: CostModel) -> bool:
+        """Whether it minimizes the cost, exactly or heuristically."""
+        special = FORMS[FORMS.index(cost.form) :]
+        return cost.name in self.costs or any(form in self.costs for form in special)
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.qualified_name.startswith(_OWN)
+
+    @property
+    def qualified_name(self) -> str:
+        """Module and name of its function (or of its class, for an object that can be called)."""
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+
+#: Kind of plan → the generator of optimal plans.
+OPTIMAL = {"order": "DP-LD", "tree": "DP-B"}
+
+#: Relative tolerance of optimality: sums in another order differ by rounding.
+TOLERANCE = 1e-9
+
+#: Name → plan generator, in the order of registration.
+PLAN_GENERATORS: Registry[PlanGenerator] = Registry("plan generator", PlanGeneratorError)
+
+
+def plan_generator(
+    name: str,
+    *,
+    kind: str,
+    exact: bool = False,
+    space: str = "",
+    description: str | None = None,
+    source: str = "",
+    max_size: int | None = None,
+    anytime: bool = False,
+    default: bool = True,
+    costs: str | Sequence[str] = "plans",
+) -> Callable[[_F], _F]:
+    """Register the decorated function as a plan generator; it is returned unchanged.
+
+    Registering a name again replaces a user-defined generator; built-in ones cannot be replaced.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    kind : str
+        A name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`: what the function returns, for
+        ``"order"`` a list of the indices 0 … n−1, for ``"tree"`` nested pairs of them.
+    exact : bool
+        Whether its plan is always of least cost over its space, for each cost that it supports.
+    space : str
+        The plans that it searches, in words.
+    description : str, optional
+        One line; by default the first line of the docstring.
+    source : str
+        The paper.
+    max_size : int, optional
+        The largest number of variables; larger patterns are an error.
+    anytime : bool
+        Whether the function is a search that takes a :class:`~cepbench.planning.planners.budget.Budget` as
+        its third argument, keeps to it and returns the best plan so far, alone or in a
+        :class:`~cepbench.planning.planners.budget.Found`.
+    default : bool
+        Whether it is in the default set, see :func:`default_generators`.
+    costs : str or sequence of str
+        The costs that it supports; others are an error. Names of cost models, or forms: ``"plans"``
+        is any cost, for a function that uses ``problem.log_order_cost`` or ``log_tree_cost``;
+        ``"joins"`` needs ``problem.cost.log_joins``; ``"sets"`` needs ``problem.terms``. See
+        :mod:`cepbench.planning.costs.model`.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If the kind is unknown, the name is that of a built-in generator, or the decorated object
+        is not callable.
+
+    Examples
+    --------
+    >>> @plan_generator("MY-IDEA", kind="order")
+    ... def my_idea(problem, rng):
+    ...     return sorted(range(problem.n), key=problem.rate)
+    """
+    PLAN_GENERATORS.check_name(name, '@plan_generator("MY-IDEA", kind="order")')
+    if max_size is not None:
+        max_size = whole(max_size, f"{name}: max_size", PlanGeneratorError, least=1)
+    listed = [costs] if isinstance(costs, str) else costs
+    declared: dict[str, Any] = {
+        "kind": choice(kind, f"{name}: kind", PLAN_KINDS, PlanGeneratorError),
+        "exact": flag(exact, f"{name}: exact", PlanGeneratorError),
+        "space": space,
+        "source": source,
+        "max_size": max_size,
+        "anytime": flag(anytime, f"{name}: anytime", PlanGeneratorError),
+        "default": flag(default, f"{name}: default", PlanGeneratorError),
+        "costs": tuple(texts(listed, f"{name}: costs", PlanGeneratorError)),
+    }
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise PlanGeneratorError(
+                f"{name}: a plan generator is a function, not {shown(function)}"
+            )
+        first_line = (function.__doc__ or "").strip().partition("\n")[0]
+        about = first_line if description is None else description
+        PLAN_GENERATORS.add(
+            PlanGenerator(name=name, function=function, description=about, **declared)
+        )
+        return function
+
+    return register
+
+
+def user_defined_generators() -> list[str]:
+    """Names of the user-defined plan generators, in the order of registration."""
+    return [name for name, entry in PLAN_GENERATORS.items() if not entry.is_builtin]
+
+
+def default_generators(*, user_defined: bool = True) -> list[str]:
+    """Names of the default set of plan generators, those registered with ``default``.
+
+    They are the algorithms compared in [kolchinsky2018]_, section 6.1, and the user-defined ones
+    that do not opt out.
+
+    Parameters
+    ----------
+    user_defined : bool
+        Whether to include user-defined generators.
+    """
+    return [
+        name
+        for name, entry in PLAN_GENERATORS.items()
+        if entry.default and (user_defined or entry.is_builtin)
+    ]
+
+
+def find_generator(given: str | PlanGenerator) -> PlanGenerator:
+    """The plan generator of a name, without regard to case, ``-`` and ``_``, or the one given.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If there is none; the message suggests the nearest.
+    """
+    return given if isinstance(given, PlanGenerator) else PLAN_GENERATORS.find(given)
+
+
+def generators_from(given: Any) -> list[PlanGenerator]:
+    """The generators of a list of names or generators; None for the default ones.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If it is not a list, or a name is unknown.
+    """
+    names = default_generators() if given is None else given
+    return [
+        find_generator(one)
+        for one in elements(names, "generators", '["GREEDY", "DP-LD"]', PlanGeneratorError)
+    ]

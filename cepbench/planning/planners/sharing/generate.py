@@ -1,0 +1,240 @@
+"""The front end: from a workload and its statistics to a plan, by any planner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+
+import numpy as np
+
+from cepbench.arguments import flag, shown
+from cepbench.arguments import seed as seed_from
+from cepbench.errors import CepbenchError, PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.reuse import ReuseProblem, Sources, reuse_cost
+from cepbench.planning.costs.sharing import SharingProblem
+from cepbench.planning.costs.virtual import VirtualStatistics
+from cepbench.planning.planners.generate import plan
+from cepbench.planning.planners.registry import find_generator
+from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
+from cepbench.planning.planners.sharing.steiner import without_unused
+from cepbench.planning.plans.evaluator_names import known_evaluator
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.reuse import Reuse, Source, in_order, sources_in, waits_on_stream
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.statistics.given import workload_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.generalization import common_generalizations
+from cepbench.planning.workloads.model import Workload
+
+
+def plan_workload(
+    workload: Workload,
+    statistics: Mapping[str, Statistics],
+    planner: str | None = None,
+    *,
+    cost: str = "calibrated",
+    generator: str | None = None,
+    delays: bool = False,
+    seed: int = 0,
+    evaluator: str | None = None,
+) -> WorkloadPlan:
+    """Choose what the queries of a workload share.
+
+    Parameters
+    ----------
+    workload : Workload
+    statistics : mapping of str to Statistics
+        Of every query, as :func:`cepbench.measure_statistics` gives them for a workload.
+    planner : str, optional
+        A name in ``WORKLOAD_PLANNERS``, in any case; by default SHARON, which shares counts, if every
+        query has AGG, else CHASE, which reuses matches.
+    cost : str
+        The cost of reused matches: ``calibrated``, of our engines, or ``e-cube``, the paper's.
+    generator : str, optional
+        The plan generator for the queries that reuse none, in whose order items are joined to reused
+        matches too if that is cheaper; without it they are joined in written order, or by an evaluator
+        that needs no plan. FORESTS takes its plans where they are cheaper than that.
+    delays : bool
+        Whether a query may reuse one that goes on after its last item, whose matches come late. A query
+        that would come after the end of its window, since its source does, is computed from scratch.
+    seed : int
+        Seed of randomized planners and generators.
+    evaluator : str, optional
+        The name of the evaluator that will run the plan, whose work on queries from scratch the cost
+        ``calibrated`` counts: by default ``tree``, as which one is priced that shares no work between
+        queries.
+
+    Returns
+    -------
+    WorkloadPlan
+        With the planner and its estimated cost.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If the planner, cost, generator or evaluator is unknown, a planner fails or returns no plan, or ``seed`` is
+        invalid.
+    PlanningRefusedError
+        If the workload is beyond the limits of the planner.
+    StatisticsError
+        If the statistics of a query are missing or insufficient.
+    PlanError
+        If it is not a workload.
+    """
+    if planner is None:
+        patterns = workload.patterns.values() if isinstance(workload, Workload) else ()
+        planner = "SHARON" if all(its.aggregates for its in patterns) else "CHASE"
+    entry = WORKLOAD_PLANNERS.find(planner)
+    rng = np.random.default_rng(seed_from(seed, PlanGeneratorError))
+    flag(delays, "delays", PlanGeneratorError)
+    if evaluator is not None:
+        evaluator = known_evaluator(evaluator, PlanGeneratorError)
+    if entry.shares == "aggregates":
+        return _plan_of_cuts(workload, statistics, entry, rng)
+    known = workload_statistics(workload, statistics)
+    computed = workload.without_aggregates()
+    if entry.virtual:
+        computed, known = with_virtual(computed, known)
+    plans: dict[str, AnyPlan] = {}
+    if generator is not None:
+        plans = _plans(computed.patterns, known, generator, seed)
+        if entry.orders:
+            written, planned = (
+                reuse_cost(cost, computed, known, its, evaluator) for its in ({}, plans)
+            )
+            plans = {q: its for q, its in plans.items() if planned.scratch(q) < written.scratch(q)}
+    problem = ReuseProblem.of(
+        computed,
+        known,
+        cost,
+        plans=plans,
+        delays=delays,
+        virtual=computed.patterns.keys() - workload.patterns.keys(),
+        unions=entry.virtual,
+        all_orders=entry.orders,
+        evaluator=evaluator,
+    )
+    sources = planned_sources(entry, problem, rng)
+    if delays:
+        sources = without_unused(_in_time(computed, problem, sources), problem.virtual)
+    chosen = {
+        query: way
+        for query, source in sources.items()
+        if source is not None and (way := problem.edge(source, query)) is not None
+    }
+    ways = [*(Reuse(query, cost=its) for query, its in problem.scratch.items()), *problem.edges]
+    return WorkloadPlan(
+        workload,
+        sources=sources,
+        delays=delays,
+        embeddings={query: way.embeddings or way.embedding for query, way in chosen.items()},
+        plans={query: its for query, its in plans.items() if query in sources.keys() - chosen},
+        virtual={query: computed.patterns[query] for query in sources if query in problem.virtual},
+        orders={query: way.order for query, way in chosen.items() if way.order},
+        planner=entry.name,
+        cost=problem.cost(sources),
+        candidates=[
+            way for way in (*ways, *problem.unions) if {way.query, *way.sources} <= sources.keys()
+        ],
+    )
+
+
+def _plans(
+    patterns: Mapping[str, Pattern], statistics: Mapping[str, Statistics], generator: str, seed: int
+) -> dict[str, AnyPlan]:
+    """The plan of each query from scratch."""
+    found = find_generator(generator)
+    return {
+        query: plan(pattern, statistics[query], found, seed=seed)
+        for query, pattern in patterns.items()
+    }
+
+
+def with_virtual(
+    workload: Workload, statistics: Mapping[str, Statistics]
+) -> tuple[Workload, dict[str, Statistics]]:
+    """The workload with the virtual queries that a plan may use, and the statistics of all."""
+    known, patterns = dict(statistics), dict(workload.patterns)
+    estimated = VirtualStatistics(workload, statistics)
+    names = (name for name in map("v{}".format, count(1)) if name not in workload.patterns)
+    for its in common_generalizations(workload):
+        found = estimated.of(its)
+        if found is not None:
+            name = next(names)
+            known[name], patterns[name] = found, its.pattern
+    return Workload(patterns, hierarchy=workload.hierarchy), known
+
+
+def planned_sources(
+    entry: WorkloadPlanner, problem: ReuseProblem, rng: np.random.Generator
+) -> Sources:
+    """The sources that a planner chooses, checked.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If it fails, or returns something else than a source for each query: None, or one that has an
+        edge to the query, without circles.
+    PlanningRefusedError
+        If it refuses the problem.
+    """
+    try:
+        found = entry.plan(problem, rng)
+    except PlanningRefusedError:
+        raise
+    except (Exception, SystemExit) as error:
+        detail = str(error) if isinstance(error, CepbenchError) else repr(error)
+        raise PlanGeneratorError(f"planner {entry.name} failed: {detail}") from error
+    returned = f"planner {entry.name} returned"
+    if not isinstance(found, Mapping) or (
+        not problem.scratch.keys() - problem.virtual <= found.keys() <= problem.scratch.keys()
+    ):
+        raise PlanGeneratorError(
+            f"{returned} {shown(found)}; a plan is a mapping of every query to its source, or None"
+        )
+    for query, source in found.items():
+        if source is not None and problem.edge(source, query) is None:
+            raise PlanGeneratorError(
+                f"{returned} {shown(source)} as the source of {query!r}; there is no such edge in "
+                f"problem.edges{' or problem.unions' if problem.unions else ''}"
+            )
+        if left_out := {*sources_in(source)} - found.keys():
+            raise PlanGeneratorError(
+                f"{returned} {shown(source)} as the source of {query!r}, and no source of "
+                f"{', '.join(sorted(left_out))}; name that of each virtual query that is used"
+            )
+    try:
+        in_order(found)
+    except PlanError as error:
+        raise PlanGeneratorError(f"{returned} a plan that cannot be run: {error}") from None
+    found = {query: found[query] for query in problem.scratch if query in found}
+    return without_unused(found, problem.virtual)
+
+
+def _in_time(workload: Workload, problem: ReuseProblem, sources: Sources) -> Sources:
+    """The sources of queries, those that would come after the end of their window from scratch."""
+    found: dict[str, Source] = {}
+    waits: dict[str, bool] = {}
+    for query in in_order(sources):
+        source = sources[query]
+        way = None if source is None else problem.edge(source, query)
+        try:
+            waits[query] = waits_on_stream(way or Reuse(query), waits, workload.patterns)
+            found[query] = source
+        except PlanError:
+            waits[query] = waits_on_stream(Reuse(query), waits, workload.patterns)
+            found[query] = None
+    return {query: found[query] for query in sources}
+
+
+def _plan_of_cuts(
+    workload: Workload,
+    statistics: Mapping[str, Statistics],
+    entry: WorkloadPlanner,
+    rng: np.random.Generator,
+) -> WorkloadPlan:
+    problem = SharingProblem(workload, statistics)
+    cuts, shares_prefixes = entry.plan(problem, rng)
+    cost = problem.cost(cuts, shares_prefixes=shares_prefixes).total
+    return WorkloadPlan(workload, cuts, shares_prefixes, planner=entry.name, cost=cost)

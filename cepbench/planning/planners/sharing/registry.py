@@ -1,0 +1,129 @@
+"""The registry of planners of workloads, built-in and user-defined.
+
+A planner shares counts of sequences or matches. One of matches is a function ``f(problem, rng)`` of a
+:class:`~cepbench.planning.costs.reuse.ReuseProblem` and a seeded NumPy generator, and returns for each query the
+query whose matches it reuses, or None. One registered with ``virtual=True`` gets problems with virtual
+queries and unions too, and returns the sources of the virtual queries that it uses, and several where it
+chooses a union.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cepbench.arguments import shown
+from cepbench.errors import PlanGeneratorError
+from cepbench.planning.planners.sharing.chase import chase
+from cepbench.planning.planners.sharing.chop_connect import chop_connect
+from cepbench.planning.planners.sharing.exhaustive import exhaustive
+from cepbench.planning.planners.sharing.forests import forests
+from cepbench.planning.planners.sharing.hierarchical import bottom_up, naive, top_down
+from cepbench.planning.planners.sharing.none import none
+from cepbench.planning.planners.sharing.pretree import pretree
+from cepbench.planning.planners.sharing.sharon import sharon
+from cepbench.planning.planners.sharing.steiner import steiner
+from cepbench.registry import Registry
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class WorkloadPlanner:
+    """A planner of workloads.
+
+    Attributes
+    ----------
+    name : str
+    plan : callable
+        (problem, seeded NumPy generator) → plan. For counts, a
+        :class:`~cepbench.planning.costs.sharing.SharingProblem` → the cuts of the queries, and whether
+        segments share prefixes; for matches, a :class:`~cepbench.planning.costs.reuse.ReuseProblem` → the
+        source of each query.
+    shares : {"aggregates", "matches"}
+        What its plans share: counts of sequences, or matches.
+    source : str
+        Its source in the literature.
+    virtual : bool
+        Whether its problems have virtual queries and unions.
+    orders : bool
+        Whether each way of its problems is along the cheapest join order.
+    """
+
+    name: str
+    plan: Callable[[Any, np.random.Generator], Any]
+    shares: str = "aggregates"
+    source: str = ""
+    virtual: bool = False
+    orders: bool = False
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it belongs to cepbench."""
+        return self.plan.__module__.startswith("cepbench.planning.planners.")
+
+
+#: Name → planner.
+WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
+    "planner of workloads",
+    PlanGeneratorError,
+    (
+        WorkloadPlanner("NONE", none),
+        WorkloadPlanner("PRETREE", pretree, source="[qi2014]_, section 4.1"),
+        WorkloadPlanner("CHOP-CONNECT", chop_connect, source="[qi2014]_, section 4.2"),
+        WorkloadPlanner("SHARON", sharon, source="[poppe2018]_"),
+        WorkloadPlanner("EXHAUSTIVE", exhaustive),
+        WorkloadPlanner("NAIVE", naive, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("TOP-DOWN", top_down, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("BOTTOM-UP", bottom_up, "matches", "[liu2011]_, section 7"),
+        WorkloadPlanner("CHASE", chase, "matches", "[liu2011]_, section 5, Figure 10"),
+        WorkloadPlanner("STEINER", steiner, "matches", "[zhang2017]_", virtual=True),
+        WorkloadPlanner("FORESTS", forests, "matches", virtual=True, orders=True),
+    ),
+)
+
+
+def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> Callable[[_F], _F]:
+    """Register the decorated function as a planner of reused matches; it is returned unchanged.
+
+    Registering a name again replaces a user-defined planner; built-in ones cannot be replaced.
+    :func:`cepbench.check_workload_planner` tests it.
+
+    Parameters
+    ----------
+    name : str
+        Compared without regard to case, ``-`` and ``_``.
+    source : str
+        The paper.
+    virtual : bool
+        Whether its problems have virtual queries and unions: ``problem.virtual``, ``problem.unions``.
+
+    Raises
+    ------
+    PlanGeneratorError
+        If the name is that of a built-in planner, or the decorated object is not callable.
+
+    Examples
+    --------
+    >>> @workload_planner("DOWN-IF-CHEAPER")
+    ... def down_if_cheaper(problem, rng):
+    ...     sources = dict.fromkeys(problem.scratch)
+    ...     for edge in problem.edges:
+    ...         if edge.method == "down" and edge.cost < problem.scratch[edge.query]:
+    ...             sources[edge.query] = edge.source
+    ...     return sources
+    """
+    WORKLOAD_PLANNERS.check_name(name, '@workload_planner("MINE")')
+
+    def register(function: _F) -> _F:
+        if not callable(function):
+            raise PlanGeneratorError(
+                f"{name}: a planner of workloads is a function, not {shown(function)}"
+            )
+        WORKLOAD_PLANNERS.add(WorkloadPlanner(name, function, "matches", source, virtual))
+        return function
+
+    return register

@@ -1,0 +1,297 @@
+"""Measuring statistics: arrival rates, and selectivities from sampled pairs within the window.
+
+A long stream can be measured in slices, in parallel: a :class:`StatisticsSample` has the counts of
+one slice, and :func:`merge_samples` adds them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from cepbench.arguments import seed as seed_from
+from cepbench.arguments import whole
+from cepbench.errors import StatisticsError, errors_naming
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.statistics.sampling import PairSample, Sampler
+from cepbench.planning.workloads.model import Workload
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import (
+    check_fit,
+    check_types,
+    reporting_missing_types,
+    under_one_hierarchy,
+)
+from cepbench.streams.given import stream_from
+
+#: Sampled candidates per pair of variables, in one slice.
+PAIRS = 20_000
+
+#: A pause of more windows than this is not active time.
+LONGEST_PAUSE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsSample:
+    """Counts from one slice of a stream, for one pattern.
+
+    Attributes
+    ----------
+    active : float
+        Active time in seconds (or ticks).
+    shortest : float
+        The window in seconds (or ticks), the minimum active time for rates.
+    events : mapping of str to float
+        Variable → events of its type.
+    pairs : dict of (str, str) to PairSample
+        Only pairs with a condition on single events.
+    sets : dict of (str, str, str) to PairSample
+        Pairs with conditions on elements of a Kleene set, by pair and element.
+    stream_events : int
+        Events of all types.
+    partition : PairSample or None
+        Under partition contiguity: pairs of events of all types, and those of one partition.
+    """
+
+    active: float
+    shortest: float
+    events: Mapping[str, float]
+    pairs: dict[tuple[str, str], PairSample]
+    sets: dict[tuple[str, str, str], PairSample] = field(default_factory=dict)
+    stream_events: int = 0
+    partition: PairSample | None = None
+
+    def to_statistics(self) -> Statistics:
+        """Rates and selectivities with their standard errors.
+
+        A pair without candidates is omitted, that is, has selectivity 1.
+        """
+        seconds = max(self.active, self.shortest)
+        if not seconds:
+            raise StatisticsError(
+                "a window of length 0 has no active time, so there are no arrival rates; write "
+                "Statistics(cardinalities=...) instead"
+            )
+        errors: dict[str | tuple[str, str], float] = {}
+        selectivities: dict[tuple[str, str], float] = {}
+        for name, count in self.events.items():
+            errors[name] = math.sqrt(count) / seconds
+        seen = [*self.pairs.items(), *(((a, b), of) for (a, b, _), of in self.sets.items())]
+        for pair, sample in seen:
+            if sample.candidates:
+                share = min(1.0, sample.held / sample.candidates)
+                error = math.sqrt(sample.variance) / sample.candidates
+                before, its_error = selectivities.get(pair, 1.0), errors.get(pair, 0.0)
+                # Conditions on different elements of a set are assumed independent.
+                selectivities[pair] = before * share
+                errors[pair] = math.hypot(before * error, share * its_error)
+        return Statistics(
+            rates={name: count / seconds for name, count in self.events.items()},
+            selectivities=selectivities,
+            standard_errors=errors,
+            stream_rate=self.stream_events / seconds,
+            partitions=self._partitions(),
+        )
+
+    def _partitions(self) -> float | None:
+        """The number of equal partitions; of events that are alone a single one."""
+        if self.partition is None:
+            return None
+        if not self.partition.candidates:
+            return 1.0
+        return self.partition.candidates / self.partition.held if self.partition.held else None
+
+
+@overload
+def measure_statistics(
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    missing_types: str = "warn",
+) -> Statistics: ...
+@overload
+def measure_statistics(
+    pattern: Workload,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    missing_types: str = "warn",
+) -> dict[str, Statistics]: ...
+def measure_statistics(
+    pattern: Pattern | str | Workload,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    missing_types: str = "warn",
+) -> Statistics | dict[str, Statistics]:
+    """Arrival rates and selectivities of a pattern's variables on a stream.
+
+    Parameters
+    ----------
+    pattern : Pattern, str or Workload
+        All variables of all branches are measured, negated ones included. Of a workload, those of
+        the matches of each query.
+    stream : EventStream
+        With events of all types, if the strategy is a contiguity strategy.
+    seed : int
+        Seed of the sample.
+    pairs : int
+        Maximum number of candidates per pair of variables. If the stream has fewer, all are
+        evaluated, and the selectivity is exact.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
+
+    Returns
+    -------
+    Statistics
+        ``rates`` in events per second (or tick) of *active* time: a pause of more than
+        :data:`LONGEST_PAUSE` windows, such as a night between two trading days, counts as one
+        window, since no match spans it. ``selectivities`` among pairs of events within the window
+        and in the pattern's order in time; the order itself is not part of them. Standard errors
+        are Poisson for rates, binomial for selectivities.
+    dict of str to Statistics
+        Of a workload: query → its statistics.
+
+    Raises
+    ------
+    StreamError
+        If the pattern does not fit the stream.
+    StatisticsError
+        If the window and the stream have no duration, or ``seed`` or ``pairs`` is out of range.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, section 6.2, where arrival rates and selectivities are measured
+    before planning.
+
+    Conditions on a Kleene variable are measured on single events of its type; those on ``b[i-1]``
+    on two consecutive events of the type within the window. Conditions on the first or the last
+    event of a set are measured on any event; those that combine elements, and those on aggregates,
+    have selectivity 1.
+
+    Two variables whose order in time differs between branches of OR are measured in any order.
+
+    Under partition contiguity, equality of the partition is among the conditions over any two
+    variables; ``partitions`` is the number of equal partitions in which an event shares its
+    partition with as many others on average as in the stream.
+    """
+    with reporting_missing_types(missing_types):
+        if not isinstance(pattern, Workload):
+            return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
+        found = {}
+        for query, its in pattern.patterns.items():
+            with errors_naming(query):
+                its = its.without_aggregate()
+                found[query] = measure_statistics(its, stream, seed=seed, pairs=pairs)
+        return found
+
+
+def sample_statistics(
+    pattern: Pattern | str,
+    stream: EventStream,
+    *,
+    seed: int = 0,
+    pairs: int = PAIRS,
+    stream_events: int | None = None,
+) -> StatisticsSample:
+    """The sample of one slice of a stream; see :func:`measure_statistics`.
+
+    Parameters
+    ----------
+    pattern, stream, seed, pairs
+        See :func:`measure_statistics`.
+    stream_events : int, optional
+        Events of all types in the slice, if ``stream`` has only some types.
+
+    Raises
+    ------
+    StreamError
+        If the pattern does not fit the stream.
+    """
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+    pairs = whole(pairs, "pairs", StatisticsError, least=1)
+    seed = seed_from(seed, StatisticsError)
+    if stream_events is not None:
+        stream_events = whole(stream_events, "stream_events", StatisticsError, least=0)
+    check_fit(pattern, stream)
+    check_types(pattern, stream)
+    return slice_sample(pattern, stream, seed, pairs, stream_events)
+
+
+def slice_sample(
+    pattern: Pattern, stream: EventStream, seed: int, pairs: int, stream_events: int | None = None
+) -> StatisticsSample:
+    """As :func:`sample_statistics`, without checks: types may be missing in a slice."""
+    sampler = Sampler(pattern, stream, seed, pairs)
+    return StatisticsSample(
+        active=active_time(pattern, stream),
+        shortest=pattern.window.seconds,
+        events={name: len(rows) for name, rows in sampler.rows.items()},
+        pairs=sampler.pairs(),
+        sets=sampler.sets(),
+        stream_events=len(stream) if stream_events is None else stream_events,
+        partition=sampler.partition(),
+    )
+
+
+def active_time(pattern: Pattern, stream: EventStream) -> float:
+    """Active time of a stream in seconds (or ticks), the denominator of rates.
+
+    A pause of more than :data:`LONGEST_PAUSE` windows counts as one window.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Only its window is used.
+    stream : EventStream
+        With events of all types.
+    """
+    gaps = np.diff(stream.timestamps)
+    window = pattern.window.length
+    active = np.where(gaps > LONGEST_PAUSE * window, window, gaps).sum(dtype=np.float64)
+    return float(active) / (1e9 if stream.is_datetime else 1.0)
+
+
+def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
+    """The sample of a stream from those of its slices, in any order.
+
+    Pairs across slices are not sampled.
+
+    Raises
+    ------
+    StatisticsError
+        If there are none, or they are of different patterns.
+    """
+    if not samples:
+        raise StatisticsError("there are no samples to merge")
+    if len({(tuple(s.events), tuple(s.pairs), tuple(s.sets), s.shortest) for s in samples}) > 1:
+        raise StatisticsError("samples of different patterns cannot be merged")
+    partitions = [sample.partition for sample in samples if sample.partition is not None]
+    return StatisticsSample(
+        active=math.fsum(sample.active for sample in samples),
+        shortest=samples[0].shortest,
+        events={name: sum(s.events[name] for s in samples) for name in samples[0].events},
+        pairs={key: _sum([s.pairs[key] for s in samples]) for key in samples[0].pairs},
+        sets={key: _sum([s.sets[key] for s in samples]) for key in samples[0].sets},
+        stream_events=sum(sample.stream_events for sample in samples),
+        partition=_sum(partitions) if partitions else None,
+    )
+
+
+def _sum(samples: Sequence[PairSample]) -> PairSample:
+    # Exact sums do not depend on the order.
+    return PairSample(
+        math.fsum(sample.candidates for sample in samples),
+        math.fsum(sample.held for sample in samples),
+        math.fsum(sample.variance for sample in samples),
+    )

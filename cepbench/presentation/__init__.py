@@ -1,0 +1,1 @@
+"""What people look at: figures, explanations, exploration, the app, pages and commands."""

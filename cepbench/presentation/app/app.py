@@ -1,0 +1,503 @@
+"""``cep.explore``: a thin layer of widgets over the functions of :mod:`cepbench.presentation.exploration`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import ipywidgets as widgets
+from markupsafe import Markup
+
+from cepbench.arguments import seed as seed_from
+from cepbench.engines.runs.result import Result
+from cepbench.errors import CepbenchError, StatisticsError
+from cepbench.experiments.sweeps.compare import Comparison
+from cepbench.markup import Html
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
+from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.app.coalesced import Coalesced
+from cepbench.presentation.app.controls import Controls
+from cepbench.presentation.app.cube import CubeExplorer
+from cepbench.presentation.app.run_panel import RunPanel
+from cepbench.presentation.app.shown import error_html, show_chart
+from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
+from cepbench.presentation.exploration.predicate_graph import predicate_graph
+from cepbench.presentation.exploration.rates import rates_over_time
+from cepbench.presentation.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.presentation.exploration.what_if import WhatIf, what_if
+from cepbench.streams.datasets.dataset import Dataset
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.given import stream_from
+
+_TABS = ("Data", "Pattern", "Plans", "Run")
+_INTERVALS = ("1 minute", "5 minutes", "20 minutes", "1 hour")
+
+#: Label → interval; a widget reads the value None as no choice.
+_EVERY = {"automatic": "", **{length: length for length in _INTERVALS}}
+
+#: Maximum number of variables for exact generators: their time grows as a power of three.
+_MOST_EXACT = 14
+
+#: Seconds for which changes are collected: of sliders, and of the pattern's text.
+_MOVING, _TYPING = 0.03, 0.4
+
+
+@overload
+def explore(
+    dataset: Workload, pattern: str | Dataset | EventStream, *, seed: int = 0
+) -> CubeExplorer: ...
+
+
+@overload
+def explore(
+    dataset: str | Dataset | EventStream, pattern: Workload, *, seed: int = 0
+) -> CubeExplorer: ...
+
+
+@overload
+def explore(
+    dataset: str | Dataset | EventStream | None = None,
+    pattern: str | Pattern | None = None,
+    *,
+    seed: int = 0,
+) -> Explorer: ...
+
+
+def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explorer | CubeExplorer:
+    """Explore a pattern on a data set in JupyterLab: rates, plans, sliders, a run, its matches.
+
+    Or a workload: its cube, in which a click rolls up from a query or drills down, and the matches of
+    the chosen query.
+
+    Parameters
+    ----------
+    dataset : str, Dataset or EventStream, optional
+        A name for ``cep.open_dataset``, such as ``"nasdaq-style/sample"``, an open data set, or a
+        stream; by default the first data set that is available.
+    pattern : str, Pattern or Workload, optional
+        A pattern, its text, or the name of a pattern in the data set's library; by default the
+        first of the library. A workload may also be given before its data:
+        ``cep.explore(workload, stream)``.
+    seed : int
+        Seed of the statistics' samples and of randomized generators.
+
+    Returns
+    -------
+    Explorer or CubeExplorer
+        JupyterLab shows it as the app. Its content is also available in code: ``app.stream``,
+        ``app.pattern``, ``app.statistics``, ``app.plans``, ``app.results``; of a workload ``app.cube``,
+        ``app.chosen``, ``app.choose("q2")``.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, or it cannot be read. Errors in a pattern's text are shown in
+        the app.
+    StreamError, PatternError, StatisticsError
+        If ``dataset``, ``pattern`` or ``seed`` is of another type, or queries of a workload do not fit
+        the stream.
+    """
+    if isinstance(dataset, Workload):
+        dataset, pattern = pattern, dataset
+    if isinstance(pattern, Workload):
+        if isinstance(dataset, str):
+            _, stream, _ = read(dataset)
+        else:
+            stream = (
+                dataset.stream()
+                if isinstance(dataset, Dataset)
+                else stream_from(dataset, "dataset")
+            )
+        return CubeExplorer(pattern, stream, seed=seed_from(seed, StatisticsError))
+    if not isinstance(dataset, str | Dataset | None):
+        dataset = stream_from(dataset, "dataset")
+    if not isinstance(pattern, str | None):
+        pattern = pattern_from(pattern)
+    return Explorer(dataset, pattern, seed=seed_from(seed, StatisticsError))
+
+
+class Explorer:
+    """The app of :func:`explore`.
+
+    Attributes
+    ----------
+    dataset : Dataset or None
+        None for a user's stream.
+    stream : EventStream
+    pattern : Pattern or None
+        None if the text is not a valid pattern for the stream.
+    statistics : Statistics or None
+        As measured.
+    what_if : WhatIf or None
+        The statistics as changed by the sliders, and their effect.
+    plans : SideBySide or None
+        The plans under the changed statistics.
+    results : Comparison or None
+        The table of the last run.
+    matches : Result or None
+        The matches of the last run, by its fastest plan.
+    sliders : mapping
+        ``"window"``, ``"alpha"``, a variable's name, a pair of names → widget.
+    text, chooser, library, generators, tabs : widgets
+        The pattern, the data set, its patterns, the generators compared, the tabs.
+    error : str
+        The error shown below the pattern, as HTML; empty if there is none.
+    """
+
+    def __init__(
+        self,
+        source: str | Dataset | EventStream | None,
+        pattern: str | Pattern | None,
+        *,
+        seed: int,
+    ) -> None:
+        self._seed = seed
+        self._pattern: Pattern | None = None
+        self._statistics: Statistics | None = None
+        self._what_if: WhatIf | None = None
+        self._controls: Controls | None = None
+        self._stale: set[str] = set()
+        self._library: Mapping[str, tuple[str, str]] = {}
+        self._make_widgets()
+        self._typed = Coalesced(self._read_pattern, _TYPING)
+        self._moved = Coalesced(self._plan_again, _MOVING)
+        self.dataset: Dataset | None = None
+        self.stream: EventStream
+        self._own: EventStream | None = None
+        self._open(source)
+        self._fill_library()
+        text = self._text_of(pattern)
+        same = (name for name, (known, _) in self._library.items() if known == text)
+        self.library.value = next(same, None)
+        self.text.value = text
+        self._observe()
+        self._read_pattern()
+
+    @property
+    def pattern(self) -> Pattern | None:
+        self._settle()
+        return self._pattern
+
+    @property
+    def statistics(self) -> Statistics | None:
+        self._settle()
+        return self._statistics
+
+    @property
+    def what_if(self) -> WhatIf | None:
+        self._settle()
+        return self._what_if
+
+    @property
+    def plans(self) -> SideBySide | None:
+        self._settle()
+        return None if self._what_if is None else self._what_if.after
+
+    @property
+    def results(self) -> Comparison | None:
+        return self._runs.comparison
+
+    @property
+    def matches(self) -> Result | None:
+        return self._runs.result
+
+    @property
+    def sliders(self) -> Mapping[Any, Any]:
+        self._settle()
+        return {} if self._controls is None else self._controls.sliders
+
+    @property
+    def error(self) -> str:
+        self._settle()
+        return self._message.value if self._has_error else ""
+
+    def run(self) -> Comparison | None:
+        """Run every plan, as the button does, and return the table."""
+        self._settle()
+        self._runs.run()
+        return self.results
+
+    def __repr__(self) -> str:
+        name = self.dataset.name if self.dataset is not None else OWN
+        return f"Explorer({name!r}, {len(self.stream):,} events, {self._pattern})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The app, and for front ends without widgets a static picture of it."""
+        self._settle()
+        bundle = self.widget._repr_mimebundle_(**kwargs)
+        data = dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+        return {**data, "text/html": self._snapshot(), "text/plain": repr(self)}
+
+    # -- widgets --------------------------------------------------------------------------------
+
+    def _make_widgets(self) -> None:
+        wide = {"width": "24rem"}
+        self.chooser = widgets.Dropdown(description="data set", layout=wide)
+        self.library = widgets.Dropdown(description="patterns", layout=wide)
+        self.text = widgets.Textarea(
+            description="pattern", continuous_update=True, layout={"width": "98%", "height": "6rem"}
+        )
+        self._about, self._message = widgets.HTML(), widgets.HTML()
+        self._has_error = False
+        self.every = widgets.Dropdown(options=list(_EVERY.items()), description="every")
+        self.types = widgets.ToggleButtons(
+            options=["types of the pattern", "most frequent types"], style={"button_width": "12rem"}
+        )
+        self._data_note, self._rates = widgets.HTML(), widgets.Output()
+        self._graph, self._side_by_side = widgets.HTML(), widgets.HTML()
+        self.generators = widgets.SelectMultiple(
+            options=list(PLAN_GENERATORS), value=default_generators(), rows=6,
+            description="generators", layout={"width": "20rem"},
+        )  # fmt: skip
+        chosen = widgets.Accordion([self.generators], titles=("plan generators",))
+        self._sliders = widgets.Box()
+        self._runs = RunPanel(self._to_run, self._units, self._seed)
+        self.tabs = widgets.Tab(
+            [
+                widgets.VBox(
+                    [widgets.HBox([self.types, self.every]), self._rates, self._data_note]
+                ),
+                self._graph,
+                widgets.VBox([self._sliders, self._side_by_side, chosen]),
+                self._runs.box,
+            ],
+            titles=_TABS,
+            selected_index=2,
+        )
+        self.widget = widgets.VBox(
+            [
+                widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"}),
+                self._about,
+                self.text,
+                self._message,
+                self.tabs,
+            ]
+        )
+
+    def _observe(self) -> None:
+        self.chooser.observe(lambda _: self._guarded(self._choose), "value")
+        self.library.observe(lambda _: self._guarded(self._take_from_library), "value")
+        self.text.observe(self._typed, "value")
+        self.generators.observe(lambda _: self._guarded(self._plan_first), "value")
+        for widget in (self.every, self.types):
+            widget.observe(lambda _: self._redraw("Data"), "value")
+        self.tabs.observe(lambda _: self._guarded(self._draw), "selected_index")
+
+    def _settle(self) -> None:
+        """Apply pending changes of the text and of sliders."""
+        self._typed.settle()
+        self._moved.settle()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Run a widget's callback and show its error, which widgets would discard."""
+        try:
+            action()
+        except Exception as error:
+            self._show_status(error)
+
+    def _show_status(self, error: Exception | None) -> None:
+        self._has_error = error is not None
+        if error is not None:
+            self._message.value = error_html(error)
+        elif self._pattern is not None:
+            count = len(self._pattern.branches())
+            branches = f" in {count} branches" if count > 1 else ""
+            left_out = "; too many for exact generators" if self._is_large() else ""
+            self._message.value = (
+                f"<p>✓ {len(self._pattern.variables)} variables{branches}{left_out}</p>"
+            )
+
+    # -- from data set to pattern to plans --------------------------------------------------------
+
+    def _open(self, source: str | Dataset | EventStream | None) -> None:
+        names = offered()
+        if isinstance(source, EventStream):
+            self._own = self.stream = source
+            names, value = [OWN, *names], OWN
+        elif isinstance(source, Dataset):
+            self.dataset, self.stream, value = source, source.stream(), source.name
+        else:
+            value = self._read(source or (DEFAULT if DEFAULT in names else names[0]))
+        self.chooser.options = list(dict.fromkeys([*names, value]))
+        self.chooser.value = value
+
+    def _read(self, name: str) -> str:
+        self.dataset, self.stream, part = read(name)
+        self._data_note.value = _READ(read=part) if part else ""
+        return self.dataset.name
+
+    def _choose(self) -> None:
+        """Open the data set that was chosen."""
+        name = self.chooser.value
+        if name == OWN:
+            assert self._own is not None  # otherwise it is not in the list
+            self.dataset, self.stream, self._data_note.value = None, self._own, ""
+        else:
+            self._about.value = _OPENING(name=name)
+            try:
+                self._read(name)
+            finally:
+                self._about.value = ""
+        self._fill_library()
+        self.library.value = None
+        self.library.value = next(iter(self._library), None)
+
+    def _fill_library(self) -> None:
+        self._library = library_of(self.stream if self.dataset is None else self.dataset)
+        self.library.options = list(self._library)
+
+    def _take_from_library(self) -> None:
+        name = self.library.value
+        if name is None:
+            self._about.value = ""
+            return
+        text, shows = self._library[name]
+        self._about.value = _SHOWS(shows=shows)
+        self.text.value = text
+        self._read_pattern()
+
+    def _text_of(self, given: str | Pattern | None) -> str:
+        if isinstance(given, Pattern):
+            return given.describe()
+        if given is None:
+            return next((text for text, _ in self._library.values()), "")
+        return self._library[given][0] if given in self._library else given
+
+    def _read_pattern(self) -> None:
+        """Parse the changed text, measure and plan; or show the error."""
+        self._pattern = self._statistics = self._what_if = self._controls = None
+        self._sliders.children = ()
+        self._runs.forget()
+        name = self.library.value
+        if name is not None and self._library[name][0] != self.text.value:
+            self.library.value = None  # allows choosing it again
+        try:
+            pattern = parse(self.text.value).with_hierarchy(self.stream.hierarchy)
+            self._statistics = measure_statistics(
+                pattern, self.stream, seed=self._seed, missing_types="error"
+            )
+            self._pattern = pattern
+            self._controls = Controls(pattern, self._statistics, self._moved)
+            self._sliders.children = (self._controls.box,)
+            self._show_status(None)
+            self._plan_first()
+        except Exception as error:
+            self._statistics = self._pattern = None
+            self._show_status(error)
+            self._stale |= {*_TABS}
+            self._draw()
+
+    def _plan_first(self) -> None:
+        """Plan with the measured statistics, after the pattern or the generators changed."""
+        if self._pattern is None or self._statistics is None:
+            return
+        before = plans_side_by_side(
+            self._pattern, self._statistics, self._chosen(), seed=self._seed
+        )
+        self._plan_by_sliders(before)
+        self._stale |= {*_TABS}
+        self._draw()
+
+    def _plan_again(self) -> None:
+        """Plan with the changed statistics, after a slider moved."""
+        if self._what_if is None:
+            return
+        try:
+            self._plan_by_sliders(self._what_if.before)
+            self._show_status(None)
+        except Exception as error:
+            self._show_status(error)
+            return
+        self._redraw("Plans")
+
+    def _plan_by_sliders(self, before: SideBySide) -> None:
+        assert self._controls is not None
+        self._what_if = what_if(
+            before.pattern,
+            before.statistics,
+            generators=self._chosen(),
+            seed=self._seed,
+            before=before,
+            **self._controls.changes(),
+        )
+
+    def _chosen(self) -> Sequence[str]:
+        names = self.generators.value or default_generators()
+        if self._is_large():
+            return [name for name in names if not PLAN_GENERATORS[name].exact]
+        return names
+
+    def _is_large(self) -> bool:
+        branches = () if self._pattern is None else self._pattern.branches()
+        return any(len(branch.positive) > _MOST_EXACT for branch in branches)
+
+    def _to_run(self) -> tuple[EventStream, SideBySide]:
+        self._settle()
+        if self._what_if is None:
+            raise CepbenchError("there is no pattern to run; correct the text above first")
+        return self.stream, self._what_if.after
+
+    def _units(self) -> Mapping[str, str]:
+        return {} if self.dataset is None else dict(self.dataset.schema["unit"])
+
+    # -- tabs -----------------------------------------------------------------------------------
+
+    def _redraw(self, tab: str) -> None:
+        self._stale.add(tab)
+        self._guarded(self._draw)
+
+    def _draw(self) -> None:
+        """Draw the selected tab if it is out of date."""
+        tab = _TABS[self.tabs.selected_index or 0]
+        if tab not in self._stale:
+            return
+        self._stale.discard(tab)
+        if tab == "Data":
+            # Imports altair, which takes seconds; the app opens with another tab.
+            from cepbench.presentation.exploration.rates_chart import rates_chart
+
+            chart = rates_chart(
+                rates_over_time(self.stream, self._shown_types(), self.every.value or None)
+            )
+            show_chart(self._rates, chart)
+        elif tab == "Pattern":
+            self._graph.value = self._drawn_graph()
+        elif tab == "Plans":
+            self._side_by_side.value = "" if self._what_if is None else self._what_if._repr_html_()
+
+    def _shown_types(self) -> list[str] | None:
+        if self._pattern is None or self.types.index:
+            return None
+        types = self._pattern.types
+        return None if types is None else [*filter(self.stream.type_names.__contains__, types)]
+
+    def _drawn_graph(self) -> str:
+        if self._pattern is None:
+            return ""
+        return predicate_graph(self._pattern, self._statistics)._repr_html_()
+
+    def _snapshot(self) -> str:
+        return str(
+            _SNAPSHOT(
+                name=self.dataset.name if self.dataset is not None else OWN,
+                events=len(self.stream),
+                text=self.text.value,
+                graph=Markup(self.error or self._drawn_graph()),
+                plans="" if self._what_if is None else Markup(self._what_if._repr_html_()),
+            )
+        )
+
+
+_OPENING = Html("<p>⏳ opening {{ name }} …</p>")
+_READ = Html("<p>Only {{ read }} of this data set are read.</p>")
+_SHOWS = Html("<p><small>{{ shows }}</small></p>")
+_SNAPSHOT = Html(
+    """<p><b>{{ name }}</b>: {{ "{:,}".format(events) }} events. In JupyterLab this is an app with \
+sliders and tabs.</p>
+<pre class="cep-pattern">{{ text }}</pre>{{ graph }}{{ plans }}"""
+)

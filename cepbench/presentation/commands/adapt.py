@@ -1,0 +1,137 @@
+"""``cepbench adapt``: run plans that follow the statistics of a stream."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepbench.arguments import named_values
+from cepbench.presentation.commands.completion import complete_policies
+from cepbench.presentation.commands.inputs import Inputs
+from cepbench.presentation.commands.options import (
+    CostOption,
+    EvaluatorOption,
+    EvaluatorOptions,
+    GeneratorOption,
+    examples,
+    with_shared,
+)
+from cepbench.presentation.commands.output import (
+    progress,
+    write_json,
+    write_line,
+    write_metrics,
+    write_table,
+    write_text,
+)
+
+EXAMPLES = examples(
+    "cepbench adapt --pattern-name rare-last --data nasdaq-style/sample \\\n"
+    "    --generator DP-LD --batch-size 4000"
+)
+
+
+@with_shared
+def adapt(
+    inputs: Inputs,
+    generator: GeneratorOption = "ZSTREAM",
+    evaluator: EvaluatorOption = None,
+    option: EvaluatorOptions = None,
+    cost: CostOption = "throughput",
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_policies,
+            help="When to plan anew: threshold, bound, static or clairvoyant.",
+        ),
+    ] = "threshold",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="NUMBER",
+            help="By how much a statistic may change, relative to the smaller value.",
+        ),
+    ] = 0.5,
+    gain: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="NUMBER",
+            help="By how much a plan has to be better to replace the running one.",
+        ),
+    ] = 0.1,
+    batch_size: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Events in a round.")
+    ] = 65_536,
+) -> None:
+    """Run plans that follow the stream's statistics.
+
+    Shows when the plan was changed. Matches are counted. The first plan is made for the statistics
+    of the first round, or for those of --statistics.
+    """
+    options = named_values(option or (), "--option", typer.BadParameter)
+    pattern = inputs.read_pattern()
+
+    from cepbench.engines.adaptation.adapt import AdaptiveResult
+    from cepbench.engines.adaptation.adapt import adapt as adapted
+    from cepbench.planning.planners.generate import plan
+    from cepbench.planning.statistics.model import Statistics
+
+    stream = inputs.read_stream(pattern)
+    initial = None
+    if inputs.statistics is not None:
+        known: Statistics = inputs.read_statistics(pattern, stream)
+        initial = plan(pattern, known, generator, seed=inputs.seed, cost=cost)
+    with progress("running"):
+        result = adapted(
+            pattern,
+            stream,
+            generator=generator,
+            evaluator=evaluator,
+            options=options,
+            cost=cost,
+            threshold=threshold,
+            gain=gain,
+            policy=policy,
+            initial=initial,
+            batch_size=batch_size,
+            output="count",
+            seed=inputs.seed,
+        )
+    assert isinstance(result, AdaptiveResult)  # of a pattern
+    metrics, switches = result.metrics, result.switches
+    if inputs.json:
+        write_json(
+            {
+                "pattern": str(pattern),
+                "evaluator": result.evaluator,
+                "policy": policy,
+                "plan": None if result.plan is None else result.plan.text,
+                "metrics": {
+                    k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")
+                },
+                "switches": switches,
+                "statistics": result.statistics,
+            }
+        )
+        return
+    write_text(f"plans by {generator}, run by {result.evaluator}, policy {policy}")
+    write_line()
+    write_metrics(metrics)
+    write_line()
+    if switches.empty:
+        write_text("The plan was not changed.")
+        return
+    rows = switches.assign(
+        ms=1000 * switches["seconds"],
+        gain=[f"{100 * gain:.0f} %" for gain in switches["predicted_gain"]],
+    )
+    write_table(
+        rows.to_dict("records"),
+        {"position": "position", "gain": "gain", "ms": "ms", "new plan": "new", "reason": "reason"},
+        right=["gain"],
+        shrink="reason",
+    )

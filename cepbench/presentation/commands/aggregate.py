@@ -1,0 +1,191 @@
+"""``cepbench aggregate``: the values of AGG over a stream."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepbench.presentation.commands.completion import (
+    complete_aggregators,
+    complete_emits,
+    complete_evaluators,
+    complete_scopes,
+    complete_sharing,
+)
+from cepbench.presentation.commands.inputs import StreamInputs
+from cepbench.presentation.commands.match_files import check_ending, match_writer
+from cepbench.presentation.commands.options import examples, with_shared
+from cepbench.presentation.commands.output import (
+    progress,
+    write_json,
+    write_line,
+    write_table,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from cepbench.engines.aggregation.protocol import AggregateMetrics
+    from cepbench.patterns.model import Pattern
+    from cepbench.planning.workloads.model import Workload
+
+EXAMPLES = examples(
+    'cepbench aggregate "PATTERN SEQ(CSCO a, MSFT b) AGG COUNT, AVG(b.price)\n'
+    '    WITHIN 20 minutes" --data nasdaq-style/sample',
+    'cepbench aggregate "PATTERN SEQ(CSCO a, MSFT b) AGG COUNT\n'
+    '    WITHIN 20 minutes" --data nasdaq-style/sample --at "2008-01-02 12:00"',
+)
+
+#: Values to show.
+SHOWN = 5
+
+
+@with_shared
+def aggregate(
+    inputs: StreamInputs,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            autocompletion=complete_aggregators,
+            help="How values are computed; without it, the fastest method that can.",
+        ),
+    ] = None,
+    emit: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN",
+            autocompletion=complete_emits,
+            help="After which events there is a value: trigger, those that could complete a match; "
+            "or change, those after which it differs.",
+        ),
+    ] = "trigger",
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="MATCHES",
+            autocompletion=complete_scopes,
+            help="Which matches count: window, those whose first event has not expired; trigger, "
+            "those that this event completes; or stream, all so far.",
+        ),
+    ] = "window",
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME",
+            help="Give the values at this time, instead of after events; may be repeated.",
+        ),
+    ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLANNER",
+            autocompletion=complete_sharing,
+            help="What the queries of a workload compute together: the plan of a planner such as "
+            "SHARON, of counts, or CHASE, of matches; without it nothing.",
+        ),
+    ] = None,
+    evaluator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_evaluators,
+            help="How the method two-step finds matches.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            callback=check_ending,
+            help="Write all values to this file (.parquet, .csv or .arrow).",
+        ),
+    ] = None,
+) -> None:
+    """Compute the values of AGG, of a pattern or of a workload.
+
+    A workload is a text or file of several queries, each on lines that begin with its name: Q1 =
+    PATTERN ….
+
+    Without --output the last values are shown. Positions are those in --data, from 0, whatever part
+    is read.
+    """
+    asked = inputs.read_queries()
+
+    from cepbench.engines.aggregation.aggregate import aggregate as aggregated
+    from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
+
+    stream = inputs.read_stream(asked, positions=True)
+    options: dict[str, Any] = {
+        "emit": emit, "scope": scope, "evaluator": evaluator, "sharing": sharing,
+    }  # fmt: skip
+    if at:
+        options["at"] = [_time(text, asked) for text in at]
+    with progress("warming up"):
+        aggregated(asked, stream[:WARM_UP_EVENTS], method, **options)
+    with progress("aggregating"):
+        result = aggregated(asked, stream, method, **options).in_whole_stream(stream)
+    table = result.arrow
+    if output is not None:
+        with match_writer(output, table.schema) as write:
+            write(table)
+    last = table[max(0, table.num_rows - SHOWN) :].to_pylist()
+    if inputs.json:
+        write_json(
+            {
+                "pattern": str(asked),
+                "method": result.method,
+                "sharing": sharing,
+                "metrics": vars(result.metrics),
+                "values": table.num_rows,
+                "output": output,
+                "last_values": [] if output else last,
+            }
+        )
+        return
+    write_text(f"values by {result.method}{f', sharing by {sharing}' if sharing else ''}")
+    write_line()
+    _write_metrics(result.metrics, table.num_rows)
+    if output is not None:
+        write_line(f"{table.num_rows:,} values are in {output}.")
+    elif last:
+        write_line()
+        if len(last) < table.num_rows:
+            write_text(f"The last {len(last)} of {table.num_rows:,} values:")
+        write_table(last, table.schema.names)
+
+
+def _time(text: str, asked: Pattern | Workload) -> Any:
+    """A time given to ``--at``: a datetime or an integer, by the window."""
+    import pandas as pd
+
+    from cepbench.planning.workloads.model import Workload
+
+    patterns = [*asked.patterns.values()] if isinstance(asked, Workload) else [asked]
+    is_datetime = patterns[0].window.is_datetime
+    try:
+        return pd.Timestamp(text) if is_datetime else int(text)
+    except ValueError:
+        due = "a datetime such as '2008-01-02 12:00'" if is_datetime else "an integer"
+        raise typer.BadParameter(f"{text!r} is not {due}", param_hint="'--at'") from None
+
+
+def _write_metrics(metrics: AggregateMetrics, values: int) -> None:
+    from cepbench.engines.runs.result import shown_bytes
+
+    lines = {
+        "values": f"{values:,}",
+        "events": f"{metrics.events:,} in {metrics.seconds:.3g} s",
+        "updates": f"{metrics.updates:,}",
+        "objects": f"{metrics.peak_objects:,} at peak",
+    }
+    if not math.isnan(metrics.peak_bytes):  # not reported by all methods
+        lines["memory"] = f"{shown_bytes(metrics.peak_bytes)} peak"
+    for name, text in lines.items():
+        write_line(f"{name + ':':<9}{text}")

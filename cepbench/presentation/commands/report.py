@@ -1,0 +1,143 @@
+"""``cepbench report``: run and publish notebooks, and open the report."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cepbench.errors import ReportError
+from cepbench.presentation.commands.completion import (
+    complete_notebooks,
+    complete_profiles,
+    complete_studies,
+)
+from cepbench.presentation.commands.options import (
+    GROUP,
+    JsonOption,
+    PluginOption,
+    SeedOption,
+    examples,
+    expanded,
+)
+from cepbench.presentation.commands.output import log, log_state, progress, write_json, write_line
+
+app = typer.Typer(help="Report: run and publish notebooks.", **GROUP)
+
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", callback=expanded, help="Folder of the report."
+    ),
+]
+NotebooksOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the notebooks.")
+]
+
+
+def check_notebooks(folder: Path) -> None:
+    """Raise a :class:`ReportError` if there are no notebooks to run."""
+    if not folder.is_dir():
+        raise ReportError(
+            f"there is no folder {folder} with notebooks; run this in a checkout of cepbench, "
+            "or give --notebooks"
+        )
+
+
+@app.command("build", epilog=examples("cepbench report build --profile quick --only quickstart"))
+def build(
+    profile: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_profiles,
+            help="quick takes minutes, full takes hours.",
+        ),
+    ] = "quick",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NOTEBOOK",
+            autocompletion=complete_notebooks,
+            help="Run only this notebook: a name of the report's notebooks, or any file, which "
+            "becomes an additional page; may be repeated.",
+        ),
+    ] = None,
+    study: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY",
+            autocompletion=complete_studies,
+            help="The notebooks of this study alone, by its paper's citation key; may be repeated.",
+        ),
+    ] = None,
+    plugin: PluginOption = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished measurements.")] = False,
+    pages_only: Annotated[
+        bool, typer.Option("--pages-only", help="Run nothing; publish finished notebooks again.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Treat warnings in notebooks as errors.")
+    ] = False,
+    output: FolderOption = Path("reports"),
+    notebooks: NotebooksOption = Path("notebooks"),
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Run the notebooks and publish them as a site.
+
+    Existing pages are kept. An interrupted run resumes when the same command is given again.
+    """
+    from cepbench.presentation.reporting.requests import requests_for
+    from cepbench.presentation.reporting.site import build_report, publish_report
+
+    if pages_only:
+        index = publish_report(output, on_progress=log_state)
+        if json:
+            write_json({"index": index})
+        else:
+            write_line(f"open {index}")
+        return
+    if not only:
+        check_notebooks(notebooks)
+    requests = requests_for(only or [], notebooks, studies=study or [])
+    stems = [request.stem for request in requests]
+    with progress("notebooks", total=len(stems), unit=" notebooks") as bar:
+
+        def on_progress(what: str, state: str) -> None:
+            bar.write(f"{what}: {state}", file=sys.stderr)
+            bar.update(what in stems and state.endswith(" s"))
+
+        index = build_report(
+            output,
+            profile=profile,
+            seed=seed,
+            notebooks=notebooks,
+            only=requests,
+            parameters={"fresh": True} if fresh else None,
+            plugins=plugin or (),
+            strict=strict,
+            on_progress=on_progress,
+        )
+    if json:
+        write_json({"index": index, "notebooks": stems, "profile": profile})
+    else:
+        write_line(f"open {index}")
+
+
+@app.command("open", epilog=examples("cepbench report open --output reports"))
+def open_report(output: FolderOption = Path("reports")) -> None:
+    """Open the report in the browser, or print its path if there is none."""
+    index = output / "index.html"
+    if not index.is_file():
+        raise ReportError(f"there is no {index}; build it with `cepbench report build`")
+    write_line(str(index))
+    try:
+        opened = webbrowser.open(index.resolve().as_uri())
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        log("No browser found; open that file in one.")

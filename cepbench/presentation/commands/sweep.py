@@ -1,0 +1,436 @@
+"""``cepbench sweep``: run, estimate, list and compare sweeps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepbench.errors import ExperimentError
+from cepbench.experiments.plugins import load_plugins
+from cepbench.files import user_path
+from cepbench.presentation.commands.completion import complete_profiles, complete_sweeps
+from cepbench.presentation.commands.options import (
+    GROUP,
+    JsonOption,
+    MasterOption,
+    PluginOption,
+    SeedOption,
+    examples,
+    expanded,
+    with_shared,
+)
+from cepbench.presentation.commands.output import (
+    log,
+    log_state,
+    progress,
+    write_json,
+    write_line,
+    write_table,
+)
+from cepbench.presentation.commands.report import NotebooksOption, check_notebooks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cepbench.experiments.sweeps.configuration import SweepConfig
+    from cepbench.experiments.sweeps.sweep_file import Sweep
+
+app = typer.Typer(help="Sweeps: many patterns, all generators or methods.", **GROUP)
+
+#: Measured bytes on disk and microseconds of one core per event of a generated stream.
+BYTES_PER_EVENT = 4.2
+MICROSECONDS_PER_EVENT = 3.0
+
+FolderOption = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder of generated streams and results.")
+]
+
+_FOLDER = Path("reports/data")
+_SMALL = "--set 'data={identifiers=12, days=1}' --set patterns=1"
+
+
+@dataclass
+class SweepInputs:
+    """The shared arguments and options of commands that run or estimate sweeps."""
+
+    sweeps: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|NAME...",
+            autocompletion=complete_sweeps,
+            help="Sweep files, or names of `cepbench sweep list`.",
+        ),
+    ]
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=complete_profiles,
+            help="Profile of the file; by default quick, if it has one.",
+        ),
+    ] = None
+    master: MasterOption = None
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Override a key, with a value as in the file; may be repeated.",
+        ),
+    ] = None
+    plugin: PluginOption = None
+    folder: FolderOption = _FOLDER
+    json: JsonOption = False
+
+    def read(self) -> list[Sweep]:
+        """The sweeps, validated as far as possible without their data."""
+        from cepbench.experiments.sweeps.sweep_file import change_of, read_sweep
+
+        load_plugins(self.plugin)
+        changes = dict(change_of(text) for text in self.changes or ())
+        sweeps = [read_sweep(name, profile=self.profile, changes=changes) for name in self.sweeps]
+        names = [sweep.name for sweep in sweeps]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice:
+            raise ExperimentError(f"two sweeps are named {twice}; run one after the other")
+        with progress("loading evaluators"):
+            for sweep in sweeps:
+                sweep.check(self.folder)
+        for sweep in sweeps:
+            log(sweep.describe())
+        return sweeps
+
+    def prepare(self, sweeps: list[Sweep]) -> tuple[Any, list[tuple[Sweep, SweepConfig]]]:
+        """A Spark session, and the sweeps with their configurations on existing data."""
+        from cepbench.experiments.sweeps.on_spark.data import sweep_data
+        from cepbench.spark.session import spark_session
+
+        # Before Spark starts: a stream that cannot be generated is an error at once.
+        streams = {s.name: s for sweep in sweeps for s in sweep.generated.values()}
+        spark = spark_session(self.master)
+        cores = spark.sparkContext.defaultParallelism
+        log(f"Spark on {spark.sparkContext.master}, {cores} cores")
+        for stream in streams.values():
+            megabytes = BYTES_PER_EVENT * stream.expected / 1e6
+            log(
+                f"stream of {stream.expected:,.0f} events, {megabytes:,.0f} MB; if "
+                "it is missing, generating it takes about "
+                f"{MICROSECONDS_PER_EVENT * stream.expected / 1e6 / cores:,.0f} s"
+            )
+        configs = [sweep.config(sweep_data(spark, sweep, self.folder)) for sweep in sweeps]
+        return spark, list(zip(sweeps, configs, strict=True))
+
+    def publish(
+        self, ready: list[tuple[Sweep, SweepConfig]], report: Path, notebooks: Path
+    ) -> list[Path]:
+        """Publish finished sweeps by the notebook that runs sweeps from files."""
+        from cepbench.presentation.reporting.requests import Request, relative
+        from cepbench.presentation.reporting.site import build_report
+
+        requests = [
+            Request(
+                notebooks / "sweep.ipynb",
+                _page_of(sweep.name, sweep.profile),
+                {
+                    "sweep": relative(sweep.path, notebooks),
+                    "profile": sweep.profile or "",
+                    "seed": config.seed,
+                    "changes": self._changes_for_notebook(sweep, notebooks),
+                    "data": relative(self.folder, notebooks),
+                },
+                {"title": sweep.title, "summary": sweep.description},
+            )
+            for sweep, config in ready
+        ]
+        build_report(report, only=requests, plugins=self.plugin or (), on_progress=log_state)
+        return [report / f"{request.stem}.html" for request in requests]
+
+    def _changes_for_notebook(self, sweep: Sweep, notebooks: Path) -> dict[str, Any] | None:
+        """The same changes, with the path of the data relative to the notebook's folder."""
+        from cepbench.experiments.sweeps.sweep_file import change_of
+        from cepbench.presentation.reporting.requests import relative
+
+        found = dict(change_of(text) for text in self.changes or ())
+        paths = {
+            name: relative(Path(data), notebooks)
+            for name, data in sweep.data.items()
+            if isinstance(data, str) and Path(data).exists()
+        }
+        if "" in paths:
+            found["data"] = paths[""]
+        elif paths:
+            found["streams"] = {**sweep.data, **paths}
+        return found or None
+
+
+@app.command(
+    "run", epilog=examples(f"cepbench sweep run latency --set 'sizes=[3]' \\\n      {_SMALL}")
+)
+@with_shared
+def run(
+    inputs: SweepInputs,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Estimate the total duration first.")
+    ] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Publish each sweep as a page of the report.")
+    ] = False,
+    report: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", callback=expanded, help="Folder of the report for --page."),
+    ] = Path("reports"),
+    notebooks: NotebooksOption = Path("notebooks"),
+) -> None:
+    """Run sweeps.
+
+    Every finished measurement is on disk immediately; an interrupted sweep resumes when the same
+    command is given again.
+    """
+    sweeps = inputs.read()
+    if page:
+        check_notebooks(notebooks)
+    spark, ready = inputs.prepare(sweeps)
+    if estimate:
+        _estimate_all(spark, ready, inputs.folder)
+    from cepbench.experiments.sweeps.on_spark.job import run_sweep
+    from cepbench.experiments.sweeps.store import user_folder
+    from cepbench.experiments.sweeps.sweep_file import sweep_folder
+    from cepbench.planning.planners.registry import user_defined_generators
+
+    finished = []
+    for sweep, config in ready:
+        target = sweep_folder(inputs.folder, sweep.name, config)
+        log(f"{sweep.name}: running; finished rows are in {target}")
+        own = user_defined_generators() if config.generators is None else []
+        results = run_sweep(spark, config, target, user_defined=own)
+        outcome = {
+            "sweep": sweep.name,
+            "profile": sweep.profile,
+            "folder": target,
+            "results": target / "results.parquet",
+            "user_defined_results": {
+                name: user_folder(target, name) / "results.parquet" for name in own
+            },
+            "rows": len(results),
+            "statuses": results["status"].value_counts().to_dict(),
+            "summary": _summary(results, config.seed),
+        }
+        finished.append(outcome)
+        if not inputs.json:
+            _show(outcome)
+    if page:
+        pages = inputs.publish(ready, report, notebooks)
+        for outcome, made in zip(finished, pages, strict=True):
+            outcome["page"] = made
+            if not inputs.json:
+                write_line(f"open {made}")
+    if inputs.json:
+        write_json(finished)
+
+
+@app.command(
+    "estimate",
+    epilog=examples(f"cepbench sweep estimate latency --set 'sizes=[3]' \\\n      {_SMALL}"),
+)
+@with_shared
+def estimate(inputs: SweepInputs) -> None:
+    """Estimate how long sweeps take, from a sample of their patterns.
+
+    Missing data is generated. Estimates are stored and reused.
+    """
+    spark, ready = inputs.prepare(inputs.read())
+    write = log if inputs.json else write_line
+    tables = _estimate_all(spark, ready, inputs.folder, write=write)
+    if inputs.json:
+        cores = spark.sparkContext.defaultParallelism
+        write_json(
+            [
+                {"sweep": sweep.name, "profile": sweep.profile, "cores": cores, "rows": table}
+                for (sweep, _), table in zip(ready, tables, strict=True)
+            ]
+        )
+
+
+@app.command("list", epilog=examples("cepbench sweep list"))
+def list_sweeps(folder: FolderOption = _FOLDER, json: JsonOption = False) -> None:
+    """List the sweeps of the studies, and the results in the folder."""
+    from cepbench.experiments.sweeps.store import COMPLETE, count_rows
+    from cepbench.experiments.sweeps.sweep_file import named_sweeps, read_sweep
+
+    sweeps = [
+        {"name": name, "title": sweep.title, "profiles": sweep.profiles, "file": sweep.path}
+        for name, sweep in ((name, read_sweep(name)) for name in named_sweeps())
+    ]
+    results = [
+        {
+            "folder": str(path.parent),
+            "complete": (path.parent / COMPLETE).exists(),
+            "rows": count_rows(path.parent),
+        }
+        for path in sorted((folder / "sweeps").glob("*/sweep.json"))
+    ]
+    if json:
+        write_json({"sweeps": sweeps, "results": results})
+        return
+    write_table(sweeps, ["name", "profiles", "title"], shrink="title")
+    write_line()
+    if results:
+        write_table(results, {"results": "folder", "rows": "rows", "complete": "complete"})
+    else:
+        write_line(f"no results in {folder}")
+
+
+@app.command(
+    "compare",
+    epilog=examples("cepbench sweep compare reports/data/sweeps/types-f964d09a before.parquet"),
+)
+def compare(
+    first: Annotated[str, typer.Argument(metavar="FIRST", help="Folder of a sweep, or Parquet.")],
+    second: Annotated[
+        str, typer.Argument(metavar="SECOND", help="Likewise; ratios are second / first.")
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Column of the results; may be repeated."),
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Group by pattern_set, size, or both.")
+    ] = None,
+    folder: FolderOption = _FOLDER,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Compare two sweeps pattern by pattern, with the significance of differences.
+
+    Differences of configuration are shown first. Different numbers of matches on the same data are
+    an error.
+    """
+    from cepbench.experiments.analysis.sweep_comparison import METRICS, compare_sweeps
+
+    with progress("comparing"):
+        found = compare_sweeps(
+            _results(first, folder),
+            _results(second, folder),
+            metrics=metric or METRICS,
+            by=by or (),
+            seed=seed,
+        )
+    if not json:
+        write_line(found.describe())
+        return
+    write_json(
+        {
+            "first": found.names[0],
+            "second": found.names[1],
+            "same_data": found.same_data,
+            "patterns_with_other_counts": found.counts_differ,
+            "differences": found.differences,
+            "only_first": len(found.only_first),
+            "only_second": len(found.only_second),
+            # NaN for missing sizes, which are NA.
+            "ratios": found.ratios.astype(object).where(found.ratios.notna()),
+        }
+    )
+
+
+def _page_of(sweep: str, profile: str | None) -> str:
+    """The name of a sweep's page; without the default profile."""
+    from cepbench.experiments.sweeps.sweep_file import DEFAULT_PROFILE
+    from cepbench.presentation.reporting.requests import page_name
+
+    return page_name(
+        f"sweep_{sweep}" + (f"_{profile}" if profile not in (None, DEFAULT_PROFILE) else "")
+    )
+
+
+def _estimate_all(
+    spark: Any, ready: list[tuple[Sweep, SweepConfig]], folder: Path, write: Any = log
+) -> list[pd.DataFrame]:
+    """Write the estimate of every sweep, and the total."""
+    from cepbench.experiments.sweeps.estimate import describe_estimate
+    from cepbench.experiments.sweeps.on_spark.estimate import estimate_sweep
+    from cepbench.experiments.sweeps.restrictions import restrictions
+    from cepbench.experiments.sweeps.sweep_file import sweep_folder
+
+    cores = spark.sparkContext.defaultParallelism
+    tables = []
+    for sweep, config in ready:
+        table = estimate_sweep(spark, config, sweep_folder(folder, sweep.name, config))
+        write(
+            "\n".join([f"{sweep.name} ({sweep.title})", *(f"  {s}" for s in restrictions(config))])
+        )
+        write(describe_estimate(table, cores))
+        tables.append(table)
+    hours = sum(float(table["hours"].iloc[-1]) for table in tables)
+    write(f"in total about {hours:.1f} h on {cores} cores, unless parts are already finished")
+    return tables
+
+
+def _summary(results: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """Medians over the patterns of each pattern set, one row per run."""
+    from cepbench.experiments.analysis.summary import runs_of, summarize
+
+    table = summarize(results, seed=seed)
+    table = table[table["size"].isna() & (table["statistic"] == "median")]
+    runs = ["pattern_set", *runs_of(results)]
+    counts = table.groupby(runs, sort=False).agg(
+        {"patterns": "min", "left_out": "max", "missing": "max"}
+    )
+    values = table.set_index([*runs, "metric"])["value"].unstack("metric", sort=False)
+    wide = counts.join(values)
+    return [{str(k): v for k, v in row.items()} for row in wide.reset_index().to_dict("records")]
+
+
+def _show(outcome: dict[str, Any]) -> None:
+    import pandas as pd
+
+    from cepbench.experiments.analysis.common_patterns import left_out_notes
+    from cepbench.experiments.analysis.summary import VARIED
+
+    endings = "".join(f", {n:,} {name}" for name, n in outcome["statuses"].items() if name != "ok")
+    write_line(f"{outcome['sweep']}: {outcome['rows']:,} rows{endings}; {outcome['results']}")
+    for name, path in outcome["user_defined_results"].items():
+        write_line(f"  {name}: {path}")
+    rows = outcome["summary"]
+    varied = (*VARIED, "strategy", "alpha")
+    several = [name for name in varied if len({row[name] for row in rows if name in row}) > 1]
+    write_table(
+        (row | _medians(row) | {"missing": row["missing"] or None} for row in rows),
+        {
+            "patterns": "pattern_set",
+            "generator": "generator",
+            "evaluator": "evaluator",
+            **{name: name for name in several},
+            "events/s": "events/s",
+            "memory": "memory",
+            "of": "patterns",
+            "missing": "missing",
+        },
+        right=["events/s", "memory", "of", "missing"],
+    )
+    write_line("events/s, memory: medians over patterns of each pattern's median run")
+    for pattern_set, part in pd.DataFrame(rows).groupby("pattern_set", sort=False):
+        for note in left_out_notes(part):
+            write_line(f"{pattern_set}: {note}")
+
+
+def _medians(row: dict[str, Any]) -> dict[str, str]:
+    """Throughput and memory of a row as texts; a dash without a median."""
+    from cepbench.engines.runs.result import shown_bytes
+
+    speed, size = row["events_per_second"], row["peak_bytes"]
+    return {
+        "events/s": "–" if math.isnan(speed) else f"{speed:,.0f}",
+        "memory": "–" if math.isnan(size) else shown_bytes(size),
+    }
+
+
+def _results(named: str, folder: Path) -> Path:
+    """A path, or the name of a folder of results."""
+    path = user_path(named)
+    below = folder / "sweeps" / named
+    return below if not path.exists() and below.exists() else path

@@ -1,0 +1,178 @@
+"""The explanation of an automaton: its edges, the bound on its runs, and those of a run on a stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from cepbench.engines.automata.drawing import automaton_svg
+from cepbench.engines.automata.model import Automaton
+from cepbench.markup import Html
+from cepbench.presentation.explainer.columns import MISSING, percent, short
+from cepbench.presentation.explainer.explanation import Explanation
+from cepbench.presentation.explainer.text import WIDTH
+
+#: Columns of the text and of the table in notebooks that a run adds: heading -> its text.
+_COUNTED = {
+    "tested": lambda row: short(row["tested"]),
+    "passed": lambda row: short(row["passed"]),
+    "of tests": lambda row: _share(row["passed"], row["tested"]),
+    "time": lambda row: percent(row["time_share"]),
+    "runs": lambda row: short(row["mean_runs"]),
+    "at most": lambda row: short(row["peak_runs"]),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class AutomatonExplanation(Explanation):
+    """An automaton and, if it was run, its run.
+
+    ``nodes`` has a row for each edge: ``branch``, and the columns of
+    :meth:`cepbench.engines.automata.model.Automaton.table`; of a run by an engine that counts them also
+    ``tested`` and ``passed``, runs and events for which the edge was tested and held; ``time_share``,
+    its share of the matching time, by the number of tests, which are too short to be timed;
+    ``mean_runs`` and ``peak_runs``, the runs in its state. What is not counted is NaN, see
+    :func:`cepbench.engines.sase.edge_table.edge_counts`; states that an engine adds for NOT are
+    only in ``Result.nodes``. There are no remarks and no stakes.
+    """
+
+    def describe(self, width: int = WIDTH) -> str:
+        """The edges with their formulas, what a run counted at them, and the bound on runs.
+
+        Sentences have up to ``width`` characters a line; an edge is on one line.
+        """
+        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        counted = ["", *self._table()] if self._is_counted else []
+        return "\n".join([self.plan.describe(), *counted, "", *sentences])
+
+    def sentences(self) -> list[str]:
+        """The bound on runs of each branch, and what the run counted."""
+        return [*self._bounds(), *self._found()]
+
+    @property
+    def _is_counted(self) -> bool:
+        return "tested" in self.nodes
+
+    def _automata(self) -> list[Automaton]:
+        return [part for part in self.plan.parts if isinstance(part, Automaton)]
+
+    def _rows(self) -> list[list[dict[Any, Any]]]:
+        """The rows of each branch."""
+        found: list[list[dict[Any, Any]]] = [[] for _ in self._automata()]
+        for row in self.nodes.to_dict("records"):
+            found[row["branch"]].append(row)
+        return found
+
+    def _table(self) -> Iterator[str]:
+        """What was counted, an edge a line."""
+        branches = self._rows()
+        lines = [["state", "edge", *_COUNTED]]
+        for number, rows in enumerate(branches):
+            if len(branches) > 1:
+                lines.append([f"branch {number}", *[""] * (1 + len(_COUNTED))])
+            lines += [[row["state"], row["edge"], *_cells(row)] for row in rows]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        for state, edge, *cells in lines:
+            texts = "".join(
+                f"{text:>{width + 2}}" for text, width in zip(cells, widths[2:], strict=True)
+            )
+            yield f"  {state:<{widths[0]}}  {edge:<{widths[1]}}{texts}".rstrip()
+
+    def _bounds(self) -> Iterator[str]:
+        several = len(self.plan.parts) > 1
+        for number, automaton in enumerate(self._automata()):
+            where = f"branch {number}, " if several else ""
+            found = automaton.nondeterminism()
+            at = "; ".join(
+                f"{state}: {', '.join(kinds)}"
+                for state, kinds in zip(found.states, found.kinds, strict=True)
+                if kinds
+            )
+            text = f"{where}{found.bound} ({at or 'runs never split'})."
+            yield text[0].upper() + text[1:]
+
+    def _found(self) -> Iterator[str]:
+        metrics = self.metrics
+        if metrics is None:
+            return
+        yield (
+            f"{self.evaluator} found {metrics.matches:,} matches in {metrics.events:,} events, "
+            f"{metrics.events_per_second:,.0f} events/s, with at most "
+            f"{metrics.peak_partial_matches:,} runs at a time."
+        )
+        runs = metrics.runs
+        if runs is not None:
+            yield (
+                f"{runs.runs_started:,} runs started, {runs.runs_split:,} split off and "
+                f"{runs.runs_merged:,} were merged; {runs.runs_per_step:.3g} were looked at for an "
+                "event" + _without_merging(runs.runs_apart_per_step, runs.merged_percent)
+            )
+        if self._is_counted:
+            yield (
+                "Tested and passed count runs and events; the time of an edge is its share of the "
+                "tests; runs are those in the state, averaged over the events, and at most."
+            )
+
+    def _repr_html_(self) -> str:
+        headings = list(_COUNTED) if self._is_counted else []
+        figures = [
+            {
+                "pattern": automaton.pattern,
+                "drawing": self._drawing(automaton, rows),
+                "rows": [(row, _cells(row) if headings else []) for row in rows],
+            }
+            for automaton, rows in zip(self._automata(), self._rows(), strict=True)
+        ]
+        return str(_PAGE(figures=figures, headings=headings, sentences=self.sentences()))
+
+    def _drawing(self, automaton: Automaton, rows: Sequence[dict[Any, Any]]) -> str:
+        """The automaton with passes at its edges and the mean number of runs in its states."""
+        if not self._is_counted:
+            return automaton.svg()
+        notes = {
+            edge: f"{short(row['passed'])} of {short(row['tested'])}"
+            for edge, row in zip(automaton.edges, rows, strict=True)
+            if not math.isnan(row["tested"])
+        }
+        means = {row["state"]: row["mean_runs"] for row in rows}
+        contents = [
+            "" if math.isnan(mean) else f"ø {short(mean)}"
+            for mean in (means[state.name] for state in automaton.states[:-1])
+        ]
+        return automaton_svg(automaton.states, automaton.edges, notes, contents)
+
+
+def _cells(row: dict[Any, Any]) -> list[str]:
+    return [shown(row) for shown in _COUNTED.values()]
+
+
+def _share(part: float, whole: float) -> str:
+    return percent(part / whole) if whole > 0 else MISSING
+
+
+def _without_merging(apart: float, merged: float) -> str:
+    if not merged > 0:
+        return "."
+    return (
+        f", and would have been {apart:.3g} without merging, which saves {percent(merged / 100)}."
+    )
+
+
+_PAGE = Html(
+    """<div class="cep-explanation">{% for figure in figures %}
+<figure class="cep-plan"><figcaption>automaton of {{ figure.pattern }}</figcaption>
+{{ figure.drawing | safe }}
+<table class="cep-automaton"><tr><th>state</th><th>edge</th><th>to</th>
+{% for heading in headings %}<th style="text-align:right">{{ heading }}</th>{% endfor %}
+<th style="text-align:left">formula</th></tr>
+{% for row, cells in figure.rows %}
+<tr><td>{{ row.state }}</td><td>{{ row.edge }}</td><td>{{ row.target }}</td>
+{% for cell in cells %}<td style="text-align:right">{{ cell }}</td>{% endfor %}
+<td style="text-align:left">{{ row.formula }}</td></tr>
+{% endfor %}</table></figure>
+{% endfor %}
+<p>{% for line in sentences %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p></div>"""
+)

@@ -1,0 +1,254 @@
+"""Estimates by node of a plan: arrivals, partial matches, rows and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.model import Kind, Pattern
+from cepbench.planning.costs.branches import branch_problems
+from cepbench.planning.costs.costed import CostedProblem
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.costs.nodes import check_sum_over_nodes, log_node_costs
+from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.costs.zstream import ZStream
+from cepbench.planning.plans.kinds import indices_of
+from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.planning.plans.notes import shown_log
+from cepbench.planning.plans.tree import leaves, post_order, relabel
+from cepbench.planning.statistics.model import Statistics
+from cepbench.presentation.explainer.nodes import ExplainedNode, explained_nodes
+
+#: Notes of a plan without estimates.
+_NO_NOTES: dict[str, Any] = {
+    "log_cost": None, "cost_model": None, "estimates": (), "alpha": 0.0, "log_latency": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of a plan.
+
+    Attributes
+    ----------
+    plan : OrderPlan, TreePlan or UnionPlan
+        The plan, annotated with these estimates.
+    nodes : tuple of list of ExplainedNode
+        One list per branch.
+    tables : tuple of DataFrame
+        One per branch, with one row per node; see
+        :class:`~cepbench.presentation.explainer.explanation.Explanation`.
+    remarks : tuple of str
+        Why estimates are missing, or that the plan was made for a different cost.
+    """
+
+    plan: AnyPlan
+    nodes: tuple[list[ExplainedNode], ...]
+    tables: tuple[pd.DataFrame, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def estimate(
+    pattern: Pattern,
+    plan: AnyPlan,
+    statistics: Statistics,
+    *,
+    time_selectivity: str,
+    alpha: float,
+    last: str | Sequence[str | None] | None,
+    cost: str | CostModel,
+) -> Estimates:
+    """The nodes of each branch's plan with estimates.
+
+    Raises
+    ------
+    StatisticsError
+        If a number is missing, or an argument is invalid.
+    PlanGeneratorError
+        If the cost is unknown, or not a sum over nodes.
+    """
+    branches = pattern.branches()
+    try:
+        problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
+    except UnsupportedPatternError as error:
+        nodes = [explained_nodes(*pair) for pair in zip(branches, plan.parts, strict=True)]
+        bare = _with_notes(plan, [_NO_NOTES] * len(branches))
+        tables = [
+            _table(branch, its, statistics) for branch, its in zip(branches, nodes, strict=True)
+        ]
+        return Estimates(bare, tuple(nodes), tuple(tables), (f"No estimates: {error}.",))
+    check_sum_over_nodes(problems[0].cost)
+    noted = _with_notes(
+        plan,
+        [
+            problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
+            for part, problem in zip(plan.parts, problems, strict=True)
+        ],
+    )
+    # Branches run concurrently: only the latency of the slowest one is part of the cost.
+    delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
+    slowest = int(np.argmax(delays))
+    total = noted.log_cost
+    assert total is not None  # each part has its cost now
+    nodes = []
+    tables = []
+    for number, (branch, part, problem) in enumerate(
+        zip(branches, plan.parts, problems, strict=True)
+    ):
+        found = _branch_estimates(branch, part, problem, is_slowest=number == slowest)
+        nodes.append(found.nodes)
+        tables.append(
+            _table(
+                branch,
+                found.nodes,
+                statistics,
+                operators=found.operators,
+                log_sizes=found.log_sizes,
+                log_costs=found.log_costs,
+                log_total=total,
+            )
+        )
+    return Estimates(noted, tuple(nodes), tuple(tables), _remarks(plan, total))
+
+
+class _BranchEstimates(NamedTuple):
+    """The nodes of a branch's plan; the other attributes have a value for each."""
+
+    nodes: list[ExplainedNode]
+    operators: list[str]
+    log_sizes: np.ndarray
+    log_costs: np.ndarray
+
+
+def _branch_estimates(
+    branch: Pattern, part: Plan, problem: CostedProblem, *, is_slowest: bool
+) -> _BranchEstimates:
+    if isinstance(problem.cost, ZStream):
+        return _by_operator(branch, part, problem, problem.cost)
+    tree = relabel(part.tree, problem.names.index)
+    if isinstance(problem.cost, Throughput):
+        found = log_node_costs(problem, part.kind, tree)
+        log_sizes, log_costs = found.sizes, found.throughput
+        if is_slowest:
+            log_costs = np.logaddexp(log_costs, found.latency)
+    else:
+        log_sizes = problem.log_node_sizes("tree", tree)
+        log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
+    nodes = explained_nodes(branch, part)
+    # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
+    missing = np.full(len(nodes) - len(log_sizes), np.nan)
+    return _BranchEstimates(
+        nodes,
+        [""] * len(nodes),
+        np.concatenate((log_sizes, missing)),
+        np.concatenate((log_costs, missing)),
+    )
+
+
+def _by_operator(
+    branch: Pattern, part: Plan, problem: CostedProblem, cost: ZStream
+) -> _BranchEstimates:
+    """The operators of ZStream at the nodes, and those of negated variables and groups beside them."""
+    operators, sizes = cost.operators(problem, part.kind, indices_of(part, problem.names))
+    below_nodes = (frozenset(leaves(node)) for node in post_order(part.tree))
+    number_of = {names: number for number, names in enumerate(below_nodes)}
+    names = [""] * len(sizes)
+    log_costs = np.full(len(sizes), -np.inf)
+    beside: dict[str, tuple[tuple[str, ...], str, float]] = {}
+    for operator in operators:
+        below = tuple(problem.names[v] for v in operator.variables)
+        number = number_of[frozenset(below)]
+        # The first operator of an inner node is its join, which may form groups.
+        is_join = len(below) > 1 and not names[number] and operator.name not in ("NSEQ", "NEG")
+        if is_join:
+            names[number], log_costs[number] = operator.name, operator.cost
+        for name in operator.added:
+            its = ("", math.nan) if is_join else (operator.name, operator.cost)
+            beside[name] = (below, *its)
+    nodes = explained_nodes(branch, part, {name: below for name, (below, *_) in beside.items()})
+    others = [beside[node.variables[0]] for node in nodes[len(sizes) :]]
+    return _BranchEstimates(
+        nodes,
+        names + [name for _, name, _ in others],
+        np.array(sizes + [math.nan] * len(others)),
+        np.append(log_costs, [its_cost for *_, its_cost in others]),
+    )
+
+
+def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
+    """A remark if the cost noted by the plan's generator is different."""
+    if plan.log_cost is None or math.isclose(plan.log_cost, log_cost, rel_tol=1e-9, abs_tol=1e-9):
+        return ()
+    return (
+        f"The plan was made for a cost of {shown_log(plan.log_cost)}, with other statistics or "
+        "another cost model.",
+    )
+
+
+def _table(
+    branch: Pattern,
+    nodes: Sequence[ExplainedNode],
+    statistics: Statistics,
+    *,
+    operators: Sequence[str] | None = None,
+    log_sizes: np.ndarray | None = None,
+    log_costs: np.ndarray | None = None,
+    log_total: float = math.nan,
+) -> pd.DataFrame:
+    """The columns of estimates; only arrival rates, if sizes and costs are missing."""
+    missing = np.full(len(nodes), np.nan)
+    log_sizes = missing if log_sizes is None else log_sizes
+    log_costs = missing if log_costs is None else log_costs
+    # A latency of 0 has no shares.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes, costs = np.exp(log_sizes), np.exp(log_costs)
+        shares = np.exp(log_costs - log_total)
+    return pd.DataFrame(
+        {
+            "operator": [""] * len(nodes) if operators is None else operators,
+            "arrival_rate": [_arrival_rate(branch, node, statistics) for node in nodes],
+            "estimated": sizes,
+            "log_estimated": log_sizes,
+            "estimated_rate": [
+                _creation_rate(branch, node, size) for node, size in zip(nodes, sizes, strict=True)
+            ],
+            "cost": costs,
+            "log_cost": log_costs,
+            "cost_share": shares,
+        }
+    )
+
+
+def _arrival_rate(branch: Pattern, node: ExplainedNode, statistics: Statistics) -> float:
+    """Events per second (or tick); NaN for joins and for variables without a rate."""
+    name, window = node.variables[0], branch.window.seconds
+    if node.kind == "join" or not window or name not in statistics.names:
+        return math.nan
+    return statistics.cardinality(name, window) / window
+
+
+def _creation_rate(branch: Pattern, node: ExplainedNode, size: float) -> float:
+    """Rows created per second (or tick), if derivable from the number that coexist; else NaN.
+
+    A node over k variables creates k·PM rows per window, see
+    :func:`cepbench.planning.costs.creation.created_per_event`, but not for sets of a Kleene variable, and
+    not if events are consumed or contiguous.
+    """
+    k, window = len(node.variables), branch.window.seconds
+    sets = {variable.name for variable in branch.variables if variable.kind is Kind.KLEENE}
+    follows = not sets & {*node.variables} and (k == 1 or branch.strategy.name == "any")
+    return k * size / window if follows and window else math.nan
+
+
+def _with_notes(plan: AnyPlan, notes: Sequence[dict[str, Any]]) -> AnyPlan:
+    """The plan with other notes, without its lower bound, which was proven for other numbers."""
+    parts: list[Plan] = [
+        replace(part, **its, log_bound=None) for part, its in zip(plan.parts, notes, strict=True)
+    ]
+    return UnionPlan(parts) if isinstance(plan, UnionPlan) else parts[0]

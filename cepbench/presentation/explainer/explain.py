@@ -1,0 +1,291 @@
+"""The front end: estimates and measurements by node of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import pandas as pd
+
+from cepbench.engines.automata.compilation import automaton
+from cepbench.engines.automata.model import Automaton
+from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.errors import PlanError, UnsupportedPatternError
+from cepbench.patterns.given import pattern_from
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.costs.models import cost_from
+from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.planners.stakes import Stakes, plan_stakes
+from cepbench.planning.plans.given import plan_from
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.statistics.given import statistics_from
+from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.explainer.automaton import AutomatonExplanation
+from cepbench.presentation.explainer.estimates import estimate
+from cepbench.presentation.explainer.explanation import Explanation
+from cepbench.presentation.explainer.measured import measure
+from cepbench.presentation.explainer.nodes import ExplainedNode
+from cepbench.presentation.explainer.workload import WorkloadExplanation, explain_workload
+from cepbench.streams.event_stream import EventStream
+from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
+from cepbench.streams.given import stream_from
+
+
+@overload
+def explain(
+    pattern: Workload,
+    plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
+    statistics: Mapping[str, Statistics] | None = None,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    cost: str | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
+) -> WorkloadExplanation: ...
+
+
+@overload
+def explain(
+    pattern: Pattern | str,
+    plan: AnyPlan | None = None,
+    statistics: Statistics | None = None,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_selectivity: str = "adjacent",
+    alpha: float | None = None,
+    cost: str | CostModel | None = None,
+    last: str | Sequence[str | None] | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
+) -> Explanation: ...
+
+
+def explain(
+    pattern: Pattern | str | Workload,
+    plan: Any = None,
+    statistics: Any = None,
+    stream: EventStream | None = None,
+    *,
+    evaluator: str | Evaluator | None = None,
+    options: Mapping[str, Any] | None = None,
+    time_selectivity: str = "adjacent",
+    alpha: float | None = None,
+    cost: str | CostModel | None = None,
+    last: str | Sequence[str | None] | None = None,
+    partial_match_limit: int = PARTIAL_MATCH_LIMIT,
+    missing_types: str = "warn",
+) -> Explanation | WorkloadExplanation:
+    """Expected partial matches and cost by node of a plan, and on a stream the actual ones.
+
+    Of an automaton its edges, the bound on its runs, and on a stream the actual ones. Of a workload
+    its queries: what each is expected to cost and to find, and on a stream what it did, and whether
+    the reuse of another query's matches was faster than the query from scratch.
+
+    Parameters
+    ----------
+    pattern : Pattern, str or Workload
+    plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
+        None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
+        of queries to plans; None for each query from scratch.
+    statistics : Statistics, optional
+        Basis of the estimates; may differ from the statistics that the plan was made with. An
+        automaton needs none. Of a workload those of every query, as ``cep.measure_statistics`` gives
+        them.
+    stream : EventStream, optional
+        Stream on which to run the plan; matches are only counted, except of a workload.
+    evaluator : str, optional
+        A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run a plan
+        of nodes on a stream it must provide metrics by node.
+    options : mapping, optional
+        Options of the evaluator by name.
+    time_selectivity, last
+        See :func:`cepbench.planning.planners.generate.plan`; not of workloads.
+    alpha : float, optional
+        Weight of latency in the cost ``throughput``; by default that of the plan. Not of workloads.
+    cost : str or CostModel, optional
+        The cost to show, a sum over nodes, by default ``"throughput"``; of a workload
+        ``"calibrated"``, the default, or ``"e-cube"``. Under ``"zstream"`` and ``"zstream-repaired"`` the nodes
+        have their operators, and negated variables and groups their own cost.
+    partial_match_limit : int
+        Maximum number of stored partial matches; a run that exceeds it is an error.
+    missing_types : {"warn", "error"}
+        As in :func:`cepbench.evaluate`.
+
+    Returns
+    -------
+    Explanation or WorkloadExplanation
+        ``nodes`` is a table with one row per node, ``stakes`` whether choosing a plan matters for
+        this pattern, ``describe()`` the text; a picture in notebooks. Of an automaton, ``nodes``
+        has one row per edge; of a workload, ``steps`` has one row per query.
+
+    Raises
+    ------
+    PlanError
+        If the plan does not fit the pattern.
+    StatisticsError
+        If a rate or another number is missing, or an argument is invalid.
+    StreamError
+        If the pattern does not fit the stream.
+    PlanGeneratorError
+        If the cost is unknown, or not a sum over nodes.
+    EvaluationError
+        If the evaluator is unknown or cannot run the plan.
+    PartialMatchLimitError
+        If ``partial_match_limit`` is exceeded.
+
+    Notes
+    -----
+    Source: [kolchinsky2018]_, sections 3 and 5, for the estimates: partial matches that coexist
+    within the window. The estimate of a node is compared with their number averaged over active
+    time (see :func:`cepbench.planning.statistics.measure.measure_statistics`), that of the root with the
+    number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
+    remark says so.
+    """
+    if isinstance(pattern, Workload):
+        if (time_selectivity, alpha, last) != ("adjacent", None, None):
+            raise PlanError(
+                "time_selectivity, alpha and last are of plans of single patterns; explain "
+                "workload.patterns[...] one by one"
+            )
+        with reporting_missing_types(missing_types):
+            return explain_workload(
+                pattern,
+                plan,
+                statistics,
+                None if stream is None else stream_from(stream),
+                evaluator=evaluator,
+                options=options,
+                cost="calibrated" if cost is None else cost,
+                partial_match_limit=partial_match_limit,
+            )
+    cost = "throughput" if cost is None else cost
+    pattern = pattern_from(pattern)
+    plan = automaton(pattern) if plan is None else plan_from(plan)
+    if stream is not None:
+        pattern, stream = under_one_hierarchy(pattern, stream_from(stream))
+    if plan.kind == "automaton":
+        with reporting_missing_types(missing_types):
+            return _explain_automaton(
+                pattern,
+                plan,
+                stream,
+                evaluator=evaluator,
+                options=options,
+                partial_match_limit=partial_match_limit,
+            )
+    statistics = statistics_from(statistics)
+    chosen, task = task_for(
+        pattern,
+        plan,
+        evaluator=evaluator,
+        options=options,
+        output="count",
+        partial_match_limit=partial_match_limit,
+        node_times=stream is not None,
+        whole_stream=True,
+    )
+    assert task.plan is not None
+    remarks: tuple[str, ...] = ()
+    if len(task.plan.parts) > len(plan.parts):
+        remarks = (f"Shown and measured are the alternatives of {plan.text}, one by one.",)
+    plan = task.plan
+    if alpha is None:
+        alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
+    estimates = estimate(
+        pattern,
+        plan,
+        statistics,
+        time_selectivity=time_selectivity,
+        alpha=alpha,
+        last=last,
+        cost=cost,
+    )
+    branches = pattern.branches()
+    tables = [
+        pd.concat([_about(number, branch, its), expected], axis=1)
+        for number, (branch, its, expected) in enumerate(
+            zip(branches, estimates.nodes, estimates.tables, strict=True)
+        )
+    ]
+    metrics = None
+    if stream is not None:
+        with reporting_missing_types(missing_types):
+            result = run_task(chosen, task, stream)
+        metrics = result.metrics
+        found = measure(result, stream, estimates.nodes, estimates.tables)
+        tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
+    return Explanation(
+        pattern=pattern,
+        plan=estimates.plan,
+        evaluator=chosen.name,
+        nodes=pd.concat(tables, ignore_index=True),
+        metrics=metrics,
+        remarks=remarks + estimates.remarks,
+        stakes=_stakes(pattern, statistics, time_selectivity),
+    )
+
+
+def _explain_automaton(
+    pattern: Pattern, plan: AnyPlan, stream: EventStream | None, **how: Any
+) -> AutomatonExplanation:
+    """The edges of an automaton, and on a stream what its run counted."""
+    evaluator = how.pop("evaluator")
+    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+    counts = stream is not None and chosen.node_times
+    chosen, task = task_for(
+        pattern, plan, evaluator=chosen, output="count", node_times=counts, whole_stream=True, **how
+    )
+    tables = [
+        part.table().assign(branch=number)
+        for number, part in enumerate(plan.parts)
+        if isinstance(part, Automaton)
+    ]
+    edges = pd.concat(tables, ignore_index=True)
+    metrics = None
+    if stream is not None:
+        result = run_task(chosen, task, stream)
+        metrics = result.metrics
+        if counts:
+            keys = ["branch", "state", "edge"]
+            counted = result.nodes if len(tables) > 1 else result.nodes.assign(branch=0)
+            edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
+    return AutomatonExplanation(
+        pattern=pattern,
+        plan=plan,
+        evaluator=chosen.name,
+        nodes=edges[["branch", *edges.columns.drop("branch")]],
+        metrics=metrics,
+    )
+
+
+def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> Stakes | None:
+    """Whether choosing a plan matters; None if the pattern has no estimates."""
+    try:
+        return plan_stakes(pattern, statistics, time_selectivity=time_selectivity)
+    except UnsupportedPatternError:
+        return None
+
+
+def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
+    """The columns that identify the node of each row of a branch."""
+    types = {variable.name: variable.type_text for variable in branch.variables}
+    return pd.DataFrame(
+        {
+            "branch": number,
+            "node": range(len(nodes)),
+            "parent": [node.parent for node in nodes],
+            "kind": [node.kind for node in nodes],
+            "variables": [", ".join(node.variables) for node in nodes],
+            "types": [", ".join(types[name] for name in node.variables) for node in nodes],
+            "step": [node.step for node in nodes],
+        }
+    )

@@ -1,0 +1,149 @@
+"""The result of :func:`cepbench.presentation.explainer.explain.explain`: a plan with numbers by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+
+import pandas as pd
+
+from cepbench.engines.runs.result import Metrics
+from cepbench.markup import Html
+from cepbench.patterns.model import Pattern
+from cepbench.planning.planners.stakes import Stakes
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.presentation.explainer.columns import MARKED, NodeColumn, Row, columns_of
+from cepbench.presentation.explainer.findings import findings
+from cepbench.presentation.explainer.page import LEGEND, as_figure, as_table
+from cepbench.presentation.explainer.text import WIDTH, tree_lines
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """A plan with estimates and, if it was run, measurements by node.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    plan : OrderPlan, TreePlan or UnionPlan
+        The plan, with its cost under the given statistics.
+    evaluator : str
+        Name of the evaluator.
+    nodes : DataFrame
+        One row per node of the plan's tree in post-order (left, right, node), branch by branch,
+        followed by one row per negated variable and group of the branch. Missing numbers are NaN.
+        Columns:
+
+        - ``branch``, ``node`` (its number), ``parent`` (the number of its parent, or of the node
+          that checks a negated variable or forms a group; -1 for the root), ``kind`` (``event``,
+          ``set``, ``join``, ``negated``, ``group``), ``variables`` and ``types`` in the order of the
+          plan, ``step`` (in an order plan; otherwise 0);
+        - ``operator``: under ZStream's costs ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``;
+          otherwise empty, as for events;
+        - ``arrival_rate``: events of the variable's type per second (or tick), before any filter;
+        - ``estimated``: expected partial matches PM, those that coexist within the window, and
+          ``log_estimated``, its natural logarithm, which is always finite;
+        - ``estimated_rate``: expected rows created per second (or tick);
+        - ``cost``, ``log_cost``, ``cost_share``: contribution of the node to the plan's cost; 0 for
+          the events of an order plan other than the first;
+
+        and only for a plan that was run:
+
+        - ``measured``: partial matches that coexist within the window, averaged over active time.
+          NaN at the root, whose rows are matches and are not stored, and for events stored as
+          future members of sets;
+        - ``q_error``: factor between ``estimated`` and ``measured``; at the root between
+          ``estimated_created`` and ``created``;
+        - ``estimated_created``, ``created``: rows created in the whole stream; for a ``set`` or
+          ``negated`` node events, unless its sets are materialized alone;
+        - ``peak_stored``: maximum number of stored rows, those that could still be extended;
+        - ``comparisons``: pairs of rows whose conditions were tested one by one;
+        - ``seconds``, ``time_share``: time spent in the node.
+    metrics : Metrics or None
+        Metrics of the run, whose times include the clocks at the nodes; None if it was not run.
+    remarks : tuple of str
+        Why estimates are missing, or that the plan was made for a different cost.
+    stakes : Stakes or None
+        Whether choosing a plan matters for this pattern; None without estimates.
+    """
+
+    pattern: Pattern
+    plan: AnyPlan
+    evaluator: str
+    nodes: pd.DataFrame
+    metrics: Metrics | None = None
+    remarks: tuple[str, ...] = ()
+    stakes: Stakes | None = None
+
+    def __repr__(self) -> str:
+        ran = "not run" if self.metrics is None else f"{self.metrics.matches:,} matches"
+        return f"Explanation({self.plan!r}, {ran})"
+
+    def describe(self, width: int = WIDTH) -> str:
+        """The plan's tree with its numbers, findings, and whether choosing a plan matters.
+
+        Lines have up to ``width`` characters, in very deep trees more.
+        """
+        lines = [line for text in self._headlines() for line in wrap(text, width)]
+        lines += tree_lines(self._branches(), self._columns(), width)
+        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        return "\n".join([*lines, *([""] if sentences else []), *sentences])
+
+    def sentences(self) -> list[str]:
+        """Findings of the run, the legend of its table, and whether choosing a plan matters."""
+        at_stake = self.stakes.sentences() if self.stakes else []
+        if self.metrics is None:
+            return at_stake
+        once, twice = (f"{limit:g}" for limit in MARKED)
+        return [
+            *findings(self.nodes.to_dict("records"), self.metrics, self.evaluator),
+            f"Off by: × more or ÷ fewer than expected, ! from {once} and !! from {twice} on; "
+            "at the root by rows created.",
+            *at_stake,
+        ]
+
+    def _headlines(self) -> Iterator[str]:
+        yield self.plan.describe().splitlines()[0]
+        for part in self.plan.parts:
+            if part.kind == "order":
+                yield f"order: {' → '.join(part.names)}"
+        yield from self.remarks
+
+    def _branches(self) -> list[list[Row]]:
+        """The rows of each branch."""
+        found: list[list[Row]] = [[] for _ in self.plan.parts]
+        for row in self.nodes.to_dict("records"):
+            found[row["branch"]].append(row)
+        return found
+
+    def _columns(self) -> tuple[NodeColumn, ...]:
+        unit = "second" if self.pattern.window.is_datetime else "tick"
+        return columns_of(unit, measured=self.metrics is not None)
+
+    def _repr_html_(self) -> str:
+        branches = self._branches()
+        ran = self.metrics is not None
+        figures = [
+            as_figure(
+                part.tree, table, f"branch {number}" if len(branches) > 1 else "", measured=ran
+            )
+            for number, (part, table) in enumerate(zip(self.plan.parts, branches, strict=True))
+        ]
+        return str(
+            _PAGE(
+                captions=list(self._headlines()),
+                figures=figures,
+                sentences=[*[LEGEND] * ran, *self.sentences()],
+                table=as_table(branches, self._columns()),
+            )
+        )
+
+
+_PAGE = Html(
+    """{% macro paragraph(lines) %}
+{% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
+{% endmacro %}
+<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(sentences) }}
+{{ table }}</div>"""
+)

@@ -1,0 +1,367 @@
+"""The file of a ledger: claims of a paper with their checks, reasons, and lines of the front page."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from cepbench.errors import ReportError
+from cepbench.experiments.analysis.checks import CHECK_KINDS, ClaimCheck, Selection
+from cepbench.experiments.studies.registry import find_study
+from cepbench.experiments.studies.study import Study
+from cepbench.presentation.figures.rows import quantity_of
+
+#: Basis of a test that involves no clock.
+PARTIAL_MATCHES = "partial matches"
+
+#: Key of a claim -> basis and metric of the test that it asks for beside the one on its own metric.
+_BESIDE = {
+    "partial_matches": (PARTIAL_MATCHES, "fewer_partial_matches"),
+    "time": ("time", "seconds"),
+}
+
+#: ``{name}`` or ``{name|form}`` in a sentence.
+PLACEHOLDER = re.compile(r"\{([\w-]+)(?:\|([\w ]+))?\}")
+
+#: Forms of a placeholder, beside the measured value as it is.
+FORMS = ("percent", PARTIAL_MATCHES)
+
+#: Keys of a claim's entry: texts that it must have, selections of runs, options of its check, and
+#: the rest.
+_TEXTS = ("id", "figure", "section", "statement", "kind", "results", "metric")
+_SIDES = ("over", "under", "than")
+_OPTIONS = (
+    "pattern_sets", "sizes", "needed_sizes", "alphas", "with_matches", "fixed_sets", "apart", "across", "take",
+)  # fmt: skip
+_OTHERS = ("expected", *_BESIDE, "reason", "superseded")
+#: Ends of an expected range.
+_ENDS = ("from", "to")
+
+#: Words for metrics that are not those of charts.
+_METRICS = {
+    "fewer_partial_matches": "1 / partial matches created",
+    "mean_partial_matches": "mean partial matches",
+    "tree_cost": "plan cost, orders as left-deep trees",
+    "normalized_cost": "normalized plan cost",
+    "tree_cost_times_seconds": "plan cost × planning time",
+    "latency_mean": "mean latency",
+    "events_per_second_by_latency": "throughput / latency",
+}
+#: What a test is about in a word or two.
+_BASES = {
+    "fewer_partial_matches": "partial matches created",
+    "events_per_second": "throughput",
+    "peak_bytes": "bytes",
+    "latency_mean": "latency",
+    "plan_seconds": "planning time",
+    "tree_cost_times_seconds": "cost and time",
+    "events_per_second_by_latency": "throughput and latency",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why claims of the paper do not hold here.
+
+    Attributes
+    ----------
+    title : str
+        In a few words.
+    sentences : tuple of str
+        In full, with a :data:`PLACEHOLDER` for every number.
+    """
+
+    title: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTest:
+    """A check with the range in which a claim promises its number.
+
+    Attributes
+    ----------
+    basis : str
+        What is compared, such as ``throughput``; :data:`PARTIAL_MATCHES` where a claim about a
+        clock or about bytes is tested on what plans have an effect on.
+    check : ClaimCheck
+    low, high : float
+        The expected range; infinite on a side that has no end.
+    text : str
+        The check in words.
+    """
+
+    basis: str
+    check: ClaimCheck
+    low: float
+    high: float
+    text: str
+
+    @property
+    def fails_if(self) -> str:
+        """Where the whole interval would have to be for the verdict "does not hold"."""
+        ends = []
+        if self.low > -math.inf:
+            ends.append(f"wholly below {self.low:g}")
+        if self.high < math.inf:
+            ends.append(f"wholly above {self.high:g}")
+        return " or ".join(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An entry of the ledger.
+
+    Attributes
+    ----------
+    id : str
+        Unique.
+    figure, section : str
+        Of the claim's paper; a name instead, where the experiment is ours.
+    statement : str
+        What is claimed, in our own words.
+    results : str
+        The study's notebook whose results are read.
+    tests : tuple of ClaimTest
+        The first is on partial matches where the claim has one, the last on what the claim is about;
+        between them may be one on the time, the inverse of throughput on a common stream.
+    reason : Reason or None
+        Why it comes out as it does, where that is not "holds" and known.
+    superseded : bool
+        Whether a result outside of the expected range makes the claim obsolete.
+    headline : str
+        What was measured in a few words, for the front page; empty if the claim is not on it.
+    """
+
+    id: str
+    figure: str
+    section: str
+    statement: str
+    results: str
+    tests: tuple[ClaimTest, ...]
+    reason: Reason | None = None
+    superseded: bool = False
+    headline: str = ""
+
+    @property
+    def main(self) -> ClaimTest:
+        """The test of what the claim is about."""
+        return self.tests[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that sentences quote and no claim is about."""
+
+    id: str
+    results: str
+    check: ClaimCheck
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFile:
+    """Contents of a study's ``ledger.toml``.
+
+    Attributes
+    ----------
+    claims : tuple of Claim
+    numbers : tuple of Number
+    regime_line : tuple of str
+        Sentences of the front page about each regime.
+    last_line : tuple of str
+        Sentences about all regimes together.
+    """
+
+    claims: tuple[Claim, ...]
+    numbers: tuple[Number, ...] = ()
+    regime_line: tuple[str, ...] = ()
+    last_line: tuple[str, ...] = ()
+
+
+def claims(study: Study) -> tuple[Claim, ...]:
+    """All claims of a study's ledger, in its order; see :func:`ledger_file`."""
+    return ledger_file(study).claims
+
+
+def claims_by_id(papers: Iterable[str]) -> dict[tuple[str, str], Claim]:
+    """Citation key and id → claim, of several studies."""
+    return {(key, claim.id): claim for key in papers for claim in claims(find_study(key))}
+
+
+@cache
+def ledger_file(study: Study) -> LedgerFile:
+    """Read a study's ledger.
+
+    Parameters
+    ----------
+    study : Study
+
+    Raises
+    ------
+    ReportError
+        If an entry lacks a key, has an unknown one, or cannot fail, two have the same id, or a
+        headline or a placeholder names no entry.
+    """
+    data = tomllib.loads(study.ledger.read_text(encoding="utf-8"))
+    groups = data.get("groups", {})
+    reasons = {
+        name: Reason(entry["title"], tuple(entry["text"]))
+        for name, entry in data.get("reasons", {}).items()
+    }
+    lines = data.get("headlines", {})
+    entries = tuple(
+        _claim(entry, study, groups, reasons, lines.get(entry.get("id"), ""))
+        for entry in data["claim"]
+    )
+    numbers = tuple(
+        Number(entry["id"], entry["results"], _check(entry, groups))
+        for entry in data.get("number", [])
+    )
+    front = {name: tuple(data.get("front", {}).get(name, ())) for name in ("regime", "last")}
+    names = [*(claim.id for claim in entries), *(number.id for number in numbers)]
+    for name in lines:
+        if name not in names:
+            raise ReportError(f"{study.ledger} has a headline for {name!r}, but no such claim")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ReportError(f"{study.ledger} has two claims {min(twice)!r}; give one another id")
+    sentences = [text for reason in reasons.values() for text in reason.sentences]
+    for text in (*sentences, *front["regime"], *front["last"]):
+        for name, form in PLACEHOLDER.findall(text):
+            if name not in names or (form and form not in FORMS):
+                raise ReportError(
+                    f"{study.ledger} quotes {name!r}{f' as {form!r}' if form else ''}; placeholders "
+                    f"are ids of claims and numbers, forms are {', '.join(FORMS)}"
+                )
+    return LedgerFile(entries, numbers, front["regime"], front["last"])
+
+
+def _claim(
+    entry: Mapping[str, Any],
+    study: Study,
+    groups: Mapping[str, list[str]],
+    reasons: Mapping[str, Reason],
+    headline: str,
+) -> Claim:
+    name = entry.get("id", "without an id")
+    known = {*_TEXTS, *_SIDES, *_OPTIONS, *_OTHERS}
+    for key in entry:
+        if key not in known:
+            raise ReportError(f"claim {name!r} has an unknown key {key!r}; keys are {known}")
+    for key in (*_TEXTS, "over", "expected"):
+        if key not in entry:
+            raise ReportError(f"claim {name!r} has no {key!r}")
+    if entry["kind"] not in CHECK_KINDS:
+        raise ReportError(
+            f"claim {name!r}: no kind {entry['kind']!r}; there are {', '.join(CHECK_KINDS)}"
+        )
+    tests = []
+    for key, (basis, metric) in _BESIDE.items():
+        if key in entry:
+            own = {option: of for option, of in entry[key].items() if option not in _ENDS}
+            expected = {end: value for end, value in entry[key].items() if end in _ENDS}
+            for option in own:
+                if option not in ("metric", *_OPTIONS):
+                    raise ReportError(f"claim {name!r}: {key} has an unknown key {option!r}")
+            tests.append(_test(basis, {**entry, "metric": metric, **own}, expected, study, groups))
+    metric = entry["metric"]
+    basis = _BASES.get(metric, "cost" if "cost" in metric else quantity_of(metric).title.lower())
+    tests.append(_test(basis, entry, entry["expected"], study, groups))
+    return Claim(
+        **{key: entry[key] for key in ("id", "figure", "section", "statement", "results")},
+        tests=tuple(tests),
+        reason=reasons[entry["reason"]] if "reason" in entry else None,
+        superseded=entry.get("superseded", False),
+        headline=headline,
+    )
+
+
+def _test(
+    basis: str,
+    entry: Mapping[str, Any],
+    expected: Mapping[str, float],
+    study: Study,
+    groups: Mapping[str, list[str]],
+) -> ClaimTest:
+    if not expected or set(expected) - set(_ENDS):
+        raise ReportError(
+            f"claim {entry['id']!r} cannot fail: the range for {basis} has neither from nor to"
+        )
+    check = _check(entry, groups)
+    if basis == PARTIAL_MATCHES and check.kind == "ratio_of_averages":
+        # The paper averages none, and a pattern with many would decide alone.
+        check = replace(check, kind="ratio")
+    low, high = float(expected.get("from", -math.inf)), float(expected.get("to", math.inf))
+    return ClaimTest(basis, check, low, high, _in_words(check, entry, study))
+
+
+def _check(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> ClaimCheck:
+    options: dict[str, Any] = {
+        key: tuple(entry[key]) if isinstance(entry[key], list) else entry[key]
+        for key in _OPTIONS
+        if key in entry
+    }
+    check = ClaimCheck(entry["kind"], entry["metric"], _selection(entry["over"], groups), **options)
+    if "under" in entry:
+        check = replace(check, under=_selection(entry["under"], groups))
+    if "than" in entry:
+        over, under = (_selection(entry["than"][side], groups) for side in ("over", "under"))
+        check = replace(check, than=(over, under))
+    return check
+
+
+def _selection(entry: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Selection:
+    generators = entry["generators"]
+    if isinstance(generators, str):
+        generators = groups[generators]
+    return Selection(tuple(generators), entry.get("alpha"), entry.get("strategy"))
+
+
+def _in_words(check: ClaimCheck, entry: Mapping[str, Any], study: Study) -> str:
+    def side(given: Mapping[str, Any]) -> str:
+        return _side(given, len(study.generators))
+
+    metric = _METRICS.get(check.metric, quantity_of(check.metric).title.lower())
+    kind = (
+        "geometric mean"
+        if check.kind == "ratio" and "under" not in entry
+        else CHECK_KINDS[check.kind].words
+    )
+    what = f"{kind}: {metric}, {side(entry['over'])}"
+    if "under" in entry:
+        what += f" / {side(entry['under'])}"
+    if "than" in entry:
+        link = "or of" if check.kind == "ratio_of_averages" else "over that of"
+        what += f", {link} {side(entry['than']['over'])} / {side(entry['than']['under'])}"
+    if check.apart:
+        what += f"; {check.apart} / {check.take} of the other sets"
+    elif check.across:
+        what += f"; {check.take} by {check.across.replace('_', ' ')}"
+    if check.pattern_sets:
+        what += f"; {', '.join(check.pattern_sets)}"
+    if check.sizes:
+        one = len(check.sizes) == 1
+        what += f"; size {check.sizes[0]}" if one else f"; sizes {check.sizes[0]}–{check.sizes[-1]}"
+    if check.alphas:
+        what += f"; α of {', '.join(f'{alpha:g}' for alpha in check.alphas)}"
+    return f"{what}; patterns with matches" if check.with_matches else what
+
+
+def _side(entry: Mapping[str, Any], every: int) -> str:
+    generators = entry["generators"]
+    if isinstance(generators, str):
+        text = generators.replace("_", " ")
+    elif len(generators) > 3:
+        text = f"{len(generators)} others" if len(generators) < every else f"all {every}"
+    else:
+        text = " + ".join(generators)
+    if "alpha" in entry:
+        text += f" (α = {entry['alpha']:g})"
+    if "strategy" in entry:
+        text += f" ({entry['strategy'].replace('_', ' ')})"
+    return text

@@ -1,0 +1,170 @@
+"""Downloads of a page: tables, pictures, the notebook with and without its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+from nbformat import NotebookNode
+from PIL import Image
+
+from cepbench.presentation.reporting.titles import in_words
+
+#: Tables of more cells than this are offered as Parquet alone; as text they would take megabytes.
+MOST_CELLS = 100_000
+
+#: Folder of small pictures, within that of a notebook's results.
+THUMBNAILS = "thumbnails"
+
+_WIDTH = 720  # pixels: sharp also where a page draws two of them for one
+
+#: Tags of cells that papermill puts in.
+_INJECTED = "injected-parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file beside a page.
+
+    Attributes
+    ----------
+    name : str
+        Name without the suffix.
+    links : tuple of (str, str, int)
+        Format, link relative to the site, bytes; one for each format.
+    detail : str
+        Rows and columns of a table; empty otherwise.
+    """
+
+    name: str
+    links: tuple[tuple[str, str, int], ...]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """All files beside a page."""
+
+    tables: tuple[Download, ...] = ()
+    pictures: tuple[Download, ...] = ()
+    notebooks: tuple[Download, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """A picture for the gallery: stem, description, link and size of the small file."""
+
+    stem: str
+    alt: str
+    link: str
+    width: int
+    height: int
+
+
+def without_outputs(executed: NotebookNode) -> NotebookNode:
+    """The notebook as it was before it was run: no outputs, no counts, nothing that papermill adds.
+
+    Parameters
+    ----------
+    executed : NotebookNode
+        Stays as it is.
+    """
+    bare = deepcopy(executed)
+    for name in ("papermill", "widgets", "cepbench"):
+        bare.metadata.pop(name, None)
+    bare.cells = [cell for cell in bare.cells if _INJECTED not in cell.metadata.get("tags", [])]
+    for cell in bare.cells:
+        cell.metadata = nbformat.from_dict(
+            {
+                key: value
+                for key, value in cell.metadata.items()
+                if key not in ("papermill", "execution") and value != []
+            }
+        )
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return bare
+
+
+def write_downloads(
+    folder: Path, stem: str, executed: NotebookNode, figures: Sequence[str] = ()
+) -> Downloads:
+    """Write what is made from results (CSV, the notebook without outputs), and list all of it.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the site; results are in ``folder / stem``.
+    stem : str
+        Of the notebook.
+    executed : NotebookNode
+    figures : sequence of str
+        Stems of the figures that it saved, as SVG and PNG.
+    """
+    own = folder / stem
+    bare = own / f"{own.name}_without_outputs.ipynb"
+    nbformat.write(without_outputs(executed), bare)
+    return Downloads(
+        tables=tuple(_table(folder, path) for path in sorted(own.glob("*.parquet"))),
+        pictures=tuple(
+            Download(in_words(name), _links(folder, own / f"{name}.svg", own / f"{name}.png"))
+            for name in figures
+        ),
+        notebooks=(
+            Download("with outputs, as it was run", _links(folder, own / f"{own.name}.ipynb")),
+            Download("without outputs, to run it yourself", _links(folder, bare)),
+        ),
+    )
+
+
+def write_thumbnails(folder: Path, stem: str, figures: Sequence[str]) -> tuple[Thumbnail, ...]:
+    """Small copies of the figures of a notebook, for the gallery of the front page.
+
+    Parameters
+    ----------
+    folder, stem, figures
+        As :func:`write_downloads` takes them.
+    """
+    target = folder / stem / THUMBNAILS
+    found = []
+    for path in (folder / stem / f"{name}.png" for name in figures):
+        target.mkdir(exist_ok=True)
+        small = target / path.name
+        with Image.open(path) as picture:
+            scale = min(1.0, _WIDTH / picture.width)
+            size = round(picture.width * scale), round(picture.height * scale)
+            if not small.exists() or small.stat().st_mtime < path.stat().st_mtime:
+                picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(small)
+        link = small.relative_to(folder).as_posix()
+        found.append(Thumbnail(path.stem, in_words(path.stem), link, *size))
+    return tuple(found)
+
+
+def _table(folder: Path, path: Path) -> Download:
+    table = pd.read_parquet(path)
+    rows, columns = table.shape
+    text = path.with_suffix(".csv")
+    if rows * columns <= MOST_CELLS:
+        table.to_csv(text, index=False)
+        links = _links(folder, path, text)
+    else:
+        text.unlink(missing_ok=True)  # of an earlier, smaller table
+        links = _links(folder, path)
+    return Download(path.stem, links, f"{rows:,} rows × {columns} columns")
+
+
+def _links(folder: Path, *paths: Path) -> tuple[tuple[str, str, int], ...]:
+    names = {".parquet": "Parquet", ".csv": "CSV", ".ipynb": "notebook"}
+    return tuple(
+        (
+            names.get(path.suffix, path.suffix[1:].upper()),
+            path.relative_to(folder).as_posix(),
+            path.stat().st_size,
+        )
+        for path in paths
+        if path.is_file()
+    )

@@ -1,0 +1,134 @@
+"""The first page of a site: studies side by side, their claims at a glance, links to the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cepbench.experiments.studies.study import Study
+from cepbench.presentation.reporting.contents import with_contents
+from cepbench.presentation.reporting.ledger import LOOKS
+from cepbench.presentation.reporting.navigation import FRONT, Entry, Navigation, groups
+from cepbench.presentation.reporting.pages import Page
+from cepbench.presentation.reporting.provenance import Benchmark
+from cepbench.presentation.reporting.shell import render
+from cepbench.presentation.reporting.story import JudgedClaim
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReport:
+    """A study on the first page; what is empty is left out.
+
+    Attributes
+    ----------
+    study : Study
+    pages : sequence of Page
+        Those of its notebooks that were run, in its order.
+    lines : sequence of (str, str)
+        What holds where: a regime, or empty for all of them, and sentences about it.
+    headlines : sequence of JudgedClaim
+    findings : sequence of (str, str, str)
+        A sentence that a notebook recorded, with the link of its page and the page's name.
+    verdicts : mapping of str to int
+        Verdict -> how many claims of the ledger have it.
+    claims : mapping of str to sequence of JudgedClaim
+        Figure of the paper -> its claims.
+    ledger_link : str
+        The page of its ledger.
+    """
+
+    study: Study
+    pages: Sequence[Page] = ()
+    lines: Sequence[tuple[str, str]] = ()
+    headlines: Sequence[JudgedClaim] = ()
+    findings: Sequence[tuple[str, str, str]] = ()
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    claims: Mapping[str, Sequence[JudgedClaim]] = field(default_factory=dict)
+    ledger_link: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """Its notebooks that were not run."""
+        ran = {page.stem.rpartition("/")[2] for page in self.pages}
+        return [name for name in self.study.notebooks if name not in ran]
+
+    @property
+    def profiles(self) -> list[str]:
+        """Profiles of its pages."""
+        return values_of(self.pages, "profile")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Contents of the first page; what is empty is left out.
+
+    Attributes
+    ----------
+    pages : sequence of Page
+    facts : sequence of (str, str)
+        A number and what it counts.
+    studies : sequence of StudyReport
+        All that there are, run or not.
+    benchmarks : sequence of Benchmark
+    documentation : sequence of Entry
+        Pages of the documentation that are there.
+    """
+
+    pages: Sequence[Page]
+    facts: Sequence[tuple[str, str]] = ()
+    studies: Sequence[StudyReport] = ()
+    benchmarks: Sequence[Benchmark] = ()
+    documentation: Sequence[Entry] = ()
+
+    @property
+    def by_group(self) -> dict[str, list[Page]]:
+        """Heading of the navigation -> its notebooks' pages."""
+        return {
+            heading: [page for page in self.pages if page.group == group]
+            for group, heading in groups().items()
+        }
+
+    @property
+    def profiles(self) -> list[str]:
+        """Profiles of the pages: one, unless a part was run again with another."""
+        return values_of(self.pages, "profile")
+
+    @property
+    def seeds(self) -> list[str]:
+        """Seeds of the pages, as the profiles."""
+        return values_of(self.pages, "seed")
+
+    @property
+    def machine(self) -> Mapping[str, str]:
+        """Processor and cores, if all pages have the same."""
+        return _shared([page.machine for page in self.pages])
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions, as the machine."""
+        return _shared([page.versions for page in self.pages])
+
+
+def _shared(found: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    return found[0] if found and all(one == found[0] for one in found) else {}
+
+
+def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
+    """The values of a parameter in pages, each once."""
+    values = [str(page.parameters[parameter]) for page in pages if parameter in page.parameters]
+    return list(dict.fromkeys(values))
+
+
+def index_html(report: Report, navigation: Navigation) -> str:
+    """The first page, which loads files beside it and nothing else; every text in it is escaped.
+
+    Parameters
+    ----------
+    report : Report
+    navigation : Navigation
+        Of the whole site.
+    """
+    text = render(
+        "index.html.j2", report=report, looks=LOOKS, navigation=navigation, here=FRONT.link
+    )
+    return with_contents(text)

@@ -1,0 +1,221 @@
+"""Tables of the ledger for readers: claims in rows, regimes in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+from pandas.io.formats.style import Styler
+
+from cepbench.experiments.analysis.checks import NO_CASE, NO_DATA
+from cepbench.presentation.reporting.verdicts import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    PARTLY,
+    SUPERSEDED,
+    by_claim,
+    place_of,
+    shown_value,
+    varied_in,
+)
+
+#: Verdict → class of its look in the style sheet, and a sign, since colour alone says nothing.
+LOOKS = {
+    HOLDS: ("holds", "✓"),
+    PARTLY: ("partly", "½"),
+    FAILS: ("fails", "✗"),
+    SUPERSEDED: ("superseded", "»"),
+    OPEN: ("open", "?"),
+}
+
+#: Head of the column of results without regimes.
+MEASURED = "measured"
+
+#: The variables are those of the site, which has others in the dark.
+_COLOURS = {
+    HOLDS: "--holds, #117733",
+    PARTLY: "--partly, #7a5200",
+    FAILS: "--fails, #882255",
+    SUPERSEDED: "--superseded, #00578a",
+    OPEN: "--open, #616161",
+}
+
+
+def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
+    """The table of :func:`cepbench.presentation.reporting.verdicts.ledger` for a notebook's cell.
+
+    Parameters
+    ----------
+    table : DataFrame
+    short : bool
+        Without the checks and their conditions of failure, and without anchors: links lead to the
+        longer table of a claim.
+
+    Returns
+    -------
+    Styler
+        One row a claim; a column a regime has a line for each test in it, with the sign of its
+        verdict, value and 95 % interval.
+    """
+    first = by_claim(table)
+    main = table.drop_duplicates(["paper", "id"], keep="last")
+    varied = [name for name in varied_in(table) if name != "regime"]
+    columns = _by_regime(table, varied)
+    shown = pd.DataFrame(
+        {
+            "claim": first["statement"].to_numpy(),
+            "verdict": first["overall"].to_numpy(),
+            **columns,
+            "why": [
+                " ".join(_sentence(text) for text in texts if text)
+                for texts in zip(first["why"], first["title"], strict=True)
+            ],
+            "check": main["check"].to_numpy(),
+            "fails if the interval is": _conditions(table),
+        }
+    )
+    if short:
+        shown = shown.drop(columns=["check", "fails if the interval is"])
+    styler = _left_aligned(shown).format(_coloured, subset=list(columns))
+    if not short:
+        anchors = dict(zip(first["statement"], first["id"], strict=True))
+
+        def anchored(text: object) -> str:
+            anchor = anchor_of(anchors[str(text)])
+            return str(Markup('<span id="{}">{}</span>').format(anchor, text))
+
+        styler = styler.format(anchored, subset=["claim"])
+    return styler.map(_verdict_look, subset=["verdict"])
+
+
+def _conditions(table: pd.DataFrame) -> list[str]:
+    """What fails the tests of each claim; named by what they are on where there are several."""
+    tests = table.drop_duplicates(["paper", "id", "basis"])
+    several = tests.groupby(["paper", "id"], sort=False)["basis"].transform("size") > 1
+    named = (tests["basis"] + ": ").where(several, "") + tests["fails_if"]
+    return list(named.groupby([tests["paper"], tests["id"]], sort=False).agg("; ".join))
+
+
+def _by_regime(table: pd.DataFrame, varied: Sequence[str]) -> dict[str, list[str]]:
+    """Head of a column → the lines of each claim."""
+    tested = table[~table["lack"].isin([NO_DATA, NO_CASE])]
+    several = table.groupby("id")["basis"].transform("nunique") > 1
+    columns = {}
+    for regime in tested["regime"].unique() if len(tested) else [""]:
+        lines: dict[str, list[str]] = {str(name): [] for name in table["id"].unique()}
+        rows: Iterator[Any] = tested[tested["regime"] == regime].itertuples()
+        for row in rows:
+            what = place_of(row, varied)
+            if several[row.Index]:
+                what = f"{what}, {row.basis}" if what else str(row.basis)
+            lines[row.id].append(f"{LOOKS[row.verdict][1]} {what} {measured_text(row)}")
+        columns[regime or MEASURED] = ["\n".join(each) for each in lines.values()]
+    return columns
+
+
+def measured_text(row: Any) -> str:
+    """Value and interval of a row, with the number of patterns, and of bounds among them."""
+    if pd.isna(row.value):
+        return f"{row.lack}: {row.detail}"
+    text = shown_value(row.value)
+    if row.low != row.high:
+        text += f" ({shown_value(row.low)} to {shown_value(row.high)})"
+    counts = [f"{row.patterns} patterns"]
+    counts += [f"{row.bounds} bounds"] if row.bounds else []
+    counts += [f"{row.left_out} left out"] if row.left_out else []
+    return f"{text}; {', '.join(counts)}"
+
+
+def _coloured(cell: object) -> str:
+    """Lines of a cell, the sign of each in the colour of its verdict."""
+    verdicts = {sign: verdict for verdict, (_, sign) in LOOKS.items()}
+    lines = []
+    for line in str(cell).splitlines():
+        sign, _, text = line.partition(" ")
+        lines.append(
+            Markup('<span role="img" aria-label="{}" style="color: var({})">{}</span> {}').format(
+                verdicts[sign], Markup(_COLOURS[verdicts[sign]]), sign, text
+            )
+        )
+    return str(Markup("<br>").join(lines)) or "–"
+
+
+def anchor_of(claim: str) -> str:
+    """Where the claim of such an id is in a page, without the ``#``."""
+    return f"claim-{claim}"
+
+
+def reasons_for_readers(table: pd.DataFrame) -> Styler:
+    """The reasons behind a table of verdicts, each once, with the claims it is about."""
+    first = by_claim(table)
+    known = first[first["reason"] != ""]
+    shown = known.groupby(["title", "reason"], sort=False)["statement"].agg(" ".join).reset_index()
+    heads = {"title": "why", "reason": "in full", "statement": "claims"}
+    return _left_aligned(shown.rename(columns=heads))
+
+
+def for_readers(table: pd.DataFrame) -> Styler:
+    """A table of numbers with intervals for people: ``1.93 (1.61 to 2.30)`` in place of three columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Its intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and
+        ``…_high`` beside another name.
+
+    Returns
+    -------
+    Styler
+        Heads are words, and a missing value is "all".
+    """
+    shown = table.copy()
+    for name in table.columns:
+        ends = ["low", "high"] if name == "value" else [f"{name}_low", f"{name}_high"]
+        if set(ends) <= set(table.columns):
+            shown[name] = _with_intervals(table, (name, *ends))
+            words = _WORDS_OF.get(name, name.replace("_", " "))
+            shown = shown.drop(columns=ends).rename(columns={name: f"{words} (95 %)"})
+    shown.columns = [_WORDS_OF.get(name, name.replace("_", " ")) for name in shown.columns]
+    if "metric" in shown:
+        shown["metric"] = shown["metric"].str.replace("_", " ")
+    shown = shown.astype(object).where(shown.notna(), "all")
+    return _left_aligned(
+        shown.map(lambda value: f"{value:g}" if isinstance(value, float) else value)
+    )
+
+
+#: Heads of columns that say more than their names.
+_WORDS_OF = {
+    "value": "measured",
+    "spearman": "rank correlation",
+    "microseconds_per_event": "µs per event",
+    "generator": "plan generator",
+    "baseline": "compared with",
+}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def _with_intervals(
+    table: pd.DataFrame, columns: Sequence[str] = ("value", "low", "high")
+) -> list[str]:
+    return [
+        "–"
+        if pd.isna(value)
+        else f"{shown_value(value)} ({shown_value(low)} to {shown_value(high)})"
+        for value, low, high in table[list(columns)].itertuples(index=False)
+    ]
+
+
+def _left_aligned(shown: pd.DataFrame) -> Styler:
+    styler = shown.style.hide(axis="index").format(escape="html")
+    return styler.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
+
+
+def _verdict_look(verdict: Any) -> str:
+    return f"color: var({_COLOURS[verdict]}); font-weight: bold"

@@ -1,0 +1,120 @@
+"""First call of every notebook: parameters are checked, plug-ins loaded, a folder made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cepbench.errors import ReportError
+from cepbench.experiments.plugins import load_plugins
+from cepbench.presentation.figures.offline import use_offline_charts
+from cepbench.presentation.reporting.parameters import checked_parameters, unknown_parameter
+
+#: First line of the cell that papermill inserts after the one with the parameters.
+_INJECTED = "# Parameters"
+
+#: The default of a parameter that is computed.
+_NO_LITERAL = object()
+
+
+def open_notebook(output: str | Path, plugin: str | Path | Iterable[str | Path] = ()) -> Path:
+    """Set up a notebook: check parameters, load plug-ins, and make the folder for its results.
+
+    Parameters are what the cells above assign, papermill's among them. The notebook has them as they
+    were checked: ``changes`` is a table, also if papermill was given its text. Charts are drawn
+    without a network.
+
+    Parameters
+    ----------
+    output : path
+        The folder; made if it is not there.
+    plugin : path or sequence of paths
+        Python files with plan generators or evaluators, see
+        :func:`cepbench.experiments.plugins.load_plugins`.
+
+    Returns
+    -------
+    Path
+        Of the folder.
+
+    Raises
+    ------
+    ReportError
+        If a parameter is invalid, see :func:`cepbench.presentation.reporting.parameters.checked_parameters`, the
+        folder cannot be made, or papermill sets a parameter that the notebook does not declare:
+        papermill by itself warns and runs on, with the default.
+    PlanGeneratorError
+        If a file fails or registers nothing.
+    """
+    _check_kernel()
+    given = checked_parameters({"output": output, "plugin": plugin})
+    load_plugins(given["plugin"])
+    use_offline_charts()
+    folder = Path(given["output"]).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(
+            f"parameter output: {folder} is no folder to write into: {error}"
+        ) from error
+    return folder
+
+
+def _check_kernel() -> None:
+    """Check the parameters in the notebook that runs in this process, if one does."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is not None:
+        names = shell.user_ns
+        defaults = _declared(list(names.get("In", [])))
+        given = {name: names[name] for name in defaults if name in names}
+        names.update(checked_parameters(given, defaults))
+
+
+def _declared(cells: Sequence[str]) -> dict[str, Any]:
+    """The parameters that cells above the first call declare, with their defaults if these are literals.
+
+    Raises
+    ------
+    ReportError
+        If papermill sets another one.
+    """
+    declared: dict[str, Any] = {}
+    for text in cells:
+        if f"{open_notebook.__name__}(" in text:
+            break
+        assigned = _assigned(text)
+        if text.lstrip().startswith(_INJECTED) and declared:
+            for name in assigned:
+                if name not in declared:
+                    raise unknown_parameter(name, declared, "this notebook")
+            break
+        declared |= assigned
+    return {name: default for name, default in declared.items() if default is not _NO_LITERAL}
+
+
+def _assigned(text: str) -> dict[str, Any]:
+    """Names that a cell assigns at its top level, and their values."""
+    try:
+        statements = ast.parse(text).body
+    except SyntaxError:  # a cell that is no Python, such as one that failed
+        return {}
+    return {
+        target.id: _value(statement.value)
+        for statement in statements
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        for target in (
+            statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        )
+        if isinstance(target, ast.Name)
+    }
+
+
+def _value(expression: ast.expr | None) -> Any:
+    try:
+        return _NO_LITERAL if expression is None else ast.literal_eval(expression)
+    except ValueError:
+        return _NO_LITERAL

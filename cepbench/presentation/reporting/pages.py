@@ -1,0 +1,282 @@
+"""Executed notebooks as pages: charts, figures, text and tables, with folded code."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from cepbench.presentation.figures.offline import VEGALITE_MIME
+from cepbench.presentation.figures.recording import RECORD_MIME
+from cepbench.presentation.reporting.contents import with_contents
+from cepbench.presentation.reporting.downloads import Downloads, Thumbnail
+from cepbench.presentation.reporting.navigation import START, Entry, Navigation
+from cepbench.presentation.reporting.shell import TEMPLATES, render, root_of
+from cepbench.presentation.reporting.titles import in_words
+
+#: Folder of the pictures that a page shows, within that of the notebook's results.
+PICTURES = "pictures"
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the site.
+
+    Attributes
+    ----------
+    stem : str
+        Of its notebook; ``<key>/<name>`` for a study's.
+    title, summary : str
+        As in the notebook's metadata.
+    group : str
+        A key of :func:`cepbench.presentation.reporting.navigation.groups`.
+    seconds : float
+        Running time.
+    started : datetime or None
+        Start of the run, if the notebook records it.
+    parameters : mapping
+        Of this run.
+    machine, versions : mapping of str to str
+        Of this run; empty if they were not recorded.
+    thumbnails : sequence of Thumbnail
+    downloads : Downloads
+    anchors : mapping of str to str
+        Stem of a picture -> where on the page it is, as ``#id``.
+    """
+
+    stem: str
+    title: str
+    summary: str = ""
+    group: str = START
+    seconds: float = 0.0
+    started: datetime | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    thumbnails: Sequence[Thumbnail] = ()
+    downloads: Downloads = field(default_factory=Downloads)
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def link(self) -> str:
+        """Relative to the folder of the site."""
+        return f"{self.stem}.html"
+
+    @property
+    def entry(self) -> Entry:
+        """The page in the navigation."""
+        return Entry(self.title, self.link, self.group)
+
+    @property
+    def code_shown(self) -> bool:
+        """Whether its code is unfolded; see :func:`shows_code`."""
+        return shows_code(self.group)
+
+
+def shows_code(group: str) -> bool:
+    """Whether pages of a group show their code: those that teach, others show results."""
+    return group == START
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The cells of a notebook as HTML, and the files that it shows.
+
+    Attributes
+    ----------
+    html : str
+    charts : int
+    pictures : mapping of str to bytes
+        Path relative to the site -> content.
+    anchors : mapping of str to str
+        As in :class:`Page`.
+    findings : sequence of str
+        Sentences for the front page that the notebook recorded.
+    figures : sequence of str
+        Stems of the figures that it saved.
+    """
+
+    html: str
+    charts: int
+    pictures: Mapping[str, bytes]
+    anchors: Mapping[str, str]
+    findings: Sequence[str] = ()
+    figures: Sequence[str] = ()
+
+
+def page_of(page: Page, body: Body, navigation: Navigation) -> str:
+    """One HTML page, which loads files beside it and nothing else."""
+    text = render(
+        "page.html.j2",
+        page=page,
+        body=Markup(body.html),  # nbconvert has escaped it
+        titled="<h1" in body.html,
+        charts=body.charts,
+        navigation=navigation,
+        here=page.link,
+    )
+    return with_contents(text)
+
+
+def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
+    """The cells of a notebook as HTML. Formulas are not drawn: MathJax would have to be loaded.
+
+    A chart and the figure for print that is saved after it are one: the screen shows the chart,
+    paper the figure. So it is where a cell calls ``save_figure``, which leaves a record, and shows
+    what it saved, and there is no text between the two.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        With outputs; stays as it is. Code cells are folded.
+    folder : str
+        Of its results, relative to the site: the stem of its page.
+    code_shown : bool
+        Code is unfolded, but for cells tagged ``fold``, ``parameters`` or ``injected-parameters``.
+    """
+    shown = deepcopy(notebook)
+    prepared = _Prepared(folder, root_of(folder))
+    for cell in shown.cells:
+        prepared.cell(cell)
+    text, _ = _exporter().from_notebook_node(shown, {"code_shown": code_shown})
+    return Body(
+        str(text),
+        prepared.charts,
+        prepared.pictures,
+        prepared.anchors,
+        prepared.findings,
+        list(dict.fromkeys(prepared.figures)),
+    )
+
+
+@cache
+def _exporter() -> HTMLExporter:
+    return HTMLExporter(
+        template_name="offline",
+        extra_template_basedirs=[str(TEMPLATES)],
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+    )
+
+
+class _Prepared:
+    """Cells made ready for the template: charts and pictures as elements, texts as printed."""
+
+    def __init__(self, folder: str, root: str) -> None:
+        self.folder, self.root = folder, root
+        self.charts = 0
+        self.pictures: dict[str, bytes] = {}
+        self.anchors: dict[str, str] = {}
+        self.findings: list[str] = []
+        self.figures: list[str] = []
+        #: Charts since the last text that have no figure for print yet: what their template is
+        #: given, and the output that it makes.
+        self._waiting: list[tuple[dict[str, Any], NotebookNode]] = []
+
+    def cell(self, cell: NotebookNode) -> None:
+        if cell.cell_type != "code":
+            self._waiting = []
+            return
+        saved: list[str] = []  # by this cell, and not shown yet
+        outputs = []
+        for output in _joined(cell.get("outputs", [])):
+            data = output.get("data", {})
+            if RECORD_MIME in data:
+                record = data[RECORD_MIME]
+                if "finding" in record:
+                    self.findings.append(record["finding"])
+                if "figure" in record:
+                    saved.append(record["figure"])
+                    self.figures.append(record["figure"])
+                continue
+            if output.output_type == "stream":
+                output.text = _as_in_terminal(output.text)
+                if not output.text.strip():
+                    continue
+            elif VEGALITE_MIME in data:
+                output = self._chart(data[VEGALITE_MIME])
+            elif "image/svg+xml" in data or "image/png" in data:
+                output = self._picture(data, saved.pop(0) if saved else "")
+            elif "text/markdown" in data:
+                self._waiting = []
+            elif _WIDGET in data and "text/html" in data:
+                # A widget without a kernel is an empty place; this is what stands for it.
+                del data[_WIDGET]
+            outputs.append(output)
+        cell.outputs = outputs
+
+    def _chart(self, specification: Mapping[str, Any]) -> NotebookNode:
+        title = _title_of(specification)
+        # "<" is the only character that could end the script element early.
+        text = json.dumps({"description": title, **specification}).replace("<", "\\u003c")
+        anchor = f"chart-{self.charts}"
+        given = {"anchor": anchor, "name": title, "specification": Markup(text)}
+        self.charts += 1
+        output = _drawn("chart.html.j2", **given, twin=False, files=[])
+        self._waiting.append((given, output))
+        return output
+
+    def _picture(self, data: Mapping[str, Any], stem: str) -> NotebookNode:
+        is_svg = "image/svg+xml" in data
+        content = data["image/svg+xml"].encode() if is_svg else b64decode(data["image/png"])
+        number = len(self.pictures)
+        link = f"{self.folder}/{PICTURES}/{number}.{'svg' if is_svg else 'png'}"
+        self.pictures[link] = content
+        twin = bool(stem and self._waiting)
+        if twin:
+            chart, output = self._waiting.pop(0)
+            files = [f"{self.root}{self.folder}/{stem}.{ending}" for ending in ("svg", "png")]
+            output.data = _drawn("chart.html.j2", **chart, twin=True, files=files).data
+            anchor, name = chart["anchor"], chart["name"]
+        else:
+            anchor, name = f"picture-{number}", in_words(stem or "figure")
+        if stem:
+            self.anchors.setdefault(stem, f"#{anchor}")
+        return _drawn("picture.html.j2", anchor=anchor, link=self.root + link, name=name, twin=twin)
+
+
+def _drawn(template: str, **given: Any) -> NotebookNode:
+    return new_output("display_data", {"text/html": render(template, **given)})
+
+
+def _title_of(specification: Mapping[str, Any]) -> str:
+    title = specification.get("title", "chart")
+    if isinstance(title, str):
+        return title
+    if isinstance(title, list):
+        return " ".join(title)
+    parts = [title.get(part, "") for part in ("text", "subtitle")]
+    return ". ".join(" ".join(part) if isinstance(part, list) else part for part in parts if part)
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Pieces of one text joined: a progress bar is written in many."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        stream = output.get("name") if output.output_type == "stream" else None
+        if stream and joined and joined[-1].get("name") == stream:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def _as_in_terminal(text: str) -> str:
+    """Text as a terminal shows it after carriage returns, which progress bars print."""
+    lines = _COLOURS.sub("", text).split("\n")
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)

@@ -1,0 +1,373 @@
+"""A report: notebooks are run, and published as a site with those run before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from nbformat import NotebookNode
+
+from cepbench.errors import ReportError, did_you_mean
+from cepbench.experiments.plugins import load_plugins
+from cepbench.experiments.studies.measured import StudySweep, measure_all, study_sweep
+from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.studies.study import Study
+from cepbench.experiments.sweeps.sweep_file import KEYS
+from cepbench.files import held
+from cepbench.presentation.reporting.claims import Claim
+from cepbench.presentation.reporting.downloads import write_downloads, write_thumbnails
+from cepbench.presentation.reporting.index import Report, StudyReport, index_html
+from cepbench.presentation.reporting.ledger import anchor_of
+from cepbench.presentation.reporting.navigation import Entry, Navigation, group_of
+from cepbench.presentation.reporting.notebooks import (
+    literals,
+    parameters_of,
+    read_notebook,
+    run_notebook,
+)
+from cepbench.presentation.reporting.pages import PICTURES, Body, Page, body_of, page_of, shows_code
+from cepbench.presentation.reporting.parameters import (
+    PROFILES,
+    checked_parameters,
+    unknown_parameter,
+)
+from cepbench.presentation.reporting.provenance import benchmarks_in
+from cepbench.presentation.reporting.requests import (
+    LEDGER,
+    Request,
+    rank_of,
+    requests_for,
+    settings_of,
+    study_of,
+)
+from cepbench.presentation.reporting.shell import render, write_assets
+from cepbench.presentation.reporting.side_by_side import Task, run_side_by_side
+from cepbench.presentation.reporting.story import facts, headlines, regime_lines, verdicts_by_figure
+from cepbench.presentation.reporting.titles import in_words, summary_of, title_of
+from cepbench.presentation.reporting.verdicts import counts_of
+
+#: The lock of a report, and what its holder does.
+_WRITER = ("report", "writes a report", ReportError)
+_BENCHMARKS = Entry("Benchmarks", "benchmarks.html", "more")
+#: Pages that ``make docs`` makes, where they are there.
+_DOCUMENTATION = (
+    Entry("How-to pages", "docs/index.html", "docs"),
+    Entry("Language card", "docs/language.html", "docs"),
+    Entry("Reference", "docs/reference/index.html", "docs"),
+)
+
+
+def build_report(
+    folder: str | Path,
+    *,
+    profile: str = "quick",
+    seed: int = 0,
+    notebooks: str | Path = "notebooks",
+    only: Sequence[str | Request] = (),
+    studies: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    plugins: Sequence[str | Path] = (),
+    data: str | Path | None = None,
+    strict: bool = False,
+    on_progress: Callable[[str, str], object] = print,
+) -> Path:
+    """Run notebooks and publish them, with those that were run before, as :func:`publish_report`.
+
+    Parameters
+    ----------
+    folder : path
+        Gets the site, and a folder of results a notebook.
+    profile : str
+        ``quick`` takes minutes and ``full`` hours; a parameter of the notebooks.
+    seed : int
+        A parameter of the notebooks.
+    notebooks : path
+        Folder of the notebooks.
+    only : sequence of str or Request
+        Names of notebooks in that folder, or paths of any; all of the report by default.
+    studies : sequence of str
+        Citation keys: the notebooks of these studies, beside those in ``only``.
+    parameters : mapping, optional
+        More parameters, for every notebook that has them; one that no notebook has is an error.
+    plugins : sequence of paths
+        Python files with plan generators or evaluators, which the notebooks load.
+    data : path, optional
+        Where the generated stream is kept for the next report; ``<folder>/data`` by default.
+    strict : bool
+        A warning that a cell prints is an error.
+    on_progress : callable
+        Called with the name of a notebook or sweep and its state, such as ``running`` or ``12 s``.
+
+    Returns
+    -------
+    Path
+        Of the first page.
+
+    Raises
+    ------
+    ReportError
+        If the profile, a study or a parameter is unknown, a notebook is missing or has the name
+        of another page, a cell fails, or warns where that is an error, or another process writes
+        the report.
+    ExperimentError
+        If a sweep that a notebook reads cannot be measured.
+    PlanGeneratorError
+        If a file of plug-ins is missing, fails or registers nothing.
+    """
+    target = Path(folder)
+    wanted = [each for each in only if isinstance(each, Request)]
+    if len(wanted) < len(only) or studies or not only:
+        named = [each for each in only if isinstance(each, str)]
+        wanted += requests_for(named, notebooks, studies=studies)
+    for request in wanted:
+        study = study_of(request.stem)
+        profiles = study.profiles if study else PROFILES
+        if profile not in profiles:
+            raise ReportError(
+                f"unknown profile {profile!r}; there are {' and '.join(profiles)}"
+                f"{did_you_mean(profile, profiles)}"
+            )
+    known = {request.stem: parameters_of(request.path) for request in wanted}
+    more = dict(parameters or {})
+    for name in more:
+        if not any(name in names for names in known.values()):
+            raise unknown_parameter(name, sorted(set().union(*known.values())), "any notebook")
+    load_plugins(plugins)  # so that errors in them are raised before anything runs
+    streams = Path(data) if data else target / "data"
+    by_stem = {request.stem: request for request in wanted}
+    metadata = {stem: read_notebook(request.path).metadata for stem, request in by_stem.items()}
+    settings = {}
+    for stem, request in by_stem.items():
+        given = {
+            **settings_of(
+                request,
+                known[stem],
+                report=target,
+                data=streams,
+                profile=profile,
+                seed=seed,
+                plugins=plugins,
+            ),
+            **{name: value for name, value in more.items() if name in known[stem]},
+            **request.parameters,
+        }
+        settings[stem] = checked_parameters(given, literals(known[stem]), request.path.name)
+    target.mkdir(parents=True, exist_ok=True)
+    with held(target, *_WRITER):
+        _measure(
+            [
+                (name, settings[stem])
+                for stem in by_stem
+                for name in metadata[stem].get("sweeps", ())
+            ],
+            streams,
+            on_progress,
+        )
+
+        def run(stem: str) -> float:
+            executed = run_notebook(
+                by_stem[stem].path,
+                target / stem / f"{Path(stem).name}.ipynb",
+                settings[stem],
+                metadata=by_stem[stem].metadata,
+                strict=strict,
+            )
+            return float(executed.metadata.papermill.duration)
+
+        tasks = [Task.of(stem, metadata[stem], request.after) for stem, request in by_stem.items()]
+        run_side_by_side(tasks, run, on_progress=on_progress)
+        return _published(target, on_progress)
+
+
+#: Parameters of a notebook that change a sweep which it reads.
+_OF_SWEEPS = {*KEYS, "identifiers", "days"} - {"seed", "data"}
+
+
+def _measure(
+    wanted: Sequence[tuple[str, dict[str, Any]]],
+    data: Path,
+    on_progress: Callable[[str, str], object],
+) -> None:
+    """Measure the sweeps that notebooks with these settings read, before any of them is run.
+
+    A sweep then has all cores, and Spark is started once. ``fresh`` is removed from the settings.
+    """
+    sweeps: dict[Path, StudySweep] = {}
+    for name, settings in wanted:
+        changes = {key: value for key, value in settings.items() if key in _OF_SWEEPS}
+        sweep = study_sweep(name, settings["profile"], data, seed=settings["seed"], **changes)
+        if settings.pop("fresh", False):
+            sweep.discard()
+        if not sweep.is_finished:
+            sweeps[sweep.folder] = sweep
+    began = time.perf_counter()
+    for sweep in measure_all(list(sweeps.values())):
+        on_progress(f"sweep {sweep.sweep.name}", f"{time.perf_counter() - began:.0f} s")
+        began = time.perf_counter()
+
+
+def publish_report(
+    folder: str | Path, *, on_progress: Callable[[str, str], object] = print
+) -> Path:
+    """Make the site of notebooks that were run before; nothing is run.
+
+    Parameters
+    ----------
+    folder : path
+        Of a report. Every ``<stem>/<stem>.ipynb`` in it becomes ``<stem>.html``, with tables as
+        CSV and thumbnails beside its results; a study's lie one folder deeper, in that of its
+        key. ``index.html`` is the first page, and ``assets`` holds what the pages share.
+    on_progress : callable
+        Called with the stem of each notebook that is left out, and why.
+
+    Returns
+    -------
+    Path
+        Of the first page.
+
+    Raises
+    ------
+    ReportError
+        If there is no executed notebook, or another process writes the report.
+    """
+    target = Path(folder)
+    if not target.is_dir():
+        raise _nothing_in(target)
+    with held(target, *_WRITER):
+        return _published(target, on_progress)
+
+
+def _nothing_in(target: Path) -> ReportError:
+    return ReportError(
+        f"there is no executed notebook in {target}; run some by `cepbench report build`"
+    )
+
+
+def _published(target: Path, on_progress: Callable[[str, str], object]) -> Path:
+    executed = _executed(target, on_progress)
+    if not executed:
+        raise _nothing_in(target)
+    benchmarks = benchmarks_in(target)
+    bodies: dict[str, Body] = {}
+    pages: list[Page] = []
+    for stem, notebook in executed.items():
+        group = group_of(stem)
+        # Two papers may both have a Figure 6; in one group it would be the copy of a notebook.
+        others = [page for page in pages if group not in STUDIES or page.group == group]
+        labels = [page.entry.label for page in others]
+        bodies[stem] = body_of(notebook, folder=stem, code_shown=shows_code(group))
+        pages.append(_page(target, stem, notebook, bodies[stem], group, labels))
+    entries = [page.entry for page in pages]
+    if benchmarks:
+        entries.append(_BENCHMARKS)
+    documentation = [entry for entry in _DOCUMENTATION if (target / entry.link).is_file()]
+    entries += documentation
+    navigation = Navigation.of(entries)
+    write_assets(target)
+    for page in pages:
+        _write_pictures(target, page.stem, bodies[page.stem])
+        (target / page.link).write_text(
+            page_of(page, bodies[page.stem], navigation), encoding="utf-8"
+        )
+    if benchmarks:
+        here = _BENCHMARKS.link
+        text = render("benchmarks.html.j2", benchmarks=benchmarks, navigation=navigation, here=here)
+        (target / here).write_text(text, encoding="utf-8")
+    index = target / "index.html"
+    report = Report(
+        pages,
+        facts=facts(target, [page.stem for page in pages]),
+        studies=[_study_report(target, study, pages, bodies) for study in STUDIES.values()],
+        benchmarks=benchmarks,
+        documentation=documentation,
+    )
+    index.write_text(index_html(report, navigation), encoding="utf-8")
+    return index
+
+
+def _executed(target: Path, on_progress: Callable[[str, str], object]) -> dict[str, NotebookNode]:
+    """Stem -> notebook, in the order of the site; one that failed is no page."""
+    stems = [
+        path.parent.relative_to(target).as_posix()
+        for pattern in ("*/*.ipynb", "*/*/*.ipynb")
+        for path in sorted(target.glob(pattern))
+        if path.stem == path.parent.name
+    ]
+    found = {}
+    for stem in sorted(stems, key=rank_of):
+        notebook = read_notebook(target / stem / f"{Path(stem).name}.ipynb")
+        if notebook.metadata.get("papermill", {}).get("exception"):
+            on_progress(stem, "left out, since a cell of it failed; run it again")
+        else:
+            found[stem] = notebook
+    return found
+
+
+def _page(
+    target: Path, stem: str, notebook: NotebookNode, body: Body, group: str, labels: Sequence[str]
+) -> Page:
+    metadata = notebook.metadata
+    ran = metadata.get("papermill", {})
+    own = metadata.get("cepbench", {})
+    title = title_of(notebook, stem)
+    if title.partition(":")[0] in labels:  # a copy of a notebook, with the title of the first
+        title = f"{in_words(stem)}: {title}"
+    return Page(
+        stem,
+        title=title,
+        summary=summary_of(notebook),
+        group=group,
+        seconds=ran.get("duration") or 0.0,
+        started=datetime.fromisoformat(ran["start_time"]) if ran.get("start_time") else None,
+        parameters=dict(ran.get("parameters", {})),
+        machine=dict(own.get("machine", {})),
+        versions=dict(own.get("versions", {})),
+        thumbnails=write_thumbnails(target, stem, body.figures),
+        downloads=write_downloads(target, stem, notebook, body.figures),
+        anchors=body.anchors,
+    )
+
+
+def _study_report(
+    target: Path, study: Study, pages: Sequence[Page], bodies: Mapping[str, Body]
+) -> StudyReport:
+    own = [page for page in pages if page.group == study.key]
+    findings = [
+        (text, page.link, page.entry.label) for page in own for text in bodies[page.stem].findings
+    ]
+    path = target / study.key / LEDGER / f"{LEDGER}.parquet"
+    if not own or not path.exists() or not path.with_name("numbers.parquet").exists():
+        return StudyReport(study, own, findings=findings)
+
+    stem = f"{study.key}/{LEDGER}"
+    page = f"{stem}.html" if stem in bodies else ""
+
+    def link(claim: Claim) -> str:
+        """Where the claim is explained."""
+        return f"{page}#{anchor_of(claim.id)}" if page else ""
+
+    ledger = pd.read_parquet(path)
+    numbers = pd.read_parquet(path.with_name("numbers.parquet"))
+    return StudyReport(
+        study,
+        own,
+        lines=regime_lines(study, ledger, numbers),
+        headlines=headlines(ledger, link),
+        findings=findings,
+        verdicts=counts_of(ledger),
+        claims=verdicts_by_figure(ledger, link),
+        ledger_link=page,
+    )
+
+
+def _write_pictures(target: Path, stem: str, body: Body) -> None:
+    folder = target / stem / PICTURES
+    for old in folder.glob("*"):
+        old.unlink()  # an earlier run may have shown more
+    for link, content in body.pictures.items():
+        folder.mkdir(exist_ok=True)
+        (target / link).write_bytes(content)

@@ -1,0 +1,229 @@
+"""Numbers of the front page, all read from the results of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from cepbench.experiments.analysis.checks import NO_CASE, NO_DATA
+from cepbench.experiments.studies.study import Study
+from cepbench.experiments.sweeps.cells import OK
+from cepbench.planning.planners.registry import PLAN_GENERATORS
+from cepbench.presentation.reporting.claims import Claim, claims_by_id, ledger_file
+from cepbench.presentation.reporting.verdicts import (
+    PLURAL,
+    VERDICTS,
+    by_claim,
+    combined,
+    filled,
+    place_of,
+    quotable,
+    shown_percent,
+    shown_value,
+    varied_in,
+)
+
+#: Columns of results that :func:`facts` reads.
+_COUNTED = ["pattern", "generator", "status", "seconds", "events"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A claim measured in one setting.
+
+    Attributes
+    ----------
+    place : str
+        Regime, engine and predicates, and the basis where a claim is tested on several; empty
+        where there is one of each.
+    measured : str
+        Value, or the claim's headline with it; a dash if nothing was measured.
+    interval : str
+        Empty if there is none.
+    verdict : str
+    """
+
+    place: str
+    measured: str
+    interval: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A claim of the ledger with its verdict.
+
+    Attributes
+    ----------
+    statement : str
+    cells : tuple of Cell
+        One a setting, and test.
+    verdict : str
+        On the claim as a whole.
+    link : str
+        Where the claim is explained; empty if no page of the site does.
+    """
+
+    statement: str
+    cells: tuple[Cell, ...]
+    verdict: str
+    link: str
+
+
+def verdicts_by_figure(
+    ledger: pd.DataFrame, link: Callable[[Claim], str]
+) -> dict[str, list[JudgedClaim]]:
+    """Figure of a study's paper -> its claims, in the order of the ledger.
+
+    Parameters
+    ----------
+    ledger : DataFrame
+        As :func:`cepbench.presentation.reporting.verdicts.ledger` returns it.
+    link : callable
+        Claim -> where it is explained.
+    """
+    found: dict[str, list[JudgedClaim]] = {}
+    varied = varied_in(ledger)
+    for claim, rows in _known(ledger):
+        several = len(claim.tests) > 1
+        cells = [
+            Cell(
+                ", ".join(t for t in (place_of(row, varied), row.basis if several else "") if t),
+                "–" if pd.isna(row.value) else shown_value(row.value),
+                _interval(row),
+                row.verdict,
+            )
+            for row in rows
+        ]
+        judged = JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim))
+        found.setdefault(claim.figure, []).append(judged)
+    return found
+
+
+def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
+    """Claims that have a ``headline`` in the ledger's file and were measured.
+
+    Parameters
+    ----------
+    ledger, link
+        As in :func:`verdicts_by_figure`.
+    """
+    found = []
+    varied = varied_in(ledger)
+    for claim, rows in _known(ledger):
+        cells = []
+        for row in rows:
+            if not claim.headline or row.basis != claim.main.basis or pd.isna(row.value):
+                continue
+            shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
+            interval = _interval(row, in_percent="{percent}" in claim.headline)
+            measured = claim.headline.format(**shown)
+            cells.append(Cell(place_of(row, varied), measured, interval, row.verdict))
+        if cells:
+            found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
+    return found
+
+
+def regime_lines(
+    study: Study, ledger: pd.DataFrame, numbers: pd.DataFrame
+) -> list[tuple[str, str]]:
+    """What holds where, in a line for each regime whose numbers are known and one for all.
+
+    Parameters
+    ----------
+    study : Study
+    ledger, numbers : DataFrame
+        As the functions of these names in :mod:`cepbench.presentation.reporting.verdicts` return them.
+
+    Returns
+    -------
+    list of (str, str)
+        Regime, empty for all, and sentences.
+    """
+    file = ledger_file(study)
+    quoted = quotable(ledger, numbers)
+    lines = []
+    for regime in [name for name in ledger["regime"].unique() if name]:
+        text = filled(file.regime_line, quoted, regime=regime)
+        if text:
+            rows = ledger[(ledger["regime"] == regime) & ~ledger["lack"].isin([NO_DATA, NO_CASE])]
+            verdicts = [
+                combined(zip(part["verdict"], part["lack"], strict=True))
+                for _, part in rows.groupby("id", sort=False)
+            ]
+            lines.append((regime, f"{_counted(verdicts)} {text}"))
+    text = filled(file.last_line, quoted)
+    if text:
+        lines.append(("", f"{_counted(list(by_claim(ledger)['overall']))} {text}"))
+    return lines
+
+
+def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
+    """How much was done, as numbers with what they count; only what some page's results hold.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the site.
+    stems : list of str
+        Notebooks whose ``results.parquet`` are read.
+    """
+    tables = list(_results(folder, stems))
+    if not tables:
+        return []
+    rows = pd.concat(tables).reindex(columns=_COUNTED)
+    ended = rows[(rows["status"] == OK) & rows["seconds"].notna() & rows["events"].notna()]
+    found = {
+        "runs measured": len(ended),
+        "events processed": int(ended["events"].sum()),
+        "patterns": rows["pattern"].nunique(),
+        # Results also name plans given by hand and adaptation policies there.
+        "plan generators": len(set(rows["generator"]).intersection(PLAN_GENERATORS)),
+    }
+    return [(_large(number), what) for what, number in found.items() if number]
+
+
+def _counted(verdicts: list[str]) -> str:
+    """How many of the claims have each verdict, as a sentence."""
+    counts = [(verdict, verdicts.count(verdict)) for verdict in VERDICTS]
+    words = ", ".join(
+        f"{count} {verdict if count == 1 else PLURAL[verdict]}"
+        for verdict, count in counts
+        if count
+    )
+    return f"Of {len(verdicts)} claims, {words}."
+
+
+def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, list[Any]]]:
+    """Claims with their rows, without those that the ledger of today does not have."""
+    by_id = claims_by_id(ledger["paper"].unique())
+    for which, rows in ledger.groupby(["paper", "id"], sort=False):
+        if which in by_id:
+            yield by_id[which], list(rows.itertuples(index=False))
+
+
+def _interval(row: Any, *, in_percent: bool = False) -> str:
+    """Empty where nothing was measured or there is no spread, as with the longest of all times."""
+    if pd.isna(row.value) or row.low == row.high:
+        return ""
+    written = shown_percent if in_percent else shown_value
+    return f"{written(row.low)} to {written(row.high)}"
+
+
+def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:
+    for path in (folder / stem / "results.parquet" for stem in stems):
+        if path.exists():
+            names = set(pq.read_schema(path).names)
+            yield pd.read_parquet(path, columns=[name for name in _COUNTED if name in names])
+
+
+def _large(count: int) -> str:
+    for unit, name in ((1e9, "billion"), (1e6, "million")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count:,}"

@@ -1,0 +1,393 @@
+"""Verdicts on the claims of a study: every claim measured and judged in every setting.
+
+The claims are data, in ``ledger.toml``; the numbers come from :mod:`cepbench.experiments.analysis.checks`.
+Papers compare averages over patterns. Here a claim is measured by the geometric mean of the
+ratios of single patterns unless it is about averages, with a bootstrap interval: one pattern of a
+thousand times the others' throughput then counts as much as any other.
+
+A claim about throughput or memory is judged twice in each setting: on partial matches, which no
+clock blurs, and on what it is about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from cepbench.experiments.analysis.checks import (
+    NO_CASE,
+    NO_DATA,
+    TOO_FEW,
+    ClaimCheck,
+    Measured,
+    is_of_runs,
+    measure,
+)
+from cepbench.experiments.analysis.settings import Setting, by_setting
+from cepbench.experiments.studies.registry import find_study
+from cepbench.presentation.reporting.claims import (
+    PARTIAL_MATCHES,
+    PLACEHOLDER,
+    Claim,
+    ClaimTest,
+    ledger_file,
+)
+
+#: The verdicts.
+HOLDS = "holds"
+PARTLY = "holds in part"
+FAILS = "does not hold"
+SUPERSEDED = "superseded"
+OPEN = "not testable"
+VERDICTS = (HOLDS, PARTLY, FAILS, SUPERSEDED, OPEN)
+#: The verdicts on several claims.
+PLURAL = {
+    HOLDS: "hold",
+    PARTLY: "hold in part",
+    FAILS: "do not hold",
+    SUPERSEDED: "superseded",
+    OPEN: "not testable",
+}
+
+#: Columns that name a setting.
+SETTING = ("regime", "engine", "predicates")
+_MEASURED = ("value", "low", "high", "patterns", "left_out", "bounds", "lack")
+_BY_SETTING = list[tuple[Setting, pd.DataFrame]]
+_Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
+
+
+def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
+    """Verdict on a measurement against an expected range, and why if it is not testable.
+
+    Parameters
+    ----------
+    measured : Measured
+    low, high : float
+        The claim holds if the whole interval is within, does not hold if all of it is outside.
+
+    Returns
+    -------
+    verdict, lack, why : str
+        ``lack`` is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``; the last
+        two are empty where there is a verdict.
+    """
+    if measured.lack:
+        return OPEN, measured.lack, measured.problem
+    if math.isnan(measured.low) or math.isnan(measured.high):
+        return OPEN, TOO_FEW, "there is no interval"
+    if low <= measured.low and measured.high <= high:
+        return HOLDS, "", ""
+    if measured.high < low or measured.low > high:
+        return FAILS, "", ""
+    if measured.left_out and measured.high == math.inf:
+        return OPEN, NO_DATA, f"{measured.left_out} runs did not end"
+    ends = [f"{end:g}" for end in (low, high) if measured.low <= end <= measured.high]
+    return OPEN, TOO_FEW, f"the interval contains {' and '.join(ends)}"
+
+
+def combined(verdicts: Iterable[tuple[str, str]]) -> str:
+    """One verdict from those of several settings and tests.
+
+    Parameters
+    ----------
+    verdicts : iterable of (str, str)
+        Verdict and lack of each. One that had no data or no case does not count beside others; one
+        of too few patterns does: a claim holds only where all the others hold.
+    """
+    given = list(verdicts)
+    counted = [verdict for verdict, lack in given if lack not in (NO_DATA, NO_CASE)]
+    found = set(counted)
+    if found and found <= {HOLDS}:
+        return HOLDS
+    if found & {HOLDS, PARTLY}:
+        return PARTLY
+    return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
+
+
+def ledger(
+    study: str,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    seed: int = 0,
+    quoted: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Every claim of a study, measured and judged in every setting.
+
+    Parameters
+    ----------
+    study : str
+        Citation key.
+    tables : mapping of str to DataFrame
+        Notebook → its results; a claim about a notebook that is not there is not testable. Only
+        rows of the study's generators count: the claims are about those.
+    seed : int
+        Of the bootstrap.
+    quoted : DataFrame, optional
+        The :func:`numbers` of these tables, where they are already known.
+
+    Returns
+    -------
+    DataFrame
+        One row a claim, setting and test, claims in the order of the ledger: ``paper`` (its citation
+        key), ``id``, ``figure``, ``section``, ``statement``, ``overall`` (verdict on the claim),
+        ``why`` (it is not "holds", in a few words), ``title`` and ``reason`` (in full, where one is
+        known); ``regime``, ``engine``, ``predicates`` (empty where results do not vary them),
+        ``basis``, ``check``, ``fails_if``, ``value``, ``low``, ``high`` (95 % interval),
+        ``patterns``, ``left_out``, ``bounds``, ``verdict``, ``lack`` and ``detail`` (why it is not
+        testable).
+    """
+    its = find_study(study)
+    file = ledger_file(its)
+    settings = _settings(study, tables)
+    rows = [
+        {
+            "paper": its.key,
+            **{name: getattr(claim, name) for name in ("id", "figure", "section", "statement")},
+            **row,
+        }
+        for claim in file.claims
+        for row in _judged(claim, settings.get(claim.results, [(Setting(), None)]), seed)
+    ]
+    found = pd.DataFrame(rows)
+    if quoted is None:
+        quoted = numbers(study, tables, seed=seed)
+    values = quotable(found, quoted)
+    varied = varied_in(found)
+    by_id = {claim.id: claim for claim in file.claims}
+    parts = [
+        _with_overall(by_id[str(name)], part, values, varied)
+        for name, part in found.groupby("id", sort=False)
+    ]
+    first = ["paper", "id", "figure", "section", "statement", "overall", "why", "title", "reason"]
+    whole = pd.concat(parts)
+    return whole[[*first, *(name for name in whole if name not in first)]]
+
+
+def numbers(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
+    """Numbers that sentences of a ledger quote and no claim is about.
+
+    Parameters
+    ----------
+    study, tables, seed
+        As :func:`ledger` takes them.
+
+    Returns
+    -------
+    DataFrame
+        One row a number and setting: ``id``, ``regime``, ``engine``, ``predicates``, ``basis``,
+        ``value``, ``low``, ``high``, ``patterns``, ``left_out``, ``bounds``, ``lack``.
+    """
+    settings = _settings(study, tables)
+    rows = [
+        {
+            "id": number.id,
+            **asdict(setting),
+            "basis": "",
+            **_fields(measure(number.check, table, seed=seed)),
+        }
+        for number in ledger_file(find_study(study)).numbers
+        for setting, table in _settings_of([number.check], settings.get(number.results, []))
+    ]
+    return pd.DataFrame(rows, columns=["id", *SETTING, "basis", *_MEASURED])
+
+
+def _settings(study: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, _BY_SETTING]:
+    generators = find_study(study).generators
+    return {
+        name: by_setting(table[table["generator"].isin(generators)] if generators else table)
+        for name, table in tables.items()
+    }
+
+
+def _settings_of(
+    checks: Iterable[ClaimCheck], settings: Sequence[tuple[Setting, _Table]]
+) -> list[tuple[Setting, _Table]]:
+    """The settings to measure in: what is about plans alone is the same on every engine."""
+    if any(map(is_of_runs, checks)):
+        return list(settings)
+    found: dict[Setting, _Table] = {}
+    for setting, table in settings:
+        found.setdefault(replace(setting, engine=""), table)
+    return list(found.items())
+
+
+def _fields(measured: Measured) -> dict[str, object]:
+    return {name: getattr(measured, name) for name in _MEASURED}
+
+
+def _judged(
+    claim: Claim, settings: Sequence[tuple[Setting, pd.DataFrame | None]], seed: int
+) -> list[dict[str, object]]:
+    """Rows of a claim; a setting that has none of its data is left out beside those that have."""
+    rows = []
+    for setting, table in _settings_of([test.check for test in claim.tests], settings):
+        for test in claim.tests:
+            measured = measure(test.check, table, seed=seed)
+            rows.append({**asdict(setting), **_verdict(claim, test, measured)})
+    informed = {tuple(row[name] for name in SETTING) for row in rows if row["lack"] != NO_DATA}
+    if not informed:
+        return rows
+    return [row for row in rows if tuple(row[name] for name in SETTING) in informed]
+
+
+def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, object]:
+    verdict, lack, detail = judge(measured, test.low, test.high)
+    if verdict == FAILS and claim.superseded:
+        verdict = SUPERSEDED
+    return {
+        "basis": test.basis,
+        "check": test.text,
+        "fails_if": test.fails_if,
+        **_fields(measured),
+        "verdict": verdict,
+        "lack": lack,
+        "detail": detail,
+    }
+
+
+def _with_overall(
+    claim: Claim, part: pd.DataFrame, quoted: pd.DataFrame, varied: Sequence[str]
+) -> pd.DataFrame:
+    overall = combined(zip(part["verdict"], part["lack"], strict=True))
+    why = "" if overall == HOLDS else _why(part, overall, varied)
+    title = reason = ""
+    if claim.reason and overall != HOLDS:
+        title = claim.reason.title
+        reason = filled(claim.reason.sentences, quoted)
+    return part.assign(overall=overall, why=why, title=title, reason=reason)
+
+
+def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
+    """Where a claim holds and where not; what is missing where it is not testable."""
+    if overall == OPEN:
+        causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
+        return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
+    tested = part[~part["lack"].isin([NO_DATA, NO_CASE])]
+    if tested["verdict"].nunique() == 1:
+        return ""
+    texts = []
+    for verdict in VERDICTS:
+        its = tested[tested["verdict"] == verdict]
+        places: dict[str, list[str]] = {}
+        rows: Iterable[Any] = its.itertuples(index=False)
+        for row in rows:
+            places.setdefault(place_of(row, varied), []).append(row.basis)
+        several = part["basis"].nunique() > 1
+        named = [
+            ": ".join(text for text in (place, ", ".join(bases)) if text)
+            if several or not place
+            else place
+            for place, bases in places.items()
+        ]
+        if named:
+            words = "undecided" if verdict == OPEN else verdict
+            texts.append(f"{words} ({'; '.join(named)})")
+    return "; ".join(texts)
+
+
+def varied_in(table: pd.DataFrame) -> list[str]:
+    """Of :data:`SETTING` the columns with several values; a table of :func:`ledger`."""
+    return [name for name in SETTING if table.loc[table[name] != "", name].nunique() > 1]
+
+
+def place_of(row: object, varied: Sequence[str] = SETTING) -> str:
+    """The setting of a row in words, of the columns that vary; empty if there are none."""
+    regime, engine, predicates = (getattr(row, name) if name in varied else "" for name in SETTING)
+    named = f"{predicates} predicates" if predicates else ""
+    return ", ".join(text for text in (regime, engine, named) if text)
+
+
+def quotable(*tables: pd.DataFrame) -> pd.DataFrame:
+    """What was measured, of tables of :func:`ledger` and :func:`numbers`, for :func:`filled`."""
+    columns = ["id", *SETTING, "basis", "value"]
+    parts = [table.loc[table["value"].notna(), columns] for table in tables]
+    return pd.concat([part for part in parts if len(part)] or parts[:1])
+
+
+def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None = None) -> str:
+    """Sentences with the numbers of a run; one whose numbers were not all measured is left out.
+
+    Parameters
+    ----------
+    sentences : sequence of str
+        With placeholders, see :data:`cepbench.presentation.reporting.claims.PLACEHOLDER`.
+    found : DataFrame
+        As :func:`quotable` returns it.
+    regime : str, optional
+        Numbers of this regime alone; otherwise each with its setting where there are several.
+    """
+    rows = found if regime is None else found[found["regime"] == regime]
+    whole = []
+    for template in sentences:
+        sentence = template
+        quoted = {
+            its[0]: _quoted(its[1], its[2] or "", rows) for its in PLACEHOLDER.finditer(sentence)
+        }
+        if all(quoted.values()):
+            for placeholder, text in quoted.items():
+                sentence = sentence.replace(placeholder, text)
+            whole.append(sentence)
+    return " ".join(whole)
+
+
+def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
+    """Value or values of a claim or number; empty if there is none."""
+    own = found[found["id"] == name]
+    own = own[(own["basis"] == PARTIAL_MATCHES) == (form == PARTIAL_MATCHES)]
+    written = shown_percent if form == "percent" else shown_value
+    rows: list[Any] = list(own.itertuples(index=False))
+    if len(rows) == 1:
+        return written(rows[0].value)
+    varied = [column for column in SETTING if own[column].nunique() > 1]
+    return ", ".join(f"{written(row.value)} ({place_of(row, varied)})" for row in rows)
+
+
+def shown_value(value: float) -> str:
+    """Three digits or so; a question mark for an end that is not known."""
+    if math.isinf(value):
+        return "?"
+    text = f"{value:.2f}" if 0.1 <= abs(value) < 1000 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def shown_percent(value: float) -> str:
+    """A share or ratio in percent."""
+    return f"{100 * value:.0f} %".replace("-", "−")
+
+
+def by_claim(table: pd.DataFrame) -> pd.DataFrame:
+    """The first row of each claim of :func:`ledger`, with what is the same in all of its rows."""
+    return table.drop_duplicates(["paper", "id"])
+
+
+def counts_of(table: pd.DataFrame) -> dict[str, int]:
+    """Verdict → how many claims of :func:`ledger` have it; every verdict is there."""
+    overall = by_claim(table)["overall"]
+    return {verdict: int((overall == verdict).sum()) for verdict in VERDICTS}
+
+
+def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have each verdict in each regime and engine.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`ledger` returns it.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``regime`` and ``engine``, a column a verdict.
+    """
+    columns = ["regime", "engine"]
+    judged = [
+        {**dict(zip(columns, which[:2], strict=True)),
+         "verdict": combined(zip(part["verdict"], part["lack"], strict=True))}
+        for which, part in table.groupby([*columns, "id"], sort=False)
+    ]  # fmt: skip
+    counted = pd.DataFrame(judged).groupby([*columns, "verdict"], sort=False).size()
+    return counted.unstack(fill_value=0).reindex(columns=list(VERDICTS), fill_value=0)

@@ -1,0 +1,227 @@
+"""``dataset.toml``, the declaration of a data set in the catalogue; unknown keys are errors."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cepbench.errors import DatasetError, did_you_mean
+
+FILE = "dataset.toml"
+PROVENANCE = "provenance.md"
+
+#: How a variant is provided.
+COMMITTED, ON_FIRST_USE, BY_SPARK = MADE = ("committed", "on first use", "by Spark")
+
+#: Subfolder of a data set with its undeclared variants.
+DATA = "data"
+
+#: Characters of a name or path that a message quotes.
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDeclaration:
+    """A column of a data set: its Arrow type, unit and meaning."""
+
+    name: str
+    type: str
+    meaning: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One size of a data set.
+
+    Attributes
+    ----------
+    name, about : str
+    path : Path
+        A folder as :mod:`cepbench.streams.dataset_folder` describes it, a Parquet file, or a source file.
+    made : str
+        One of :data:`MADE`.
+    events : int or None
+        The number it must have; None if unknown.
+    sha256 : str
+        Of its content, see :mod:`cepbench.streams.datasets.checksums`; empty if that takes too long.
+    parameters : mapping
+        Parameters of its generation.
+    """
+
+    name: str
+    about: str
+    path: Path
+    made: str
+    events: int | None = None
+    sha256: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One data set of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+        Name of its folder.
+    folder : Path
+        The folder of its description, patterns and samples.
+    home : Path
+        The folder with its ``data``, generated or ingested: the same one if it is writable.
+    title, summary, source, licence : str
+    kind : str
+        The kind in the declarations of its folders of events, such as ``nasdaq-style``.
+    default : str
+        The variant that the bare name refers to.
+    columns : tuple of ColumnDeclaration
+    variants : dict of str to Variant
+    """
+
+    name: str
+    folder: Path
+    home: Path
+    title: str
+    kind: str
+    summary: str
+    source: str
+    licence: str
+    default: str
+    columns: tuple[ColumnDeclaration, ...]
+    variants: Mapping[str, Variant]
+
+    @property
+    def provenance(self) -> str:
+        """The note on the origin of the data; empty if its folder has none."""
+        note = self.folder / PROVENANCE
+        return note.read_text(encoding="utf-8") if note.exists() else ""
+
+    def undeclared(self, name: str) -> Path:
+        """The folder of an undeclared variant.
+
+        Raises
+        ------
+        DatasetError
+            If the name is invalid, see :func:`check_name`.
+        """
+        return self.home / DATA / check_name(name)
+
+
+_TEXTS = ("title", "kind", "summary", "source", "licence", "default")
+_OF_COLUMN = ("type", "unit", "meaning")
+_OF_VARIANT = ("about", "path", "made", "events", "sha256", "parameters")
+
+
+def read_entry(folder: Path, home: Path | None = None) -> Entry:
+    """Read the declaration in a folder of the catalogue.
+
+    Parameters
+    ----------
+    folder : Path
+    home : Path, optional
+        Where its events are stored, if not there.
+
+    Raises
+    ------
+    DatasetError
+        If it cannot be read, lacks a key, or has an unknown one (the nearest is suggested).
+    """
+    file = folder / FILE
+    home = home or folder
+    content = read_toml(file)
+    check_keys(file, "", content, (*_TEXTS, "columns", "variants"), _TEXTS)
+    columns = []
+    for name, column in content.get("columns", {}).items():
+        check_keys(file, f"columns.{name}.", column, _OF_COLUMN, ("type", "meaning"))
+        columns.append(ColumnDeclaration(name, **column))
+    variants = {}
+    for name, variant in content.get("variants", {}).items():
+        try:
+            check_name(name)
+        except DatasetError as error:
+            raise DatasetError(f"{file}: variants: {error}") from None
+        place = f"variants.{name}."
+        check_keys(file, place, variant, _OF_VARIANT, ("about", "path", "made"))
+        if variant["made"] not in MADE:
+            raise DatasetError(
+                f"{file}: {place}made is {variant['made']!r}; it is one of {', '.join(MADE)}"
+            )
+        path = (folder if variant["made"] == COMMITTED else home) / variant["path"]
+        variants[name] = Variant(name=name, **{**variant, "path": path})
+    if content["default"] not in variants:
+        raise DatasetError(
+            f"{file}: default is {content['default']!r}; the variants are {', '.join(variants)}"
+        )
+    known = {**content, "columns": tuple(columns), "variants": variants}
+    return Entry(name=folder.name, folder=folder, home=home, **known)
+
+
+#: Names of data sets and variants: valid file names everywhere.
+_NAME = re.compile(r"\w[\w.-]{0,63}")
+
+
+def check_name(name: str) -> str:
+    """Check the name of a variant, which is also that of its folder.
+
+    Raises
+    ------
+    DatasetError
+        If it has characters other than letters, digits, ``_``, ``-`` and ``.``, begins with one of
+        the last two, or is longer than 64 characters.
+    """
+    if not _NAME.fullmatch(name):
+        raise DatasetError(
+            f"{quoted(name)} is not a valid name of a data set: use at most 64 letters, digits, _, "
+            "- and ., beginning with a letter, a digit or _"
+        )
+    return name
+
+
+def quoted(name: str) -> str:
+    """A name or path in quotes, shortened in the middle if it is very long."""
+    return repr(name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}")
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Raises
+    ------
+    DatasetError
+        If it is missing or not valid TOML; the message has line and column.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DatasetError(f"{file} cannot be read: {error}") from error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: all known ones, and the nearest."""
+    names = list(known)
+    return f"there are {', '.join(names) or 'none'}{did_you_mean(name, names, cutoff=0.5)}"
+
+
+def check_keys(
+    file: Path, place: str, found: Any, known: tuple[str, ...], needed: tuple[str, ...]
+) -> None:
+    """Check the keys of a table of a TOML file.
+
+    Raises
+    ------
+    DatasetError
+        If it is not a table, lacks a key, or has an unknown one; the nearest is suggested.
+    """
+    if not isinstance(found, dict):
+        raise DatasetError(f"{file}: {place.rstrip('.')} must be a table of {', '.join(known)}")
+    for name in found:
+        if name not in known:
+            raise DatasetError(f"{file} has an unknown key {place}{name}; {nearest(name, known)}")
+    for name in needed:
+        if name not in found:
+            raise DatasetError(f"{file} lacks the key {place}{name}")

@@ -1,1 +1,0 @@
-"""One package a paper, by its citation key; :mod:`cepbench.studies.registry` lists them."""

@@ -1,0 +1,214 @@
+"""Changing the plan in mid-stream changes no match: none is reported twice, later, or never."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cepbench.engines.adaptation.adapt import adapt
+from cepbench.engines.adaptation.detector import AdaptiveDetector
+from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, adaptation_policy
+from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.registry import EVALUATORS
+from cepbench.errors import PlanningRefusedError
+from cepbench.patterns.model import Operator, Pattern
+from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan
+from cepbench.streams.event_stream import EventStream
+from tests.budgets import examples
+from tests.engines.detection.checks import found_in
+from tests.engines.detection.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    able,
+    branch_plans,
+    construct_cases,
+)
+from tests.engines.detection.strategies import Case, batches_of, cases, events_of, stream_of
+from tests.generators import UNIVERSAL, affordable
+from tests.naive.matcher import labelled_matches
+
+pytestmark = pytest.mark.kernel
+
+ALL = FAMILIES | GROUP_FAMILIES
+
+
+def planned(pattern: Pattern) -> list[str]:
+    """The evaluators that run the pattern by plans of generators."""
+    return [name for name in able(pattern) if {"order", "tree"} & {*EVALUATORS[name].kinds}]
+
+
+def generator_of(plan: AnyPlan) -> str:
+    """A generator of plans of the same kind."""
+    return {"order": "GREEDY", "tree": "ZSTREAM"}[plan.kind]
+
+
+def detector_of(case: Case, plan: AnyPlan, evaluator: str, **more: Any) -> AdaptiveDetector:
+    """A detector that changes its plan only on request."""
+    return AdaptiveDetector(
+        case.pattern,
+        generator=generator_of(plan),
+        evaluator=evaluator,
+        policy="static",
+        initial=plan,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("family", ALL)
+@given(data=st.data())
+@examples(3)
+def test_forced_switches(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(ALL[family]))
+    pattern = case.pattern
+    assume(pattern.window.length)
+    expected = labelled_matches(pattern, case.events)
+    batches = data.draw(batches_of(case.stream))
+    events = st.lists(
+        st.sampled_from(["switch", "switch", "restore", ""]),
+        min_size=len(batches),
+        max_size=len(batches),
+    )
+    for evaluator in planned(pattern):
+        plan = data.draw(branch_plans(evaluator, pattern))
+        size = data.draw(st.integers(1, 9))
+        adaptive = detector_of(case, plan, evaluator, batch_size=size)
+        counter = detector_of(case, plan, evaluator, batch_size=size, output="count")
+        same = Detector(pattern, plan, evaluator=evaluator)
+        found, counted = [], 0
+        for batch, event in zip(batches, data.draw(events), strict=True):
+            new = found_in(pattern, adaptive.push(batch))
+            found += new
+            counted += counter.push(batch)
+            assert set(new) == set(found_in(pattern, same.push(batch)))
+            if event == "restore":
+                adaptive = AdaptiveDetector.restore(adaptive.snapshot())
+                counter = AdaptiveDetector.restore(counter.snapshot())
+            if event == "switch":
+                kind = plan.kind
+                plan = data.draw(
+                    branch_plans(evaluator, pattern).filter(lambda its, kind=kind: its.kind == kind)
+                )
+                adaptive.switch(plan)
+                counter.switch(plan)
+            assert counted == len(found)
+            assert adaptive.plan == plan
+        found += found_in(pattern, adaptive.flush())
+        counted += counter.flush()
+        assert len(found) == len(set(found)), "the same match twice"
+        assert set(found) == expected
+        assert counted == len(expected) == adaptive.metrics().matches
+
+
+@pytest.fixture(autouse=True)
+def always() -> None:
+    """A policy that plans every round anew."""
+
+    @adaptation_policy("always")
+    def planned_anew(situation: object) -> str:
+        return "again"
+
+
+@pytest.mark.parametrize("generator", affordable(UNIVERSAL))
+@given(data=st.data())
+@examples(2)
+def test_every_generator_in_every_round(generator: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(FAMILIES["everything"]))
+    assume(case.pattern.window.length)
+    try:
+        result = adapt(
+            case.pattern,
+            case.stream,
+            generator=generator,
+            policy=data.draw(st.sampled_from([*ADAPTATION_POLICIES])),
+            threshold=0.0,
+            gain=0.0,
+            batch_size=data.draw(st.integers(1, 5)),
+            seed=data.draw(st.integers(0, 9)),
+        )
+    except PlanningRefusedError:
+        assume(False)
+    found = set(found_in(case.pattern, result.matches))
+    assert found == labelled_matches(case.pattern, case.events)
+
+
+@given(data=st.data())
+@examples(5)
+def test_every_evaluator_whatever_the_rounds(data: st.DataObject) -> None:
+    """Which plans run in which rounds does not depend on how the stream is divided."""
+    case = data.draw(cases(sizes=(2, 4), operators=(Operator.SEQ,)))
+    assume(case.pattern.window.length)
+    for evaluator in planned(case.pattern):
+        initial = data.draw(branch_plans(evaluator, case.pattern))
+        how: dict[str, Any] = {
+            "generator": generator_of(initial),
+            "evaluator": evaluator,
+            "policy": "always",
+            "gain": 0.0,
+            "batch_size": data.draw(st.integers(1, 9)),
+            "initial": initial,
+        }
+        result = adapt(case.pattern, case.stream, **how)
+        expected = evaluate(case.pattern, case.stream, initial, evaluator=evaluator)
+        pd.testing.assert_frame_equal(result.matches, expected.matches)
+        detector = AdaptiveDetector(case.pattern, **how)
+        for batch in data.draw(batches_of(case.stream)):
+            detector.push(batch)
+        columns = ["old", "new", "predicted_gain", "reason"]
+        pd.testing.assert_frame_equal(detector.switches[columns], result.switches[columns])
+        rounds = result.switches["position"] // how["batch_size"]
+        assert (detector.switches["position"] // how["batch_size"]).tolist() == rounds.tolist()
+
+
+def test_a_group_with_a_used_event_is_no_smaller_group() -> None:
+    """Events used by a match before the switch still fit a group, which then is used up as a whole."""
+    stream = stream_of(events_of("A@1 A@1 B@2 C@3 B@4 C@5"))
+    pattern = "PATTERN SEQ(A a, GROUP(B b, +), C c) STRATEGY consuming WITHIN 9 units"
+    expected = evaluate(pattern, stream, OrderPlan(["a", "c"])).matches
+    assert expected.values.tolist() == [[0, (2,), 3]]
+    detector = AdaptiveDetector(
+        pattern, generator="GREEDY", policy="static", initial=OrderPlan(["a", "c"])
+    )
+    assert len(detector.push(stream[:4])) == 1
+    detector.switch(OrderPlan(["c", "a"]))
+    assert detector.push(stream[4:]).empty
+    assert detector.flush().empty
+
+
+def drifting(size: int) -> EventStream:
+    """Two segments: in the first one a is rare, in the second one c."""
+    rng = np.random.default_rng(0)
+    types = np.concatenate(
+        [
+            rng.choice(list("ABC"), size, p=[0.02, 0.49, 0.49]),
+            rng.choice(list("ABC"), size, p=[0.49, 0.49, 0.02]),
+        ]
+    )
+    events = pd.DataFrame({"type": types, "time": np.arange(2 * size) // 2})
+    return stream_of(events.assign(x=rng.random(2 * size)))
+
+
+def test_a_long_stream_with_a_window_much_shorter_than_a_round() -> None:
+    """Events that are no longer needed are dropped, and what is needed is there."""
+    stream = drifting(4000)
+    for structure in ("A a, B b, C c", "NOT(B n), A a, C c, NOT(A m)", "A a, NOT(B n), B b, C c"):
+        pattern = f"PATTERN SEQ({structure}) WHERE c.x < a.x WITHIN 6 units"
+        result = adapt(
+            pattern, stream, generator="DP-LD", batch_size=500, policy="always", gain=0.0
+        )
+        assert len(result.switches) >= 1
+        expected = evaluate(pattern, stream, result.plan)
+        assert len(expected.matches) > 50
+        pd.testing.assert_frame_equal(result.matches, expected.matches)
+    detector = AdaptiveDetector(pattern, initial=TreePlan((("a", "b"), "c")), batch_size=500)
+    kept = []
+    for batch in stream.batches(7):
+        detector.push(batch)
+        if detector.position % 700 == 0:
+            kept.append(sum(array.nbytes for array in detector.snapshot().values()))
+    assert max(kept[5:]) < 1.5 * max(kept[:5])

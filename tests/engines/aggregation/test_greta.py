@@ -1,0 +1,128 @@
+"""GRETA: conditions between neighbouring events, without matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.engines.aggregation import event_graphs
+from cepbench.engines.aggregation.agreement import difference
+from cepbench.engines.aggregation.protocol import EMITS, SCOPES
+from cepbench.errors import EvaluationError, PartialMatchLimitError
+from tests.budgets import examples
+from tests.engines.aggregation.cases import methods_for, neighbour_cases
+from tests.engines.detection.strategies import batches_of, stream_of
+from tests.naive.aggregates import naive_rows
+
+pytestmark = pytest.mark.kernel
+
+
+@given(data=st.data())
+@examples(40)
+def test_values_after_events(data: st.DataObject) -> None:
+    case = data.draw(neighbour_cases())
+    emit, scope = data.draw(st.sampled_from(EMITS)), data.draw(st.sampled_from(SCOPES))
+    assume("greta" in methods_for(case.pattern, scope))
+    found = cep.aggregate(case.pattern, case.stream, "greta", emit=emit, scope=scope).rows
+    assert len(found) == len(set(found))
+    assert set(found) == naive_rows(case.pattern, case.events, emit=emit, scope=scope)
+
+
+@given(data=st.data())
+@examples(20)
+def test_values_in_batches_with_restorations(data: st.DataObject) -> None:
+    case = data.draw(neighbour_cases())
+    scope = data.draw(st.sampled_from(SCOPES))
+    assume("greta" in methods_for(case.pattern, scope))
+    options = {"emit": data.draw(st.sampled_from(EMITS)), "scope": scope}
+    live = cep.Aggregator(case.pattern, "greta", **options)
+    rows = []
+    for batch in data.draw(batches_of(case.stream)):
+        if data.draw(st.booleans()):
+            live = cep.Aggregator.restore(live.snapshot())
+        rows += live.take(batch)
+    assert set(rows) == naive_rows(case.pattern, case.events, **options)
+
+
+def trades(events: int, types: str, seed: int) -> cep.EventStream:
+    rng = np.random.default_rng(seed)
+    return stream_of(
+        pd.DataFrame(
+            {
+                "type": rng.choice([*types], events),
+                "time": np.sort(rng.integers(0, 2 * events, events)),
+                "x": rng.integers(-4, 5, events) / 4,
+                "k": rng.integers(0, 3, events),
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_windows_that_move_over_a_long_stream(scope: str) -> None:
+    """Rows and nodes are compacted many times, also within a batch."""
+    pattern = (
+        "PATTERN SEQ(NOT(D m), A a, KL(B b), NOT(D n), C c) WHERE [k] AND a.x < b[1].x "
+        "AND b[i].x >= b[i-1].x AND b[last].x != c.x AND b[last].x < 1 AND a.x <= c.x "
+        "AGG COUNT, SUM(b.x), MAX(c.x), AVG(a.k) WITHIN 60 units"
+    )
+    stream = trades(1500, "ABBCCD", 5)
+    expected = cep.aggregate(pattern, stream, "two-step", scope=scope)
+    found = cep.aggregate(pattern, stream, "greta", scope=scope)
+    assert difference(found.values, expected.values, found.pattern) is None
+    assert (found.values["COUNT"] > 10).any()
+    live = cep.Aggregator(pattern, "greta", scope=scope)
+    rows = [row for batch in stream.batches(400) for row in live.take(batch)]
+    assert rows == found.rows
+
+
+def test_counts_beyond_64_bits() -> None:
+    """2^k - 1 sets of non-decreasing values, counted by event."""
+    k = 140
+    frame = pd.DataFrame({"type": [*"A" + "B" * k + "C"], "time": range(k + 2), "w": 1})
+    query = (
+        "PATTERN SEQ(A a, KL(B b), C c) WHERE b[i].w >= b[i-1].w "
+        "AGG COUNT, SUM(b.w) WITHIN 999 units"
+    )
+    (row,) = cep.aggregate(query, stream_of(frame), "greta").rows
+    assert row.values == (2**k - 1, k * 2 ** (k - 1))
+    assert cep.Aggregator(query).method == "greta"
+
+
+def test_metrics() -> None:
+    frame = pd.DataFrame({"type": [*"AABBC"], "time": range(5), "x": [1, 2, 3, 4, 5]})
+    query = "PATTERN SEQ(A a, B b, C c) WHERE b.x < c.x AGG COUNT WITHIN 9 units"
+    metrics = cep.aggregate(query, stream_of(frame), "greta").metrics
+    # Two events before each b, and both b before c, of two starts each; four nodes.
+    assert (metrics.updates, metrics.peak_objects) == (1 + 2 + 1 + 2 + 2 * 2, 4)
+    assert metrics.peak_counters == (4 + 1) * 2
+
+
+def test_the_state_does_not_grow_with_the_stream() -> None:
+    live = cep.Aggregator("PATTERN SEQ(A a, B b) WHERE a.x < b.x AGG COUNT WITHIN 9 units", "greta")
+    sizes = []
+    for batch in trades(4000, "AB", 1).batches(100):
+        live.push(batch)
+        sizes.append(sum(array.nbytes for array in live.snapshot().values()))
+    assert max(sizes[20:]) <= 1.5 * max(sizes[:20])
+
+
+def test_a_window_of_too_many_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before the memory is taken; those that leave the window make room."""
+    pattern = "PATTERN SEQ(A a, B b) WHERE a.x <= b.x AGG COUNT WITHIN 300 units"
+    monkeypatch.setattr(event_graphs, "COUNTER_LIMIT", 600 * 600)
+    rng = np.random.default_rng(3)
+    table = {"type": rng.choice(list("AB"), 3000), "time": np.arange(3000), "x": rng.random(3000)}
+    stream = cep.EventStream.from_pandas(pd.DataFrame(table), type="type", time="time")
+    found = cep.aggregate(pattern, stream, "greta").values
+    pd.testing.assert_frame_equal(found, cep.aggregate(pattern, stream, "two-step").values)
+    same = cep.EventStream.from_pandas(pd.DataFrame(table | {"time": 1}), type="type", time="time")
+    live = cep.Aggregator(pattern, "greta")
+    with pytest.raises(PartialMatchLimitError, match="choose method='two-step'"):
+        live.push(same)
+    with pytest.raises(EvaluationError, match="make a new one"):
+        live.push(same)

@@ -1,0 +1,156 @@
+"""Concepts above event types: every engine binds what the brute-force twin does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.errors import StreamError
+from cepbench.patterns.concepts import ConceptHierarchy
+from tests.budgets import examples
+from tests.engines.detection.checks import check, check_in_batches, found_in
+from tests.engines.detection.constructs import (
+    AUTOMATA,
+    FAMILIES,
+    GROUP_FAMILIES,
+    NEXT,
+    able,
+    branch_plans,
+    construct_cases,
+)
+from tests.engines.detection.strategies import batches_of, stream_of
+from tests.naive.automaton import automaton_matches
+from tests.naive.matcher import labelled_matches
+
+pytestmark = pytest.mark.kernel
+
+#: Over the types that cases have; an event's own type may be above others, and E has no events.
+HIERARCHIES = (
+    ConceptHierarchy({"A": ["B", "C"]}),
+    ConceptHierarchy({"A": {"B": ["C"]}, "E": ["D"]}),
+    ConceptHierarchy({"E": {"A": {"B": []}, "D": ["C"]}}),
+    ConceptHierarchy({"B": ["A"], "D": ["C"]}),
+)
+
+ALL = FAMILIES | GROUP_FAMILIES | AUTOMATA | {"next": NEXT["automata"]}
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("negation", "Kleene", "disjunction", "contiguity", "consuming disjunction"),
+        *("everything", "groups", "automata", "next"),
+    ],
+)
+@given(data=st.data())
+@examples(6)
+def test_any_plan_under_a_hierarchy(family: str, data: st.DataObject) -> None:
+    hierarchy = data.draw(st.sampled_from(HIERARCHIES))
+    drawn = replace(ALL[family], types=(3, 4, 2))
+    case = data.draw(construct_cases(drawn, hierarchy=hierarchy))
+    twin = automaton_matches if case.pattern.strategy.name == "next" else labelled_matches
+    expected = twin(case.pattern, case.events)
+    for evaluator in able(case.pattern):
+        check(case, expected, data.draw(branch_plans(evaluator, case.pattern)), evaluator)
+
+
+@pytest.mark.parametrize("family", ["everything", "groups", "automaton"])
+@given(data=st.data())
+@examples(5)
+def test_any_batches_under_a_hierarchy(family: str, data: st.DataObject) -> None:
+    hierarchy = data.draw(st.sampled_from(HIERARCHIES))
+    case = data.draw(construct_cases(ALL[family], hierarchy=hierarchy))
+    expected = labelled_matches(case.pattern, case.events)
+    batches = data.draw(batches_of(case.stream))
+    restored = data.draw(st.lists(st.booleans(), min_size=len(batches), max_size=len(batches)))
+    for evaluator in able(case.pattern):
+        plan = data.draw(branch_plans(evaluator, case.pattern))
+        check_in_batches(case, expected, plan, evaluator, batches, restored)
+
+
+COMPANIES = ConceptHierarchy({"Company": {"Computer": ["INTC", "DELL"], "Finance": ["QQQ"]}})
+
+
+def events() -> pd.DataFrame:
+    kinds = ["INTC", "QQQ", "DELL", "Computer", "INTC", "X", "QQQ", "DELL", "Company", "INTC"]
+    return pd.DataFrame(
+        {
+            "type": kinds,
+            "time": [0, 1, 1, 2, 3, 4, 5, 6, 6, 7],
+            "x": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3],
+            "y": [2, 7, 1, 8, 2, 8, 1, 8, 2, 8],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AND(Company a, INTC b)",
+        "AND(Company a, INTC b, Finance c) WHERE a.x < c.y AND b.y > c.x",
+        "SEQ(Computer a, NOT(Company n), Finance b)",
+        "AND(QQQ a, NOT(Company n)) WHERE n.x > 2 * a.x + 3",
+        "OR(AND(Computer a, X b), AND(Company c, X b))",
+        "SEQ(INTC a, KL(Company b), X c)",
+        "AND(Finance a, KL(Computer b)) WHERE b.x > a.x",
+    ],
+)
+def test_by_hand_under_a_hierarchy(text: str) -> None:
+    pattern = cep.parse(f"PATTERN {text} WITHIN 5 units").with_hierarchy(COMPANIES)
+    expected = labelled_matches(pattern, events())
+    assert expected
+    # The stream's hierarchy is enough.
+    stream = stream_of(events()).with_hierarchy(COMPANIES)
+    plain = pattern.with_hierarchy(None)
+    assert labelled_matches(plain, events()) != expected
+    statistics = cep.measure_statistics(plain, stream)
+    for name in able(pattern):
+        entry = cep.EVALUATORS[name]
+        generator = "TRIVIAL" if "order" in entry.kinds else "ZSTREAM"
+        planned = cep.plan(pattern, statistics, generator) if not entry.without_plan else None
+        result = cep.evaluate(plain, stream, planned, evaluator=name)
+        assert set(found_in(pattern, result.matches)) == expected, name
+    assert (
+        len(expected)
+        == cep.evaluate(
+            pattern, stream_of(events()), cep.plan(pattern, statistics, "ZSTREAM"), output="count"
+        ).metrics.matches
+    )
+
+
+def test_a_detector_has_the_hierarchy_of_its_pattern() -> None:
+    pattern = cep.parse("PATTERN AND(Company a, INTC b) WITHIN 5 units")
+    plan = cep.TreePlan(("a", "b"))
+    stream = stream_of(events())
+    with pytest.raises(StreamError, match=r"start with pattern\.with_hierarchy\("):
+        cep.Detector(pattern, plan).push(stream.with_hierarchy(COMPANIES))
+    detector = cep.Detector(pattern.with_hierarchy(COMPANIES), plan)
+    other = stream.with_hierarchy(ConceptHierarchy({"Company": ["INTC"]}))
+    with pytest.raises(StreamError, match="another concept hierarchy than the pattern"):
+        detector.push(other)
+    found = len(detector.push(stream[:4])) + len(detector.push(stream[4:]))
+    assert found == len(labelled_matches(detector.pattern, events()))
+    # A pattern of types with nothing below them needs none.
+    leaves = cep.Detector("PATTERN SEQ(INTC a, QQQ b) WITHIN 5 units", plan)
+    assert len(leaves.push(stream.with_hierarchy(COMPANIES))) == 3
+
+
+def test_types_that_neither_events_nor_the_hierarchy_have() -> None:
+    stream = stream_of(events()[:2]).with_hierarchy(COMPANIES)
+    query = "PATTERN SEQ(INTC a, {} b) WITHIN 5 units"
+    plan = cep.TreePlan(("a", "b"))
+    assert len(cep.evaluate(query.format("Computer"), stream, plan).matches) == 0
+    assert len(cep.evaluate(query.format("Finance"), stream, plan).matches) == 1
+    # Those that only the pattern's hierarchy has are known, too, though nothing is below them.
+    leaf = cep.parse(query.format("DELL")).with_hierarchy(COMPANIES)
+    assert leaf.hierarchy == COMPANIES and not leaf.concepts
+    assert len(cep.evaluate(leaf, stream.with_hierarchy(None), plan).matches) == 0
+    with pytest.raises(StreamError, match="another concept hierarchy than the pattern"):
+        cep.evaluate(leaf, stream.with_hierarchy(ConceptHierarchy({"Firm": ["DELL"]})), plan)
+    with pytest.raises(StreamError, match=r"no event of type 'Finans'.*did you mean 'Finance'"):
+        cep.evaluate(query.format("Finans"), stream, plan)

@@ -1,0 +1,118 @@
+"""Snapshots of all detectors and aggregators, damaged: refused by name, as mappings and as files."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cepbench as cep
+from cepbench.engines.runs.snapshot import write_snapshot
+from cepbench.errors import SnapshotError
+from tests.engines.detection.live_shells import SHELLS, events, plain
+from tests.engines.detection.snapshots import header_of, with_digest, with_header
+
+FIRST, SECOND = events(12, 1), events(9, 2, start=12)
+
+#: Changes of an array of which a forger takes the digest anew.
+FORGED = {
+    "cut": lambda array, rng: array.reshape(-1)[: array.size // 2],
+    "in reverse": lambda array, rng: np.flip(array).copy(),
+    "of zeros": lambda array, rng: np.zeros_like(array),
+    "of noise": lambda array, rng: rng.integers(-5, 99, array.shape).astype(array.dtype),
+    "of another type": lambda array, rng: np.full(array.shape, "x"),
+}
+
+
+def _pushed(name: str) -> Any:
+    live = SHELLS[name]()
+    live.push(FIRST)
+    return live
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_damaged_files(name: str, tmp_path: Path, seeds: Any) -> None:
+    live = _pushed(name)
+    file = tmp_path / "state.npz"
+    write_snapshot(live.snapshot(), file)
+    written = file.read_bytes()
+    for seed in seeds(40):
+        rng = np.random.default_rng(seed)
+        damaged = bytearray(written)
+        if seed % 4 == 0:
+            damaged = damaged[: rng.integers(len(damaged))]
+        for place in rng.integers(0, max(1, len(damaged)), 1 + seed % 3) if damaged else ():
+            damaged[place] ^= 1 << int(rng.integers(8))
+        _refused_or_as_before(type(live), bytes(damaged), live)
+
+
+def _refused_or_as_before(kind: Any, damaged: bytes, live: Any) -> None:
+    """A bit that zip files do not use may be changed."""
+    due = plain(kind.restore(live.snapshot()).push(SECOND))
+    try:
+        found = np.load(io.BytesIO(damaged), allow_pickle=False)
+    except Exception:  # as numpy raises it for what is no file of its own
+        return
+    try:
+        again = kind.restore(found)
+    except SnapshotError:
+        return
+    assert plain(again.push(SECOND)) == due
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_damaged_arrays(name: str) -> None:
+    live = _pushed(name)
+    snapshot = live.snapshot()
+    other = SHELLS[name]()
+    other.push(events(12, 9))
+    others = other.snapshot()
+    for array, values in snapshot.items():
+        rng = np.random.default_rng(1)
+        changed = [change(values, rng) for change in FORGED.values()]
+        changed += [others[array]] if array in others else []
+        damaged = [{**snapshot, array: its} for its in changed if not np.array_equal(its, values)]
+        for its in ({k: v for k, v in snapshot.items() if k != array}, *damaged):
+            with pytest.raises(SnapshotError):
+                type(live).restore(its)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_forged_arrays(name: str, seeds: Any) -> None:
+    """With a digest that fits: refused by name, or accepted."""
+    live = _pushed(name)
+    snapshot = live.snapshot()
+    names = [its for its in snapshot if its not in ("digest", "header")]
+    for seed in seeds(30):
+        rng = np.random.default_rng(seed)
+        array = names[rng.integers(len(names))]
+        change = list(FORGED.values())[rng.integers(len(FORGED))]
+        with suppress(SnapshotError):
+            type(live).restore(with_digest({**snapshot, array: change(snapshot[array], rng)}))
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_forged_headers(name: str) -> None:
+    live = _pushed(name)
+    snapshot = live.snapshot()
+    header = header_of(snapshot)
+    for entry in header:
+        for junk in (None, -1, "x", [], {}, {"a": 1}):
+            with suppress(SnapshotError):
+                type(live).restore(with_header(snapshot, {**header, entry: junk}))
+        without = {key: its for key, its in header.items() if key != entry}
+        with pytest.raises(SnapshotError):
+            type(live).restore(with_header(snapshot, without))
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_snapshots_of_another_kind(name: str) -> None:
+    live = _pushed(name)
+    for kind in (cep.Detector, cep.AdaptiveDetector, cep.Aggregator):
+        if not isinstance(live, kind) or (name.startswith("adaptive") and kind is cep.Detector):
+            with pytest.raises(SnapshotError):
+                kind.restore(live.snapshot())

@@ -1,0 +1,259 @@
+"""Detection in slices of time and by key: the matches of one pass, each in one slice."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import cepbench as cep
+from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection, cut
+from cepbench.errors import StreamError, UnsupportedPatternError
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.reach import looks_back, shared_keys
+from cepbench.streams.columns import CodedStrings
+from cepbench.streams.event_stream import EventStream
+from tests.budgets import examples
+from tests.engines.detection.constructs import (
+    FAMILIES,
+    GROUP_FAMILIES,
+    NEXT,
+    able,
+    branch_plans,
+    construct_cases,
+)
+from tests.engines.detection.strategies import Case, batches_of, events_of, stream_of
+from tests.engines.reuse.test_reuse import HIERARCHY, frames, plans
+
+#: All constructs and strategies.
+ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}
+
+
+def parts_of(stream: EventStream, key: str | None, parts: int) -> np.ndarray:
+    """The part of each event, by its value of a key."""
+    if key is None:
+        return np.zeros(len(stream), np.int64)
+    column = stream.column(key)
+    if isinstance(column, CodedStrings):
+        return column.codes % parts
+    return np.nan_to_num(column, nan=7.0).astype(np.int64) % parts
+
+
+def batches_with_positions(pieces: list[EventStream]) -> Iterator[Batch]:
+    for piece in pieces:
+        yield replace(piece, positions=None), pa.array(piece.whole_positions())
+
+
+def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]]:
+    names = [*pattern.positive_names, *(["branch"] if len(pattern.branches()) > 1 else [])]
+    rows = (row for table in tables for row in table.to_pylist())
+    return Counter(
+        tuple(tuple(its) if isinstance(its := row[name], list) else its for name in names)
+        for row in rows
+    )
+
+
+def matches_of(
+    detection: SliceDetection, part: Slice, pieces: list[EventStream], *, cuts: bool
+) -> Iterator[pa.Table]:
+    """The matches of a slice, and if it is cut those of its rest, which is cut again."""
+    while True:
+        budget = Budget(0.0 if cuts else math.inf)
+        events = []
+        for piece in pieces:
+            rows = np.flatnonzero(detection.events_of(part, piece.timestamps))
+            events.append(piece.with_rows(rows, piece.whole_positions()[rows]))
+        yield from detection.matches(part, batches_with_positions(events), budget)
+        if budget.cut is None:
+            return
+        part = replace(part, start=budget.cut)
+
+
+@st.composite
+def starts_in(draw: st.DrawFn, case: Case) -> list[int]:
+    """Times to cut at: of events, between them, and outside; some slices without any event."""
+    times = sorted({0, *case.events["time"].tolist()})
+    near = st.sampled_from(times).flatmap(lambda time: st.integers(time - 1, time + 1))
+    return sorted(draw(st.sets(near, max_size=5)))
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("family", ALL)
+@given(data=st.data())
+@examples(8)
+def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
+    case = data.draw(construct_cases(ALL[family]))
+    pattern, stream = case.pattern, case.stream
+    if data.draw(st.booleans()):
+        pattern = replace(pattern, equivalences=("s",))
+    if pattern.strategy.name != "consuming" and data.draw(st.integers(0, 3)) == 0:
+        pattern = replace(pattern, output="non_overlap")
+    keys = shared_keys(pattern)
+    needs_key = pattern.output != "all" or pattern.strategy.name == "consuming"
+    if needs_key and not keys:
+        with pytest.raises(UnsupportedPatternError, match="one pass"):
+            SliceDetection(pattern)
+        return
+    key = (
+        data.draw(st.sampled_from(keys))
+        if keys and (needs_key or data.draw(st.booleans()))
+        else None
+    )
+    parts = 1 if key is None else data.draw(st.integers(1, 3))
+    of_event = parts_of(stream, key, parts)
+    starts = [] if needs_key else data.draw(starts_in(case))
+    evaluator = data.draw(st.sampled_from(able(pattern) or [None]))
+    assume(evaluator)
+    plan = data.draw(branch_plans(evaluator, pattern))
+    cuts = data.draw(st.booleans())
+    whole = cep.evaluate(pattern, stream, plan, evaluator=evaluator, output="arrow")
+    found, counted = [], 0
+    detection = SliceDetection(pattern, evaluator, key=key)
+    for number, (start, end) in enumerate(cut(starts)):
+        part = Slice(number, start, end, plan)
+        for its in range(parts):
+            needed = detection.events_of(part, stream.timestamps) & (of_event == its)
+            rows = np.flatnonzero(needed)
+            pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
+            found += matches_of(detection, part, pieces, cuts=not needs_key and cuts)
+            (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
+            counted += counts["matches"]
+            assert counts["events"] + counts["copied"] == len(rows)
+    assert rows_of(found, pattern) == rows_of([whole.arrow], pattern)
+    assert counted == whole.metrics.matches
+
+
+@pytest.mark.kernel
+@given(plan=plans(), frame=frames(), data=st.data())
+@examples(8)
+def test_any_slices_of_a_workload(
+    plan: cep.WorkloadPlan, frame: pd.DataFrame, data: st.DataObject
+) -> None:
+    frame = frame.reset_index(drop=True)
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=HIERARCHY)
+    detection = SliceDetection(plan.workload)
+    whole = cep.evaluate(plan.workload, stream, plan, output="arrow")
+    times = st.sampled_from([0, *frame["time"].tolist()])
+    starts = sorted(data.draw(st.sets(times, max_size=3)))
+    cuts, found, counted = data.draw(st.booleans()), [], Counter[str]()
+    try:
+        detection.detector(plan)
+    except cep.CepbenchError as error:
+        assume("after the end of its window" not in str(error))
+        raise
+    for number, (start, end) in enumerate(cut(starts)):
+        part = Slice(number, start, end, plan)
+        rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
+        pieces = data.draw(batches_of(stream.with_rows(rows, rows)))
+        found += matches_of(detection, part, pieces, cuts=cuts)
+        (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
+        counted.update(counts["matches"])
+    assert counted == {query: its.metrics.matches for query, its in whole.items()}
+    for query, its in whole.items():
+        own = [row[query] for table in found for row in table.to_pylist() if row["query"] == query]
+        table = pa.Table.from_pylist(own, its.arrow.schema)
+        assert rows_of([table], its.pattern) == rows_of([its.arrow], its.pattern)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(NOT(D n), A a, B b) WITHIN 3 units",
+        "SEQ(A a, B b, NOT(D n)) WITHIN 3 units",
+        "AND(A a, B b, NOT(D n)) WITHIN < 3 units",
+        "SEQ(GROUP(D g, *), A a, B b) WITHIN 3 units",
+        "SEQ(A a, B b, KL(B c)) WITHIN 3 units",
+    ],
+)
+def test_any_two_slices_of_short_streams(text: str, seeds: Callable[[int], Sequence[int]]) -> None:
+    """Cut at each time, where all that a match depends on is just inside, or just outside."""
+    pattern = cep.parse(f"PATTERN {text}")
+    known = cep.Statistics(cardinalities=dict.fromkeys(pattern.names, 1.0))
+    plan = cep.plan(pattern, known)
+    detection = SliceDetection(pattern)
+    for seed in seeds(5):
+        rng = np.random.default_rng(seed)
+        kinds = {"type": rng.choice(list("ABD"), 14), "time": np.sort(rng.integers(0, 9, 14))}
+        stream = cep.EventStream.from_pandas(pd.DataFrame(kinds), type="type", time="time")
+        whole = cep.evaluate(pattern, stream, plan, output="arrow")
+        for start in range(10):
+            found, counted = [], 0
+            for number, (begin, end) in enumerate(cut([start])):
+                part = Slice(number, begin, end, plan)
+                rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
+                pieces = [stream.with_rows(rows, rows)]
+                found += matches_of(detection, part, pieces, cuts=False)
+                (counts,) = detection.count(part, ((piece, None) for piece in pieces)).to_pylist()
+                counted += counts["matches"]
+            assert rows_of(found, pattern) == rows_of([whole.arrow], pattern)
+            assert counted == whole.metrics.matches
+
+
+def test_events_of_one_time_are_in_one_slice() -> None:
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 2 units")
+    stream = stream_of(events_of("A@1 A@3 B@3 A@3 B@3 B@4 B@5 A@6"))
+    detection = SliceDetection(pattern)
+    plan = cep.OrderPlan(["a", "b"])
+    found = []
+    for number, (start, end) in enumerate(cut([3, 4, 100])):
+        part = Slice(number, start, end, plan)
+        rows = np.flatnonzero(detection.events_of(part, stream.timestamps))
+        tables = detection.matches(part, batches_with_positions([stream.with_rows(rows, rows)]))
+        found.append([tuple(row.values()) for table in tables for row in table.to_pylist()])
+    assert [sorted(its) for its in found] == [
+        [(0, 2), (0, 4)],
+        [(1, 5), (1, 6), (3, 5), (3, 6)],
+        [],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "back", "keys"),
+    [
+        ("SEQ(A a, NOT(N n), C c) WHERE [k]", False, ("k",)),
+        ("SEQ(NOT(N n), A a, C c) WHERE [k]", True, ("k",)),
+        ("SEQ(A a, C c, NOT(N n)) WHERE a.k = c.k", False, ()),
+        ("AND(A a, NOT(N n)) WHERE a.k = n.k", True, ("k",)),
+        ("SEQ(GROUP(A a, +), B b, C c) WHERE a.k = b.k AND b.k = c.k", True, ("k",)),
+        # Only the negated event has both values.
+        ("SEQ(A a, NOT(N n), C c) WHERE a.k = n.k AND n.k = c.k", False, ()),
+        ("SEQ(A a, B b) WHERE a.k = b.l", False, ()),
+        ("SEQ(A a, B b) WHERE (a.k = b.k OR a.x = 1)", False, ()),
+        ("SEQ(A a, KL(B b)) WHERE a.k = b[last].k", False, ()),
+        ("SEQ(KL(B b)) WHERE b[i].k > 1", False, ()),
+        ("SEQ(KL(B b)) WHERE [k]", False, ("k",)),
+        ("SEQ(A a, KL(B b), C c) WHERE a.k = b.k AND b.k = c.k STRATEGY next", False, ()),
+        ("SEQ(A a, KL(B b), C c) WHERE [k] STRATEGY next", False, ("k",)),
+        ("SEQ(A a, B b) WHERE [k, l] STRATEGY strict_contiguity", False, ()),
+        ("SEQ(A a, B b) WHERE [k] STRATEGY partition_contiguity(l)", False, ("l",)),
+        ("SEQ(A a, NOT(N n), B b) STRATEGY partition_contiguity(l)", False, ()),
+        ("SEQ(A a, B b) WHERE [k, l] OUTPUT non_overlap", False, ("k", "l")),
+        ("SEQ(A a, B b) WHERE a.k = b.k OUTPUT non_overlap", False, ()),
+        ("OR(SEQ(A a, B b), SEQ(A a, C c)) WHERE a.k = b.k", False, ()),
+    ],
+)  # fmt: skip
+def test_reach_of_matches(text: str, back: bool, keys: tuple[str, ...]) -> None:
+    pattern = cep.parse(f"PATTERN {text} WITHIN 5 units")
+    assert (looks_back(pattern), shared_keys(pattern)) == (back, keys)
+
+
+def test_an_error_names_its_slice() -> None:
+    stream = stream_of(events_of("A@1 B@3"))
+    part = Slice(4, None, None, cep.OrderPlan(["a", "b"]))
+    backward = batches_with_positions([stream[1:], stream[:1]])
+    with pytest.raises(StreamError, match=r"^slice 4: row 1: this batch starts at 1"):
+        list(
+            SliceDetection(cep.parse("PATTERN SEQ(A a, B b) WITHIN 2 units")).matches(
+                part, backward
+            )
+        )

@@ -1,0 +1,119 @@
+"""The sweeps of the study are the paper's experiments, and its claims are about what they measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cepbench.experiments.studies.agrawal2008 import STUDY
+from cepbench.experiments.studies.agrawal2008.runs import ENGINES, STRATEGIES, SYMBOLS
+from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
+from cepbench.patterns.parse import parse
+from cepbench.presentation.reporting.claims import Claim, claims
+
+NOTEBOOKS = Path(__file__).resolve().parents[4] / "notebooks" / STUDY.key
+#: Notebook → its sweep.
+SWEEPS = {
+    "figure_8a_table_2": "queries", "figure_8b_8c": "window_size", "figure_8d": "queries",
+    "figure_8e": "non_overlap", "figure_8f": "queries", "figure_8g_table_3": "merging",
+    "price_increase": "price_increase",
+}  # fmt: skip
+EVERY_SWEEP = pytest.mark.parametrize("name", sorted(set(SWEEPS.values())))
+EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+#: The iterator predicates of Table 1, as the language writes them.
+PREDICATES = {
+    "p1": "",
+    "p2": "a[i].price > a[i-1].price AND ",
+    "p3": "a[2..].price > min(a[..i-1].price) AND ",
+    "p3max": "a[2..].price > max(a[..i-1].price) AND ",
+    "p3avg": "a[2..].price > avg(a[..i-1].price) AND ",
+}
+
+
+def sweep_of(name: str, profile: str = "quick") -> Sweep:
+    return read_sweep(f"{STUDY.key}/{name}", profile=profile)
+
+
+@EVERY_SWEEP
+@pytest.mark.parametrize("profile", STUDY.profiles)
+def test_a_stream_has_400_windows_of_events_and_a_window_w_events_of_each_symbol(
+    name: str, profile: str
+) -> None:
+    sweep = sweep_of(name, profile)
+    config = sweep.config("data")
+    windows = 100 if (name, profile) == ("window_size", "quick") else 400
+    for stream, made in sweep.data.items():
+        (window,) = config.windows_on(stream)
+        size = parse(f"PATTERN SEQ(A a) WITHIN {window or '1000 units'}").window.length // SYMBOLS
+        assert made["events"] == windows * size
+        assert made["kind"] == "stock-ticker" and made.get("symbols", SYMBOLS) == SYMBOLS
+        if stream.startswith("w"):
+            assert stream == f"w{size}"
+        else:
+            assert stream == f"p{round(100 * made['p']):03d}"
+    if name in ("window_size", "merging"):
+        assert list(sweep.data) == ["w500", "w1000", "w1500", "w2000"]
+
+
+@EVERY_SWEEP
+def test_queries_are_those_of_the_template(name: str) -> None:
+    config = sweep_of(name).config("data")
+    assert set(config.strategies) <= {*STRATEGIES} and set(config.evaluators or ()) <= {*ENGINES}
+    output = " OUTPUT non_overlap" if name == "non_overlap" else ""
+    for query, text in config.user_patterns:
+        if query == "p3star":
+            expected = (
+                "PATTERN SEQ(STOCK+ a[], STOCK b, STOCK c) WHERE [symbol] "
+                f"AND a[1].price % 500 = 0 AND {PREDICATES['p3']}b.volume < 150 "
+                "AND c.price > a[1].price AND c.price < a[last].price OUTPUT non_overlap "
+                "WITHIN 1000 units"
+            )
+        else:
+            expected = (
+                "PATTERN SEQ(STOCK+ a[], STOCK b) WHERE [symbol] AND a[1].price % 500 = 0 "
+                f"AND {PREDICATES[query]}b.volume < 150{output} WITHIN 1000 units"
+            )
+        assert parse(text) == parse(expected)
+
+
+def test_the_study_has_claims_about_every_figure_and_table() -> None:
+    found = claims(STUDY)
+    assert len(found) >= 25 and len({claim.statement for claim in found}) == len(found)
+    assert {claim.results for claim in found} == set(STUDY.notebooks) - {"automaton"} == set(SWEEPS)
+    for number in (2, 3):
+        assert any(f"(Table {number})" in claim.statement for claim in found)
+
+
+def settings_of(notebook: str) -> set[str]:
+    config = sweep_of(SWEEPS[notebook]).config("data")
+    queries = {
+        name.replace("star", "*") + STRATEGIES[strategy]
+        for name, _ in config.user_patterns
+        for strategy in config.strategies
+    }
+    sizes = {stream.removeprefix("w") for stream in config.data_of}
+    match notebook:
+        case "figure_8b_8c":
+            return sizes
+        case "figure_8g_table_3":
+            return {f"{query}, {size}" for query in queries for size in sizes}
+        case "price_increase":
+            return {f"{query}, {p}" for query in queries for p in ("0.55", "0.7")}
+    return queries
+
+
+@EVERY_CLAIM
+def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+    assert (NOTEBOOKS / f"{claim.results}.ipynb").is_file()
+    config = sweep_of(SWEEPS[claim.results]).config("data")
+    series = {ENGINES[name] for name in config.evaluators or ()}
+    if claim.results == "figure_8b_8c":
+        series = {
+            name + strategy for name, _ in config.user_patterns for strategy in STRATEGIES.values()
+        }
+    for test in claim.tests:
+        for side in (test.check.over, test.check.under):
+            assert side is None or set(side.generators) <= series
+        assert set(test.check.pattern_sets) <= settings_of(claim.results)

@@ -1,0 +1,156 @@
+"""Tables and verdicts of the study's pages, from runs whose numbers are known."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from cepbench.experiments.studies.agrawal2008.printed import TABLE_2, TABLE_3
+from cepbench.experiments.studies.agrawal2008.runs import (
+    ENGINES,
+    STRATEGIES,
+    beside_the_prototype,
+    compared,
+    gains,
+    runs_of,
+    speedups,
+)
+from cepbench.experiments.studies.runs import exponents, figure_runs, number, summary_of, table_of
+from cepbench.presentation.figures import interactive, static
+from cepbench.presentation.reporting.verdicts import ledger
+
+#: Evaluator → events per second and runs per step at W = 500; both halve and double with W.
+SPEEDS = {"sase-basic": (100.0, 2.0), "sase": (150.0, 1.0), "sase-backtrack": (0.4, 0.5)}
+
+
+def results(output: str = "arrow", sizes: tuple[int, ...] = (500, 2000)) -> pd.DataFrame:
+    """Rows as a sweep has them: p1 and p2, both strategies, every engine, each W, five runs."""
+    rows = []
+    for size in sizes:
+        for name in ("p1", "p2"):
+            for strategy in STRATEGIES:
+                for repetition in range(5):
+                    for evaluator, (speed, steps) in SPEEDS.items():
+                        times = size // 500
+                        counted = {
+                            "runs_started": 10.0, "runs_merged": 5.0, "runs_per_step": steps,
+                            "output_complexity": 0.0 if output == "count" else 1000.0 * times**2,
+                            "events_reprocessed": 60.0, "seconds_matching": 2.0 / speed,
+                            "seconds_construction": 1.0 / speed,
+                            "seconds_buffer": 1.0 / speed if evaluator == "sase-basic" else None,
+                        }  # fmt: skip
+                        rows.append(
+                            {
+                                "pattern_set": "user", "size": 2, "pattern_id": f"user-{name}",
+                                "pattern": f"PATTERN … WITHIN {2 * size} units",
+                                "generator": "none", "plan_kind": "none", "evaluator": evaluator,
+                                "options": "{}", "stream": f"w{size}", "window": f"{2 * size} units",
+                                "regime": "", "strategy": strategy, "alpha": 0.0,
+                                "repetition": repetition, "output": output, "status": "ok",
+                                "measured_with": None, "details": json.dumps(counted),
+                                "events": 100, "matches": 10 * times, "plan_cost": None,
+                                "events_per_second": speed / times**2,
+                                "seconds": times**2 / speed, "plan_log_cost": None,
+                            }
+                        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_runs_have_the_numbers_of_the_papers_tables() -> None:
+    runs = runs_of(results())
+    assert set(runs["query"]) == {"p1s2", "p1s3", "p2s2", "p2s3"}
+    assert set(runs["engine"]) == set(ENGINES.values()) and set(runs["window_size"]) == {500, 2000}
+    first = runs.iloc[0]
+    assert first["match_length"] == 100.0 and first["matching_percent"] == 75.0
+    assert first["reprocessed_per_event"] == 0.6 and first["construction_percent"] == 25.0
+    assert first["simultaneous_runs"] == 4.0  # of both symbols
+    assert first["matching"] == 0.03 and first["matching_and_construction"] == 0.04
+    assert runs["match_length"][runs["window_size"] == 2000].eq(400.0).all()
+    merged = runs.groupby("engine")["merged_percent"].agg(["min", "max", "count"])
+    assert merged.loc["merging"].tolist() == [50.0, 50.0, 2 * 4 * 5]
+    assert merged["count"].drop("merging").eq(0).all()
+    alone = runs_of(results()[lambda its: its["evaluator"] == "sase"])
+    assert alone["merged_percent"].isna().all()
+    counted = runs_of(results("count"))
+    assert counted[["match_length"]].isna().all(axis=None)
+
+
+def test_windows_are_settings_and_queries_series() -> None:
+    runs = runs_of(results())
+    figure = figure_runs(runs[runs["engine"] == "basic"], "window_size", "query")
+    printed = {"match_length": {"p1s3": (120, 350)}}
+    table = table_of(figure, "events_per_second", "match_length", printed=printed).data
+    assert list(table) == ["500", "2000"] and len(table) == 2 * 4 + 1
+    assert table.loc["events per second, p1s3"].tolist() == [100.0, 6.25]
+    below = table.index.get_loc("match length, p1s3") + 1
+    assert table.index[below] == "match length, p1s3, in the paper"
+    assert table.iloc[below - 1 : below + 1].to_numpy().tolist() == [[100, 400], [120, 350]]
+    for y, x, expected in (
+        ("events_per_second", "window_size", -2.0), ("seconds", "output_complexity", 1.0)
+    ):  # fmt: skip
+        fitted = exponents(figure, x, y)
+        assert list(fitted.index) == ["p1s2", "p1s3", "p2s2", "p2s3"]
+        assert fitted.to_numpy() == pytest.approx(expected)
+    judged = ledger("agrawal2008", {"figure_8b_8c": figure}).set_index("id")
+    for name, value, verdict in (
+        ("quadratic-p1s3", 1 / 16, "holds"), ("length-is-linear", 4.0, "holds"),
+        ("small-effect", 1 / 16, "does not hold"), ("complexity-p1s3", 1.0, "holds"),
+    ):  # fmt: skip
+        assert judged.loc[name, "value"] == pytest.approx(value)
+        assert judged.loc[name, "verdict"] == verdict, name
+    summary = summary_of(figure, ["events_per_second"], resamples=50)
+    drawn = static.lines_by_setting(summary, "events_per_second", "W")
+    (axes,) = drawn.axes
+    assert sorted(axes.get_legend_handles_labels()[1]) == ["p1s2", "p1s3", "p2s2", "p2s3"]
+    assert interactive.lines_by_setting(summary, "events_per_second", "W").to_dict()
+
+
+def test_engines_are_series() -> None:
+    runs = runs_of(results(sizes=(500,)))
+    figure = figure_runs(runs, "query", "engine")
+    judged = ledger("agrawal2008", {"figure_8d": figure, "figure_8f": figure}).set_index("id")
+    assert judged.loc["basic-on-p2s2", "value"] == pytest.approx(250.0)
+    assert judged.loc["basic-on-p2s2", "verdict"] == "does not hold"
+    assert judged.loc["merging-p1s3", "value"] == pytest.approx(1.5)
+    assert judged.loc["merging-p1s3", "verdict"] == "holds"
+    assert judged.loc["reprocessed-p1s3", "verdict"] == "holds"
+    assert compared(figure[figure["query"] == "p1s3"], "basic", "backtrack") == (
+        "Basic has between 250 (p1s3) and 250 (p1s3) times the throughput of backtrack; in matching "
+        "alone, it is between 167 (p1s3) and 167 (p1s3) times as fast."
+    )
+    factors = speedups(figure, "basic", "backtrack")
+    assert list(factors) == ["p1s2", "p1s3", "p2s2", "p2s3"]
+    assert factors.loc["all"].tolist() == pytest.approx([250.0] * 4)
+    assert factors.loc["matching and construction"].tolist() == pytest.approx([187.5] * 4)
+    assert factors.loc["matching"].tolist() == pytest.approx([5 / 0.03] * 4)
+    slow = (figure["engine"] == "basic") & (figure["query"] == "p2s3")
+    figure.loc[slow, "events_per_second"] = 50_000.0
+    assert beside_the_prototype(figure[figure["engine"] == "basic"]) == (
+        "The slowest query, p1s2, has a throughput of 100 events per second, the fastest, p2s3, of "
+        "50,000: 0.01 and 5 times the 10,000 that the paper's prototype exceeds, with runs merged, "
+        "on its expensive queries."
+    )
+
+
+def test_numbers_of_tables_are_whole_from_a_hundred_on() -> None:
+    values = (31244.4, 100.0, 99.94, 0.00665, math.nan)
+    assert [number(value) for value in values] == ["31,244", "100", "99.9", "0.00665", "–"]
+
+
+def test_printed_tables_have_a_number_for_each_setting() -> None:
+    for tables, settings in ((TABLE_2, 6), (TABLE_3, 4)):
+        assert {len(row) for rows in tables.values() for row in rows.values()} == {settings}
+
+
+def test_gains_are_of_runs_of_one_repetition() -> None:
+    runs = runs_of(results("count"))
+    slow = (runs["repetition"] == 4) & (runs["engine"] != "backtrack")
+    runs.loc[slow, "events_per_second"] /= 7  # both engines: the machine was busy
+    gained = gains(runs, "window_size", "query", over="merging", under="basic")
+    assert gained["gain"].to_list() == pytest.approx([1.5] * len(gained))
+    summary = summary_of(gained, ["gain"], resamples=50)
+    assert len(summary) == 2 * 4 and set(summary["patterns"]) == {5}
+    assert summary[["value", "low", "high"]].to_numpy() == pytest.approx(1.5)

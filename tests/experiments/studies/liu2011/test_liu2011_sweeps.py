@@ -1,0 +1,127 @@
+"""The sweeps of the study are the paper's workloads, and its claims are about what they measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import cepbench as cep
+from cepbench.experiments.studies.liu2011 import STUDY, drift
+from cepbench.experiments.studies.liu2011.runs import RATES
+from cepbench.experiments.studies.liu2011.turns import PLANNERS, company_stream, study_workload
+from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
+from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.reporting.claims import Claim, claims
+from cepbench.streams.company_trades import COMPANIES, HIERARCHY, CompanyTrades
+
+NOTEBOOKS = Path(__file__).resolve().parents[4] / "notebooks" / STUDY.key
+SWEEPS = tuple(sorted(path.stem for path in (STUDY.folder / "sweeps").glob("*.toml")))
+EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
+EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+#: Sweep → its queries, and about how many results the axis of its figure ends at.
+FIGURES = {
+    "pattern": (("q1", "q2"), 35_000),
+    "children": (("q3", "q4", "q5", "q6", "q7", "q8"), 2_500),
+    "concept": (("q1", "q9"), 70_000),
+    "negated_company": (("q11", "q12"), 900),
+    "both": (("q1", "q2", "q9", "q13", "q14", "q15"), 10_000),
+}
+
+
+def sweep_of(name: str, profile: str = "quick") -> Sweep:
+    return read_sweep(f"{STUDY.key}/{name}", profile=profile)
+
+
+@EVERY_SWEEP
+@pytest.mark.parametrize("profile", STUDY.profiles)
+def test_sweeps_are_of_four_planners_on_company_trades(name: str, profile: str) -> None:
+    sweep = sweep_of(name, profile)
+    config = sweep.config("data")
+    assert sweep.cells() and config.planners == PLANNERS
+    assert config.repetitions >= 5
+    for made in sweep.generated.values():
+        assert isinstance(made, CompanyTrades)
+        assert 9_000 <= made.events <= (100_000 if profile == "quick" else 1_000_000)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_workloads_are_the_papers_in_a_chosen_window(name: str) -> None:
+    queries, _ = FIGURES[name]
+    workload = study_workload(name, HIERARCHY)
+    printed = cep.open_dataset("company-trades/sample").patterns
+    assert tuple(workload.patterns) == queries
+    for query, pattern in workload.patterns.items():
+        given = [(variable.type, variable.kind) for variable in pattern.variables]
+        assert given == [(variable.type, variable.kind) for variable in printed[query].variables]
+        assert not pattern.conditions
+    assert len({pattern.window for pattern in workload.patterns.values()}) == 1
+    live = dict(sweep_of("over_time").config("data").user_workloads)
+    assert live[name] == dict(sweep_of(name).config("data").user_workloads)[name]
+    assert live.keys() == FIGURES.keys()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_results_end_about_where_the_axes_of_the_figures_do(name: str) -> None:
+    stream = company_stream(10_000, 0)
+    workload = study_workload(name, stream.hierarchy)
+    found = cep.evaluate(workload, stream, evaluator="hierarchical-stacks", output="count")
+    assert found.metrics.matches == pytest.approx(FIGURES[name][1], rel=0.1)
+
+
+def test_dell_has_the_rate_that_its_stream_is_named_after() -> None:
+    for profile in STUDY.profiles:
+        made = sweep_of("pattern", profile).generated
+        assert list(made) == list(RATES)
+        seconds = set()
+        for name, stream in made.items():
+            assert isinstance(stream, CompanyTrades)
+            assert stream.rates == {"DELL": float(RATES[name])}
+            whole = len(COMPANIES) - 1 + float(RATES[name])
+            seconds.add(round(stream.events * len(COMPANIES) / whole / 1000, 1))
+        assert len(seconds) == 1  # the same time of the stream
+
+
+def test_pages_name_the_sweeps_that_they_read() -> None:
+    read = set()
+    for name in STUDY.notebooks:
+        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        text = "".join(cell.source for cell in notebook.cells)
+        named = {each.removeprefix(f"{STUDY.key}/") for each in notebook.metadata.get("sweeps", [])}
+        assert named == {each for each in SWEEPS if f'"{STUDY.key}/{each}"' in text}, name
+        read |= named
+    assert read == set(SWEEPS)
+
+
+def test_the_study_has_claims_about_every_figure() -> None:
+    found = claims(STUDY)
+    assert len(found) >= 20 and len({claim.statement for claim in found}) == len(found)
+    assert {claim.results for claim in found} == {*STUDY.notebooks} - {"scale", "evacuation"}
+
+
+def settings(notebook: str) -> set[str]:
+    """What the results of a page have as pattern sets."""
+    match notebook:
+        case "figures_13_14_15":
+            return set(RATES.values())
+        case "figure_17":
+            windows = sweep_of("concept").config("data").windows
+            return {window.removesuffix(" milliseconds") for window in windows}
+        case "drift":
+            return {*drift.SEGMENTS, drift.WHOLE}
+    return {"10,000", "100,000", "every plan"}
+
+
+@EVERY_CLAIM
+def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+    for test in claim.tests:
+        for side in (test.check.over, test.check.under):
+            assert side is None or set(side.generators) <= {*PLANNERS, *drift.ADAPTIVE}
+        assert set(test.check.pattern_sets) <= settings(claim.results)
+
+
+def test_every_workload_is_read_by_name() -> None:
+    for name in FIGURES:
+        assert isinstance(study_workload(name, None), Workload)

@@ -1,0 +1,143 @@
+"""The sweeps of the study are the paper's experiments, and its claims are about what they measure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cepbench.experiments.studies.mei2009 import STUDY
+from cepbench.experiments.studies.mei2009.runs import NFA, setting_of
+from cepbench.experiments.studies.mei2009.segments import SEGMENTS, WHOLE
+from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
+from cepbench.patterns.parse import parse
+from cepbench.planning.plans.kinds import PLAN_KINDS
+from cepbench.presentation.reporting.claims import PARTIAL_MATCHES, Claim, claims
+
+NOTEBOOKS = Path(__file__).resolve().parents[4] / "notebooks" / STUDY.key
+#: Notebook → its sweep.
+SWEEPS = {
+    "figures_8_9": "selectivity", "figures_10_11": "rates", "figures_12_13_table_3": "plans",
+    "figure_14": "drift", "figures_15_16": "negation", "figure_17_tables_4_5": "web_log",
+}  # fmt: skip
+EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+
+def sweep_of(notebook: str, profile: str = "quick") -> Sweep:
+    return read_sweep(f"{STUDY.key}/{SWEEPS[notebook]}", profile=profile)
+
+
+def plans_of(notebook: str) -> set[str]:
+    config = sweep_of(notebook).config("data")
+    named = (name for name, _ in (*config.plans, *config.policies))
+    return {*named, *(config.generators or ()), NFA}
+
+
+@pytest.mark.parametrize("notebook", SWEEPS)
+def test_the_full_profile_is_the_size_of_the_paper_and_the_quick_one_less_of_the_same(
+    notebook: str,
+) -> None:
+    quick, full = (sweep_of(notebook, profile) for profile in STUDY.profiles)
+    assert quick.config("data").repetitions == 5 and full.config("data").repetitions == 30
+    assert list(quick.data) == list(full.data)
+    assert [cell._replace(repetition=0) for cell in quick.cells()[:4]] == [
+        cell._replace(repetition=0) for cell in full.cells()[:4]
+    ]
+    if notebook == "figure_14":
+        for profile in (quick, full):
+            # Whole rounds in every segment.
+            rounds = profile.data[""]["events"] / profile.config("data").batch_size
+            assert rounds % len(SEGMENTS) == 0
+    elif notebook != "figure_17_tables_4_5":  # a month in both
+        for profile, events in ((quick, 100_000), (full, 2_000_000)):
+            sizes = {its["events"] for name, its in profile.data.items() if name != "short"}
+            assert sizes == {events}
+
+
+def test_streams_have_the_rates_and_selectivities_of_the_axes() -> None:
+    for notebook, name in (("figures_8_9", "IBM > Sun"), ("figures_12_13_table_3", "Oracle > Sun")):
+        for stream, made in sweep_of(notebook).data.items():
+            setting = setting_of(stream).removeprefix("sel1 = ")
+            if setting[0] == "1" and ":" not in setting:
+                over, _, under = setting.partition("/")
+                assert made["selectivities"][name] == int(over) / int(under or 1), stream
+    plans = sweep_of("figures_12_13_table_3").data
+    assert plans["sel2-1-50"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 0.02}
+    assert plans["default"]["selectivities"] == {"Oracle > Sun": 1.0, "Oracle > Google": 1.0}
+    for notebook, names in (
+        ("figures_10_11", ("IBM", "Sun", "Oracle")),
+        ("figures_12_13_table_3", ("IBM", "Sun", "Oracle", "Google")),
+    ):
+        for stream, made in sweep_of(notebook).data.items():
+            if stream.startswith("rates"):
+                rates = [made["rates"][name] for name in names]
+                assert setting_of(stream) == ":".join(map(str, rates))
+    # The segments are three of these streams.
+    streams = {setting_of(stream): made for stream, made in plans.items()}
+    segments = sweep_of("figure_14").data[""]["segments"]
+    for name, segment in zip(SEGMENTS, segments, strict=True):
+        assert segment == {
+            key: streams[name][key] for key in streams[name].keys() & {"rates", "selectivities"}
+        }
+    for stream, made in sweep_of("figures_15_16").data.items():
+        name, _, times = setting_of(stream).rpartition(" ×")
+        expected = dict.fromkeys(("IBM", "Sun", "Oracle"), 1)
+        assert made["rates"] == expected | ({name: int(times)} if name else {}), stream
+
+
+@pytest.mark.parametrize("notebook", SWEEPS)
+def test_plans_are_over_the_variables_of_the_query(notebook: str) -> None:
+    sweep = sweep_of(notebook)
+    ((_, text),) = sweep.config("data").user_patterns
+    for name, described in sweep.config("data").plans:
+        ((kind, shape),) = json.loads(described).items()
+        plan = PLAN_KINDS[kind].plan(shape)
+        plan.check(list(parse(text).planned_names))
+        if notebook == "figures_15_16":
+            assert dict(plan.placements) == {"n": ("c",) if name == "NSEQ" else ("a", "c")}
+
+
+def test_both_sweeps_of_figure_14_run_the_same_plans_on_the_same_stream() -> None:
+    for profile in STUDY.profiles:
+        paper, beyond = (
+            read_sweep(f"{STUDY.key}/{name}", profile=profile)
+            for name in ("drift", "drift_columnar")
+        )
+        assert paper.data == beyond.data
+        assert paper.config("data").plans == beyond.config("data").plans
+        assert paper.config("data").batch_size == beyond.config("data").batch_size
+
+
+def test_the_study_has_claims_about_every_figure_and_table() -> None:
+    found = claims(STUDY)
+    assert len(found) >= 25
+    assert len({claim.statement for claim in found}) == len(found)
+    assert {claim.figure for claim in found} == {
+        "8", "9", "10", "11", "12", "13", "14", "15", "16", "17",
+    }  # fmt: skip
+
+
+@EVERY_CLAIM
+def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+    assert (NOTEBOOKS / f"{claim.results}.ipynb").is_file()
+    if claim.results == "figure_14":
+        settings = {*SEGMENTS, WHOLE}
+    else:
+        settings = {setting_of(stream) for stream in sweep_of(claim.results).data}
+    for test in claim.tests:
+        for side in (test.check.over, test.check.under):
+            assert side is None or set(side.generators) <= plans_of(claim.results)
+        assert set(test.check.pattern_sets) <= settings
+
+
+@EVERY_CLAIM
+def test_claims_on_plans_are_judged_on_partial_matches_before_the_clock(claim: Claim) -> None:
+    """But bytes, the NFA and Query 7, whose plans store none, and adaptation, which takes time."""
+    sides = [side for side in (claim.main.check.over, claim.main.check.under) if side]
+    of_clock = claim.main.check.metric == "events_per_second"
+    has_none = claim.results in ("figures_15_16", "figure_14") or any(
+        NFA in side.generators for side in sides
+    )
+    expected = of_clock and not has_none
+    assert (claim.tests[0].basis == PARTIAL_MATCHES) == expected

@@ -1,0 +1,162 @@
+"""The sweeps of the study are the paper's experiments, and its claims are about what they measure."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from cepbench.experiments.studies.qi2014 import STUDY
+from cepbench.experiments.studies.qi2014.expiry import METHODS
+from cepbench.experiments.sweeps.configuration import SweepConfig
+from cepbench.experiments.sweeps.sweep_file import Sweep, read_sweep
+from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
+from cepbench.planning.workloads.model import Workload
+from cepbench.presentation.reporting.claims import Claim, claims
+from cepbench.streams.ticker_trades import TICKERS, TickerTrades
+
+NOTEBOOKS = Path(__file__).resolve().parents[4] / "notebooks" / STUDY.key
+SWEEPS = tuple(sorted(path.stem for path in (STUDY.folder / "sweeps").glob("*.toml")))
+#: Sweeps of several queries.
+SHARED = ("construction", "prefixes", "tails")
+EVERY_SWEEP = pytest.mark.parametrize("name", SWEEPS)
+EVERY_CLAIM = pytest.mark.parametrize("claim", claims(STUDY), ids=lambda claim: claim.id)
+
+
+def sweep_of(name: str, profile: str = "quick") -> Sweep:
+    return read_sweep(f"{STUDY.key}/{name}", profile=profile)
+
+
+def config_of(name: str) -> SweepConfig:
+    return sweep_of(name).config("data")
+
+
+def tickers(pattern: Pattern) -> list[str]:
+    return [str(variable.type) for variable in pattern.variables]
+
+
+def milliseconds(pattern: Pattern) -> float:
+    assert pattern.window.exclusive
+    return (pattern.window.length + 1) / 1e6
+
+
+@EVERY_SWEEP
+@pytest.mark.parametrize("profile", STUDY.profiles)
+def test_streams_are_named_by_their_rate(name: str, profile: str) -> None:
+    sweep = sweep_of(name, profile)
+    assert sweep.cells()
+    for stream, made in sweep.data.items():
+        assert made["kind"] == TickerTrades.kind and stream == f"r{made['per_window']}"
+        assert made.get("types", 20) == (40 if name in SHARED else 20)
+        # The window is filled several times.
+        assert made["events"] >= 3 * made.get("types", 20) * made["per_window"]
+        assert profile == "full" or made["events"] <= 180_000
+
+
+def test_lengths_windows_and_the_negated_ticker_are_the_papers() -> None:
+    lengths = [parse(text) for _, text in config_of("lengths").user_patterns]
+    assert [tickers(its) for its in lengths] == [list(TICKERS[:n]) for n in range(2, 6)]
+    assert {milliseconds(its) for its in lengths} == {1000}
+    counted = [parse(text) for _, text in config_of("counted").user_patterns]
+    assert counted == [its.without_aggregate() for its in lengths]
+    assert sweep_of("counted").data == sweep_of("lengths").data
+    (shortest, *windows) = [parse(text) for _, text in config_of("windows").user_patterns]
+    assert tickers(shortest) == ["DELL", "IPIX"] and milliseconds(shortest) == 100
+    assert {tuple(tickers(its)) for its in windows} == {("DELL", "IPIX", "AMAT")}
+    assert [milliseconds(its) for its in windows] == [*range(100, 1001, 100)]
+    long = [parse(text) for _, text in config_of("scalability").user_patterns]
+    assert sorted((len(its.positive), milliseconds(its)) for its in long) == [
+        (length, window) for length in range(6, 11) for window in (1000, 2000)
+    ]
+    plain, negated = (parse(text) for _, text in config_of("negated_ticker").user_patterns)
+    assert tickers(plain) == ["DELL", "IPIX", "AMAT"] and not plain.negated
+    assert tickers(negated) == ["DELL", "IPIX", "QQQ", "AMAT"]
+    assert [its.type for its in negated.negated] == ["QQQ"]
+
+
+def common(one: list[str], other: list[str]) -> tuple[int, int]:
+    """Lengths of what two queries begin with, and end with, together."""
+    ends = []
+    for pairs in (zip(one, other, strict=True), zip(one[::-1], other[::-1], strict=True)):
+        different = [k for k, (a, b) in enumerate(pairs) if a != b]
+        ends.append(different[0] if different else len(one))
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize(("sweep", "place"), [("prefixes", "prefix"), ("tails", "tail")])
+def test_queries_share_what_their_workload_is_named_after(sweep: str, place: str) -> None:
+    names = set()
+    for name, text in config_of(sweep).user_workloads:
+        queries = [tickers(each) for each in Workload.parse(text).patterns.values()]
+        shared = int(name[-1])
+        names.add(name)
+        assert len(queries) == int(name[1]) and {len(each) for each in queries} == {8}
+        for one, other in combinations(queries, 2):
+            assert common(one, other) == ((shared, 0) if place == "prefix" else (0, shared))
+            assert len({*one, *other}) == 16 - shared
+    varied = {(queries, 3) for queries in range(2, 7)} | {(3, shared) for shared in range(2, 7)}
+    assert names == {f"q{n}_{place}{m}" for n, m in varied}
+
+
+def test_three_queries_of_four_tickers_end_in_the_same_two() -> None:
+    for name, text in config_of("construction").user_workloads:
+        patterns = Workload.parse(text).patterns.values()
+        assert {milliseconds(each) for each in patterns} == {int(name[1:])}
+        assert [len(each.positive) for each in patterns] == [4, 4, 4]
+        for one, other in combinations(map(tickers, patterns), 2):
+            assert common(one, other) == (0, 2)
+
+
+def test_pages_name_the_sweeps_that_they_read() -> None:
+    read = set()
+    for name in STUDY.notebooks:
+        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        text = "".join(cell.source for cell in notebook.cells)
+        named = {each.removeprefix(f"{STUDY.key}/") for each in notebook.metadata.get("sweeps", [])}
+        assert named == {each for each in SWEEPS if f'"{STUDY.key}/{each}"' in text}, name
+        read |= named
+    assert read == set(SWEEPS)
+
+
+def test_the_study_has_claims_about_every_page() -> None:
+    found = claims(STUDY)
+    assert len(found) >= 25 and len({claim.statement for claim in found}) == len(found)
+    assert {claim.results for claim in found} == set(STUDY.notebooks)
+
+
+def settings_and_series(notebook: str) -> tuple[set[str], set[str]]:
+    """What the results of a page have as pattern sets and as generators."""
+    match notebook:
+        case "figure_12":
+            return {str(n) for n in range(2, 6)}, {*config_of("lengths").methods, "sase"}
+        case "figure_13":
+            return {str(w) for w in range(100, 1001, 100)}, {*config_of("windows").methods}
+        case "figure_14":
+            methods = config_of("scalability").methods
+            series = {f"{name}, {window} ms" for name in methods for window in (1000, 2000)}
+            lengths = {str(n) for n in range(6, 11)}
+            return lengths | {"extremes", "q1", "q2"}, series | {
+                *config_of("negated_ticker").methods
+            }
+        case "figure_15":
+            config = config_of("construction")
+            return {str(w) for w in range(100, 1001, 100)}, {*config.methods, *config.sharing}
+        case "figure_16":
+            configs = [config_of("prefixes"), config_of("tails")]
+            named = {name for config in configs for name, _ in config.user_workloads}
+            words = {f"{its[1]} queries, {its[3:-1]} {its[-1]}" for its in named}
+            series = {name for config in configs for name in (*config.methods, *config.sharing)}
+            return words, series | {f"saved by {sharing}" for sharing in series}
+    return set(), {f"{method}, length 10" for method in METHODS}
+
+
+@EVERY_CLAIM
+def test_a_claim_is_about_what_its_page_measures(claim: Claim) -> None:
+    settings, series = settings_and_series(claim.results)
+    for test in claim.tests:
+        for side in (test.check.over, test.check.under):
+            assert side is None or set(side.generators) <= series
+        assert set(test.check.pattern_sets) <= settings

@@ -1,0 +1,170 @@
+"""A second paper takes a folder of ``studies``, one of ``notebooks`` and a line in the registry."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import cepbench
+from cepbench.errors import ReportError
+from cepbench.experiments.studies.registry import STUDIES, find_study, studies_of
+from cepbench.presentation.reporting.requests import requests_for
+from tests.presentation.reporting.offline import read_page
+
+PACKAGE = Path(cepbench.__file__).parent
+NOTEBOOKS = PACKAGE.parent / "notebooks"
+
+STUDY = """
+from pathlib import Path
+
+from cepbench.experiments.studies.study import Study
+
+STUDY = Study(
+    "swami1988", Path(__file__).parent, notebooks=("figure_1",), generators=("A", "B"),
+    profiles=("tiny",),
+)
+"""
+LEDGER = """
+[headlines]
+a-beats-b = "{value} times the throughput"
+
+[[claim]]
+id = "a-beats-b"
+figure = "1"
+section = "3"
+statement = "A is faster than B."
+kind = "ratio"
+results = "figure_1"
+metric = "events_per_second"
+over = { generators = ["A"] }
+under = { generators = ["B"] }
+expected = { from = 1.0 }
+"""
+SWEEP = """
+title = "Of one size"
+data = { identifiers = 8, days = 1 }
+[profile.tiny]
+sizes = [3]
+"""
+CELLS = (
+    'profile = "tiny"\nseed = 0\noutput = "output/figure_1"',
+    """
+import pandas as pd
+
+from cepbench.presentation.reporting.opening import open_notebook
+from cepbench.experiments.sweeps.sweep_file import read_sweep
+
+folder = open_notebook(output)
+sizes = read_sweep("swami1988/one", profile=profile).config("x").sizes
+rows = [
+    {"pattern_set": "s", "size": size, "pattern_id": f"s-{n}", "generator": name, "alpha": 0.0,
+     "strategy": "any", "status": "ok", "events_per_second": speed}
+    for size in sizes for n in range(6) for name, speed in (("A", 3.0), ("B", 2.0), ("C", 9.0))
+]
+results = pd.DataFrame(rows)
+results.to_parquet(folder / "results.parquet")
+""",
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of this project with another study in it."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(PACKAGE, root / "cepbench", ignore=shutil.ignore_patterns("__pycache__"))
+    studies, notebooks = root / "cepbench" / "experiments" / "studies", root / "notebooks"
+    notebooks.mkdir()
+    for path in NOTEBOOKS.iterdir():
+        if path.name != "output":
+            (notebooks / path.name).symlink_to(path)
+    # One folder of studies,
+    own = studies / "swami1988"
+    (own / "sweeps").mkdir(parents=True)
+    (own / "__init__.py").write_text(STUDY, encoding="utf-8")
+    (own / "ledger.toml").write_text(LEDGER, encoding="utf-8")
+    (own / "sweeps" / "one.toml").write_text(SWEEP, encoding="utf-8")
+    # one of notebooks,
+    cells = [new_markdown_cell("# Figure 1"), *map(new_code_cell, CELLS)]
+    cells[1].metadata["tags"] = ["parameters"]
+    kernel = {"name": "python3", "display_name": "P", "language": "python"}
+    metadata = {"kernelspec": kernel, "title": "Figure 1", "uses": "one core"}
+    (notebooks / "swami1988").mkdir()
+    nbformat.write(
+        new_notebook(cells=cells, metadata=metadata), notebooks / "swami1988" / "figure_1.ipynb"
+    )
+    # and a line in the registry.
+    registry = (studies / "registry.py").read_text(encoding="utf-8")
+    for old, new in (
+        (
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014\n",
+            "import agrawal2008, kolchinsky2018, liu2011, mei2009, qi2014, swami1988\n",
+        ),
+        (
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011)",
+            "(kolchinsky2018, mei2009, agrawal2008, qi2014, liu2011, swami1988)",
+        ),
+    ):
+        assert old in registry
+        registry = registry.replace(old, new)
+    (studies / "registry.py").write_text(registry, encoding="utf-8")
+    return root
+
+
+def cepbench_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cepbench", *arguments],
+        env={**os.environ, "PYTHONPATH": str(project)}, cwd=project, capture_output=True,
+        encoding="utf-8", check=False,
+    )  # fmt: skip
+
+
+def test_a_new_study_has_pages_claims_and_a_place_beside_the_others(project: Path) -> None:
+    done = cepbench_in(project, "report", "build", "--study", "swami1988", "--profile", "tiny")
+    assert done.returncode == 0, done.stderr
+    verdicts = pd.read_parquet(project / "reports" / "swami1988" / "ledger" / "ledger.parquet")
+    assert list(verdicts["verdict"]) == ["holds"] and verdicts["value"][0] == pytest.approx(1.5)
+    text = {
+        name: " ".join(read_page((project / "reports" / name).read_text("utf-8")).text.split())
+        for name in ("index.html", "swami1988/figure_1.html", "swami1988/ledger.html")
+    }
+    for page in text.values():
+        assert "Swami & Gupta 1988 Figure 1 Ledger" in page  # in the navigation
+    front = text["index.html"]
+    assert (
+        "Kolchinsky & Schuster 2018 Mei & Madden 2009 Agrawal et al. 2008 Qi et al. 2014 "
+        "Liu et al. 2011 Swami & Gupta 1988" in front
+    )
+    assert 'not run: make report STUDIES="kolchinsky2018"' in front
+    assert "A is faster than B. 1.50 times the throughput ✓ holds" in front
+    assert "1 of 1 claims" in front
+    assert "A is faster than B." in text["swami1988/ledger.html"]
+
+
+def test_its_sweeps_and_profiles_are_its_own(project: Path) -> None:
+    listed = cepbench_in(project, "sweep", "list").stdout
+    assert "swami1988/one" in listed and "kolchinsky2018/types" in listed
+    done = cepbench_in(project, "report", "build", "--study", "swami1988", "--profile", "quick")
+    assert done.returncode != 0 and "unknown profile 'quick'; there are tiny" in done.stderr
+
+
+def test_studies_are_named_by_citation_key() -> None:
+    assert all(study.key == key for key, study in STUDIES.items())
+    assert find_study("kolchinsky2018").label == "Kolchinsky & Schuster 2018"
+    assert studies_of([]) == list(STUDIES.values())
+    with pytest.raises(
+        ReportError,
+        match=r"no study 'kolchinsky18'; studies are .*; did you mean 'kolchinsky2018'\?$",
+    ):
+        studies_of(["kolchinsky18"])
+    for study in STUDIES.values():
+        assert study.ledger.is_file() and study.reference.title
+        for request in requests_for([], NOTEBOOKS, studies=[study.key]):
+            assert request.path.is_file(), request.stem

@@ -1,0 +1,34 @@
+"""The folders of the studies' sweeps keep their names, or results that users have would be measured again."""
+
+from __future__ import annotations
+
+from cepbench.experiments.sweeps.sweep_file import SWEEP_FOLDERS, read_sweep
+
+#: By study; a sweep's file or the defaults of its settings have changed if its number has.
+FOLDERS = """
+agrawal2008: merging-139c74e3 non_overlap-3a2cdcfc price_increase-ed039adb queries-867755eb
+    window_size-37be585f
+kolchinsky2018: instances-2b8fd2c4 latency-78b601f7 map-80b36967 strategies-f1fbbc0a
+    types-5b618ec6
+liu2011: both-f2003a1f children-72042fef concept-c83233f6 negated_company-f89191a0
+    over_time-f01b0407 pattern-f181852c
+mei2009: drift-80ceb1db drift_columnar-84bac104 negation-92207b9e plans-18ccba05 rates-6d2a435b
+    selectivity-5dc351c8 web_log-cb01aa73
+qi2014: construction-1f5974c5 counted-3362e1e8 lengths-2c077d28 negated_ticker-dab42030
+    prefixes-a9ee916c scalability-5eaff265 tails-2f6848a6 windows-e4b967c3
+"""
+
+
+def test_folders_of_results_keep_their_names() -> None:
+    found = [
+        f"{study}: {read_sweep(file).config('data').folder_name(file.stem)}"
+        for study, folder in SWEEP_FOLDERS.items()
+        for file in folder.glob("*.toml")
+    ]
+    study, expected = "", []
+    for word in FOLDERS.split():
+        if word.endswith(":"):
+            study = word
+        else:
+            expected.append(f"{study} {word}")
+    assert sorted(found) == sorted(expected)

@@ -1,0 +1,91 @@
+"""The costs of units of work are measured, fitted, stored and read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.experiments.sweeps.unit_costs import fitted, measured
+from cepbench.planning.costs import unit_costs
+from cepbench.planning.costs.reuse_calibrated import Work
+
+
+def test_kinds_of_work_have_costs() -> None:
+    tree, stacks = (unit_costs.FIXED[name] for name in ("tree", "hierarchical-stacks"))
+    assert [*vars(Work())] == [*tree] and stacks.keys() < tree.keys()
+    its = Work(scanned=2.0, joined=3.0)
+    assert its.nanoseconds() == pytest.approx(2 * tree["scanned"] + 3 * tree["joined"])
+    # Events are stored once for all queries.
+    assert its.nanoseconds("hierarchical-stacks") == pytest.approx(3 * stacks["joined"])
+
+
+def test_every_evaluator_whose_queries_share_state_has_costs() -> None:
+    sharing = {name for name, its in cep.EVALUATORS.items() if its.together is not None}
+    assert {*unit_costs.FIXED} == {*sharing, "tree"}
+
+
+def test_evaluators_are_found_as_in_the_registry() -> None:
+    names = (None, "sase", "Hierarchical_Stacks", "hierarchical-stacks", "TREE")
+    priced = ["tree", "tree", "hierarchical-stacks", "hierarchical-stacks", "tree"]
+    assert [*map(unit_costs.priced_as, names)] == priced
+
+
+def test_costs_of_made_up_times_are_found_again() -> None:
+    rng = np.random.default_rng(1)
+    every, parts = {}, []
+    for evaluator, kinds in unit_costs.FIXED.items():
+        part = pd.DataFrame({kind: rng.exponential(1e5, 300) for kind in kinds})
+        every[evaluator] = {
+            kind: float(place) for place, kind in enumerate(kinds)
+        }  # the first is 0
+        part["nanoseconds"] = 5e4 + sum(part[kind] * its for kind, its in every[evaluator].items())
+        parts.append(part.assign(evaluator=evaluator))
+    steps = pd.concat(parts)
+    found = fitted(steps)
+    for evaluator, costs in every.items():
+        assert found[evaluator] == pytest.approx(costs, abs=1e-6)
+    # A kind that makes a step cheaper costs nothing.
+    steps["nanoseconds"] -= 0.5 * steps["scanned"].fillna(0)
+    found = fitted(steps)["tree"]
+    assert found["scanned"] == 0.0 and min(found.values()) >= 0.0
+
+
+def test_every_kind_of_work_is_measured() -> None:
+    steps = measured(workloads=6, events=300, repetitions=1)
+    assert (steps["nanoseconds"] > 0).all()
+    for evaluator, kinds in unit_costs.FIXED.items():
+        its = steps[steps["evaluator"] == evaluator]
+        assert set(its["method"]) == (
+            {"scratch", "down", "up"} if evaluator == "tree" else {"scratch"}
+        )
+        assert (its[[*kinds]].sum() > 0).all()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("CEPBENCH_UNIT_COSTS", str(tmp_path / "cache"))
+    unit_costs.unit_costs.cache_clear()
+    yield tmp_path / "cache"
+    unit_costs.unit_costs.cache_clear()
+
+
+def test_stored_costs_are_read(folder) -> None:
+    assert unit_costs.unit_costs() == unit_costs.FIXED
+    costs = {name: dict.fromkeys(kinds, 2.5) for name, kinds in unit_costs.FIXED.items()}
+    unit_costs.store(costs)
+    unit_costs.unit_costs.cache_clear()
+    assert unit_costs.unit_costs() == costs
+    assert Work(joined=4.0).nanoseconds() == 10.0
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"scanned": 1.0}', '{"tree": {}, "hierarchical-stacks": 1.0}', "NaN"]
+)
+def test_a_damaged_file_is_not_read(folder, text: str) -> None:
+    unit_costs.store(unit_costs.FIXED)
+    (file,) = folder.iterdir()
+    file.write_text(text, encoding="utf-8")
+    unit_costs.unit_costs.cache_clear()
+    assert unit_costs.unit_costs() == unit_costs.FIXED

@@ -1,0 +1,207 @@
+"""The cube of a workload: its steps lead to queries whose matches are those found alone; its picture."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cepbench as cep
+from cepbench.errors import EvaluationError, PatternError
+from cepbench.planning.workloads.refinement import embeddings
+from cepbench.presentation.exploration.cube import Cube, Move
+from cepbench.presentation.exploration.cube_picture import cube_layout, cube_svg
+from tests.presentation.reporting.offline import read_page
+
+HIERARCHY = cep.ConceptHierarchy({"All": {"C": ["A", "B"], "D": []}})
+WORKLOAD = cep.Workload(
+    {
+        "q1": "PATTERN SEQ(C c, NOT(A n), D d) WITHIN 5 units",
+        "q2": "PATTERN SEQ(A a, D d) WHERE a.x < d.x WITHIN 5 units",
+        "q3": "PATTERN SEQ(C c, B b, D d) AGG COUNT WITHIN 5 units",
+        "q4": "PATTERN SEQ(C c, KL(B k), D d) WITHIN 3 units",
+        "q5": "PATTERN OR(A a, D d) WITHIN 5 units",
+    },
+    hierarchy=HIERARCHY,
+)
+
+
+@pytest.fixture(scope="module")
+def stream() -> cep.EventStream:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"type": rng.choice(list("ABD"), 200), "time": range(200), "x": rng.normal(size=200)}
+    )
+    return cep.EventStream.from_pandas(frame, type="type", time="time")
+
+
+def alone(cube: Cube, query: str) -> list[str]:
+    only = cep.Workload({query: cube.workload.patterns[query]}, hierarchy=HIERARCHY)
+    found = cep.evaluate(only, cube.stream, evaluator="lazy-nfa-instances")
+    return sorted(map(str, found[query].arrow.to_pylist()))
+
+
+def kept(cube: Cube, query: str) -> list[str]:
+    return sorted(map(str, cube.results[query].arrow.to_pylist()))
+
+
+def test_every_step_leads_to_a_query_with_its_own_matches(stream) -> None:
+    cube = Cube(WORKLOAD, stream)
+    seen = set()
+    for query in ("q1", "q2", "q3", "q4"):
+        assert kept(cube, query) == alone(cube, query) != []
+        own = cube.workload.patterns[query]
+        for move in cube.moves(query):
+            seen.add((query, move.direction, move.label))
+            taken = cube.take(query, move)
+            other = cube.workload.patterns[taken]
+            pair = (other, own) if move.direction == "roll up" else (own, other)
+            assert embeddings(*pair, HIERARCHY)
+            assert kept(cube, taken) == alone(cube, taken)
+            assert move.matches in (None, len(kept(cube, taken)))
+            # It is there now, and leads to itself.
+            assert cube.take(query, move) == taken
+    assert {
+        ("q2", "roll up", "without A a"), ("q2", "roll up", "one level up"),
+        ("q1", "roll up", "without NOT(A n)"), ("q1", "drill down", "c: A"),
+        ("q1", "drill down", "n: C"), ("q3", "drill down", "c: B"),
+    } <= seen  # fmt: skip
+    assert ("q1", "roll up", "without C c") not in seen  # the gap without A would be wider
+    assert cube.moves("q5") == []
+    assert "q2.1" in cube.origins and cube.origins["q2.1"].startswith("q2, ")
+
+
+def test_equal_queries_are_one(stream) -> None:
+    """Whatever their variables are called."""
+    cube = Cube(WORKLOAD, stream)
+    (without_x,) = [m for m in cube.moves("q3") if m.label == "without B b"]
+    first = cube.take("q3", without_x)
+    same = cep.pattern_roll_up(cube.workload.patterns["q1"], 2)
+    assert embeddings(same, without_x.pattern, HIERARCHY)
+    assert cube.take("q1", Move("roll up", "by hand", same)) == first
+    # As a neighbour it is offered once.
+    labels = [move.label for move in cube.moves("q1")]
+    assert first in labels and "without NOT(A n)" not in labels
+
+
+def test_an_item_is_inserted(stream) -> None:
+    cube = Cube(WORKLOAD, stream)
+    added = cube.insert("q2", 2, "B b")
+    assert str(cube.workload.patterns[added]).startswith("PATTERN SEQ(A a, B b, D d)")
+    assert kept(cube, added) == alone(cube, added) != []
+    with pytest.raises(PatternError, match="is no refinement"):
+        cube.insert("q1", 2, "D e")
+    with pytest.raises(EvaluationError, match="has no query 'q9'; it has q1, "):
+        cube.insert("q9", 1, "B b")
+
+
+def test_details(stream) -> None:
+    cube = Cube(WORKLOAD, stream)
+    for query in WORKLOAD.patterns:
+        html = cube.details(query)
+        read_page(html)
+        assert f"{cube.results[query].metrics.matches:,} matches" in html
+    first = cube.results["q2"].arrow.slice(0, 1).to_pylist()[0]
+    assert f"<td>A {first['a']}</td><td>D {first['d']}</td>" in cube.details("q2")
+    assert "The first 8." in cube.details("q2")
+    days = cep.EventStream.from_pandas(
+        pd.DataFrame(
+            {"type": ["T", "D"], "time": pd.to_datetime(["2026-01-05 10:00:00.5", "2026-01-05 10:01:00.0"])}
+        ),
+        type="type", time="time",
+    )  # fmt: skip
+    timed = Cube(cep.Workload({"q": "PATTERN SEQ(T t, D d) WITHIN 5 minutes"}), days)
+    assert "<td>T 2026-01-05 10:00:00.500</td><td>D 2026-01-05 10:01:00</td>" in timed.details("q")
+
+
+def cube_of_types() -> cep.Workload:
+    """Two items of five types in a hierarchy, with and without a third one."""
+    types = ("All", "C", "A", "B", "D")
+    return cep.Workload(
+        {
+            f"{one}{other}{more}": f"PATTERN SEQ({one} a, {other} b{more}) WITHIN 5 units"
+            for one in types
+            for other in types[:3]
+            for more in ("", ", D z")
+        },
+        hierarchy=HIERARCHY,
+    )
+
+
+def test_the_layout() -> None:
+    workload = cube_of_types()
+    labels = {query: f"{query}: 1" for query in workload.patterns}
+    layout = cube_layout(workload, labels)
+    direct = workload.refinements.query("direct")
+    assert set(layout.lines) == set(zip(direct["general"], direct["specific"], strict=True))
+    for general, specific in workload.embeddings:
+        assert layout.boxes[general][1] < layout.boxes[specific][1]
+    for (x1, y1), (x2, y2) in combinations(layout.boxes.values(), 2):
+        assert abs(x1 - x2) >= layout.wide or abs(y1 - y2) >= layout.high
+    for x, y in layout.boxes.values():
+        assert 0 <= x <= layout.width - layout.wide and 0 <= y <= layout.height - layout.high
+    for (general, specific), points in layout.lines.items():
+        (x1, y1), (x2, y2) = layout.boxes[general], layout.boxes[specific]
+        assert points[0] == pytest.approx((x1 + layout.wide / 2, y1 + layout.high))
+        assert points[-1] == pytest.approx((x2 + layout.wide / 2, y2))
+        # Where it passes a layer, no box is.
+        for x, y in points[1:-1]:
+            for left, top in layout.boxes.values():
+                assert not (left < x < left + layout.wide and top <= y <= top + layout.high)
+
+
+def test_the_picture() -> None:
+    workload = cep.Workload(
+        {
+            "one": "PATTERN SEQ(A a, D d) WITHIN 5 units",
+            "<same>": "PATTERN SEQ(A x, D y) WITHIN 5 units",
+            "up": "PATTERN SEQ(C a, D d) WITHIN 5 units",
+            "far": "PATTERN SEQ(D d) WITHIN 5 units",
+            "other": "PATTERN SEQ(B b) WITHIN 5 units",
+        },
+        hierarchy=HIERARCHY,
+    )
+    labels = {query: query for query in workload.patterns}
+    layout = cube_layout(workload, labels)
+    # Of equal queries the first is above, once.
+    assert ("one", "<same>") in layout.lines and ("<same>", "one") not in layout.lines
+    sources = {"one": "up", "<same>": "one", "up": "far", "far": None, "other": "gone"}
+    drawn = cube_svg(layout, labels, sources=sources, tips={"one": "the tip"}, chosen="one")
+    root = ET.fromstring(str(drawn))
+    names = "{http://www.w3.org/2000/svg}"
+    texts = [its.text for its in root.iter(f"{names}text")]
+    assert texts == list(labels)
+    assert len(list(root.iter(f"{names}polygon"))) == 3
+    assert len(list(root.iter(f"{names}rect"))) == 5
+    filled = [its for its in root.iter(f"{names}rect") if its.get("fill") != "none"]
+    assert len(filled) == 1
+    assert "one: the tip" in [its.text for its in root.iter(f"{names}title")]
+
+
+def test_of_many_queries_those_related_to_the_chosen_one(stream) -> None:
+    """Up to 60 queries are drawn."""
+    windows = {f"w{n}": f"PATTERN SEQ(A a, D d) WHERE a.x > {n} WITHIN 5 units" for n in range(55)}
+    patterns = {**WORKLOAD.patterns, **windows}
+    assert len(patterns) == 60
+    for more in ({}, {"last": "PATTERN SEQ(B b, B e) WITHIN 1 units"}):
+        cube = Cube(cep.Workload({**patterns, **more}, hierarchy=HIERARCHY), stream)
+        embeddings = cube.workload.embeddings
+        for chosen in ("q5", "q2"):
+            related = {chosen} | {its for pair in embeddings if chosen in pair for its in pair}
+            assert len(related) < 60
+            assert set(cube.labels(chosen)) == (related if more else set(patterns))
+    assert set(cube.labels("q5")) == {"q5"}
+    read_page(cube._repr_html_())
+
+
+def test_the_hierarchy_is_that_of_workload_or_stream(stream) -> None:
+    plain = cep.Workload({"q": "PATTERN SEQ(C c, D d) WITHIN 5 units"})
+    cube = Cube(plain, stream.with_hierarchy(HIERARCHY))
+    assert "c: A" in [move.label for move in cube.moves("q")]
+    with pytest.raises(cep.CepbenchError, match="another concept hierarchy"):
+        Cube(WORKLOAD, stream.with_hierarchy(cep.ConceptHierarchy({"C": ["A"]})))
+    with pytest.raises(cep.CepbenchError, match="no event of type 'C'"):
+        Cube(plain, stream)

@@ -1,0 +1,234 @@
+"""What is drawn, read back from both libraries: every mark, bar and whisker is where it is in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.patches import Rectangle
+
+import cepbench as cep
+from cepbench.experiments.analysis.cost_fit import cost_fit
+from cepbench.presentation.figures import interactive, static
+from cepbench.presentation.figures.comparison import comparison_bars
+from cepbench.presentation.figures.q_errors import Axis
+from tests.presentation.figures.test_figures import (
+    MINE,
+    OURS,
+    failed,
+    plans_of,
+    summary_of,
+    trade_offs,
+)
+from tests.presentation.figures.test_q_error_charts import LOOK, POINTS, SUMMARY
+from tests.presentation.figures.test_ranges import by_size
+from tests.presentation.figures.test_ranges import summary_of as ranges_of
+from tests.presentation.figures.test_sweep_ratios import grouped_ratios
+
+#: Titles of tooltips for one end of a distribution → what the column's name has.
+ENDS = {
+    "lower quartile": "_q1", "upper quartile": "_q3", "95 % from": "low", "to": "high",
+    "median": "median", "90th percentile": "p90", "95th percentile": "p95", "worst case": "worst",
+}  # fmt: skip
+
+#: Channels of an axis, and those of the other end of what a mark spans.
+ENDS_OF = {"x": "x2", "y": "y2"}
+
+
+class Drawn(NamedTuple):
+    """What a panel has: ends of spans, and the numbers of marks, along each axis that has numbers."""
+
+    spans: set[tuple[str, str, str]]
+    marks: dict[str, set[str]]
+
+
+def shown(value: float) -> str:
+    """A number as far as both libraries have the same."""
+    return f"{value:.9g}"
+
+
+def add_span(drawn: Drawn, axis: str, low: float, high: float) -> None:
+    if low == low and high == high:
+        drawn.spans.add((axis, shown(low), shown(high)))
+
+
+def add_marks(drawn: Drawn, axis: str, values: Any) -> None:
+    drawn.marks[axis] |= {shown(value) for value in values if value == value}
+
+
+def panels_in(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The panels of a specification, from left to right and from top to bottom."""
+    joined = node.get("vconcat") or node.get("hconcat")
+    if joined is None:
+        yield node
+    for child in joined or ():
+        yield from panels_in(child)
+
+
+def of_altair(specification: dict[str, Any]) -> list[Drawn]:
+    """What the encodings of each panel draw of the data."""
+    found = []
+    for panel in panels_in(specification):
+        drawn = Drawn(set(), {"x": set(), "y": set()})
+        for layer in panel.get("layer", [panel]):
+            named = layer.get("data") or panel.get("data") or specification["data"]
+            add_layer(drawn, layer, pd.DataFrame(specification["datasets"][named["name"]]))
+        found.append(drawn)
+    return found
+
+
+def add_layer(drawn: Drawn, layer: dict[str, Any], data: pd.DataFrame) -> None:
+    mark, encoding = layer["mark"]["type"], layer["encoding"]
+    numbers = {
+        axis: data[encoding[axis]["field"]].astype(float)
+        for axis in ENDS_OF
+        if encoding.get(axis, {}).get("type") == "quantitative"
+    }
+    ends = {axis: encoding[end] for axis, end in ENDS_OF.items() if end in encoding}
+    for axis, end in ends.items():
+        for low, high in zip(numbers[axis], data[end["field"]].astype(float), strict=True):
+            add_span(drawn, axis, low, high)
+    if not ends and mark in ("bar", "point", "line", "tick"):  # no line at one, no text
+        for axis, values in numbers.items():
+            add_marks(drawn, axis, values)
+
+
+def of_matplotlib(figure: Any) -> list[Drawn]:
+    """What the artists of each panel of a figure are."""
+    found = []
+    for axes in figure.axes:
+        drawn = Drawn(set(), {"x": set(), "y": set()})
+        add_artists(drawn, axes)
+        found.append(drawn)
+    return found
+
+
+def add_artists(drawn: Drawn, axes: Axes) -> None:
+    caps = []
+    for container in axes.containers:
+        if isinstance(container, ErrorbarContainer):
+            _, its_caps, whiskers = container.lines
+            caps += its_caps
+            for segments in whiskers:
+                for (x1, y1), (x2, y2) in filter(len, segments.get_segments()):  # none of a gap
+                    add_span(drawn, *(("y", y1, y2) if x1 == x2 else ("x", x1, x2)))
+    for bar in axes.patches:
+        assert isinstance(bar, Rectangle) and bar.get_y() == 0
+        add_marks(drawn, "y", [bar.get_height()])
+    for line in axes.lines:
+        x, y = line.get_xdata(), line.get_ydata()
+        if line in caps or line.get_transform() != axes.transData:  # such as a line at one
+            continue
+        if line.get_marker() == "None" and len(x) == 2 and y[0] == y[1]:
+            add_span(drawn, "x", *x)
+            continue
+        add_marks(drawn, "x", x)
+        add_marks(drawn, "y", y)
+
+
+def tooltips_in(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield from node.get("tooltip", ())
+        node = [*node.values()]
+    if isinstance(node, list):
+        for child in node:
+            yield from tooltips_in(child)
+
+
+def check_tooltips(specification: dict[str, Any]) -> int:
+    """How many tooltips show an end of a distribution; each has the end that its title names."""
+    named = [its for its in tooltips_in(specification) if its.get("title") in ENDS]
+    for its in named:
+        assert ENDS[its["title"]] in its["field"]
+    return len(named)
+
+
+def of_settings() -> pd.DataFrame:
+    of_sets = summary_of(OURS)[lambda its: its["size"].isna()]
+    faster = {name: of_sets[name] * 1.7 for name in ("value", "low", "high")}
+    return pd.concat([of_sets.assign(engine="tree"), of_sets.assign(engine="zstream", **faster)])
+
+
+def of_map() -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    keys = {"metric": "events_per_second", "comparison": "DP-B / ZSTREAM", "engine": "columnar"}
+    points = pd.DataFrame(
+        {
+            "pattern_id": list("pqrs"), "rates": ["1–4", "1–4", "4–12", "4–12"],
+            "selectivity": "0.5", "expected": [1e-5, 0.2, 3.0, 40.0], "gain": [1.1, 0.9, 2.5, 7.0],
+            "measured": [0.1, 0.3, 2.0, 50.0], "bound": [False, False, False, True],
+        }
+    )  # fmt: skip
+    means = pd.DataFrame(
+        {
+            "class": ["below 1", "1 to 10"], "expected": [0.4, 4.0], "value": [1.05, 4.2],
+            "low": [0.95, 2.0], "high": [1.3, 6.5], "patterns": 2, "bounds": [0, 1],
+        }
+    )  # fmt: skip
+    return points.assign(**keys), means.assign(**keys), "events_per_second"
+
+
+SPEED = "events_per_second"
+PLANS = plans_of(OURS)
+AXES = Axis("measured", "measured"), Axis("estimated", "estimated")
+
+#: Function, its arguments, and the axes whose numbers both libraries have.
+CASES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
+    "bars": ("bars_by_group", (summary_of(OURS | MINE), SPEED), {}, "y"),
+    "failures": ("bars_by_group", (failed(summary_of(OURS)), SPEED), {}, "y"),
+    "marks": ("bars_by_group", (summary_of(OURS, 1e4), SPEED), {}, "y"),
+    "lines": ("lines_by_size", (summary_of(OURS | MINE), SPEED, "sequence"), {}, "y"),
+    "far": ("lines_by_size", (by_size([3, 24, 200], "distance"), "distance", "sequence"), {}, "y"),
+    "settings": ("lines_by_setting", (of_settings(), SPEED, "set"), {}, "y"),
+    "side by side": ("lines_by_setting", (of_settings(), SPEED, "set"), {"lines": False}, "y"),
+    "points": ("points_by_cost", (PLANS, cost_fit(PLANS, SPEED, resamples=9), SPEED), {}, "xy"),
+    "trade-off": ("throughput_against_latency", (trade_offs(),), {}, "xy"),
+    "ranges": ("ranges_by_factor", (ranges_of(), "regret"), {}, "x"),
+    "q-errors": ("q_errors_by_events", (SUMMARY,), {}, "y"),
+    "scatter": ("scatter_in_panels", (POINTS, *AXES), {**LOOK, "diagonal": True}, "xy"),
+    "two sweeps": ("sweep_ratios", (grouped_ratios(), SPEED), {}, "x"),
+    "map": ("gain_map", of_map(), {}, "xy"),
+}
+
+
+def test_every_chart_is_among_the_cases() -> None:
+    assert {name for name, *_ in CASES.values()} == {*interactive.__all__}
+    assert {*interactive.__all__} | {"save_figure", "show_figure"} == {*static.__all__}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_libraries_draw_the_same_numbers(case: str) -> None:
+    name, given, named, axes = CASES[case]
+    chart = getattr(interactive, name)(*given, **named).to_dict()
+    of_screen, of_print = of_altair(chart), of_matplotlib(getattr(static, name)(*given, **named))
+    assert len(of_screen) == len(of_print) > 0
+    for one, other in zip(of_screen, of_print, strict=True):
+        # What spans nothing is no whisker in matplotlib.
+        assert {its for its in one.spans if its[1] != its[2]} == {
+            its for its in other.spans if its[1] != its[2]
+        }
+        for axis in axes:
+            assert one.marks[axis] == other.marks[axis] != set()
+    assert any(drawn.spans for drawn in of_screen) or case in ("points", "scatter")
+    assert check_tooltips(chart) or case in ("points", "scatter", "map")
+
+
+@pytest.fixture(name="compared", scope="module")
+def comparison() -> pd.DataFrame:
+    events = pd.DataFrame({"type": list("ABAC" * 20), "time": range(80)})
+    stream = cep.EventStream.from_pandas(events, type="type", time="time")
+    pattern = "PATTERN SEQ(A a, B b, C c) WITHIN 6 units"
+    return cep.compare(pattern, stream, generators=["TRIVIAL", "DP-B"], repetitions=3, seconds=0)
+
+
+def test_a_comparison_is_drawn_as_its_table_has_it(compared: pd.DataFrame) -> None:
+    chart = comparison_bars(compared).to_dict()
+    speed, memory = of_altair(chart)
+    quartiles = compared[[f"{SPEED}_q1", f"{SPEED}_q3"]].itertuples(index=False)
+    assert speed.spans == {("x", shown(low), shown(high)) for low, high in quartiles}
+    assert speed.marks["x"] == {*map(shown, compared[SPEED])}
+    assert memory.marks["x"] == {*map(shown, compared["peak_bytes"])} and not memory.spans
+    assert check_tooltips(chart) == 4 + 2

@@ -1,0 +1,91 @@
+"""The charts of estimates show every row that they are given, in both libraries."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+from cepbench.errors import ExperimentError
+from cepbench.presentation.figures import interactive, static
+from cepbench.presentation.figures.matplotlib_panels import save_figure
+from cepbench.presentation.figures.q_errors import Axis, palette_of, ticks_of_factors
+from tests.presentation.figures.test_figures import small_texts
+
+SUMMARY = pd.DataFrame(
+    [
+        (pattern_set, model, events, 10, 1.0 + rank * events, 3.0 + rank * events, 99.0, 1.0)
+        for pattern_set in ("sequence", "conjunction")
+        for rank, model in enumerate(("exact", "adjacent", "joint"))
+        for events in (1, 2, 3)
+    ],
+    columns=["pattern_set", "model", "events", "nodes", "median", "p95", "largest", "median_ratio"],
+)
+POINTS = pd.DataFrame(
+    {
+        "model": ["exact", "exact", "joint"],
+        "kind": ["one", "two", "two"],
+        "measured": [1.0, 10.0, 100.0],
+        "estimated": [2.0, 5.0, 100.0],
+        "name": ["p", "q", ""],
+    }
+)
+AXES = Axis("measured", "measured"), Axis("estimated", "estimated")
+LOOK: dict[str, Any] = {"panel": "model", "colour": "kind", "title": "both"}
+
+
+def values_of(node: Any) -> list[dict[str, Any]]:
+    """All rows in the data sets of a specification."""
+    return [row for rows in json.loads(node.to_json())["datasets"].values() for row in rows]
+
+
+def test_medians_and_whiskers_are_the_summary_s() -> None:
+    figure = static.q_errors_by_events(SUMMARY)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["sequence", "conjunction"]
+    for axes in figure.axes:
+        bars = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
+        assert [bar.get_label() for bar in bars] == ["adjacent", "exact", "joint"]
+        for bar in bars:
+            own = SUMMARY[(SUMMARY["model"] == bar.get_label())].head(3)
+            line, _, (segments,) = bar.lines
+            assert line.get_ydata().tolist() == own["median"].tolist()
+            ends = [segment[1][1] for segment in segments.get_segments()]
+            assert ends == pytest.approx(own["p95"].tolist())
+    rows = values_of(interactive.q_errors_by_events(SUMMARY))
+    assert len(rows) == len(SUMMARY)
+    assert {row["p95"] for row in rows} == set(SUMMARY["p95"])
+
+
+def test_every_point_is_in_its_panel(tmp_path: Any) -> None:
+    figure = static.scatter_in_panels(
+        POINTS, *AXES, **LOOK, headings={"joint": "together"}, diagonal=True, label="name"
+    )
+    first, second = figure.axes
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["exact", "together"]
+    drawn = [tuple(line.get_xydata()[0]) for line in first.lines if len(line.get_xdata()) == 1]
+    assert drawn == [(1.0, 2.0), (10.0, 5.0)]
+    assert [text.get_text() for text in first.texts] == ["p", "q"]
+    assert first.get_xlim() == second.get_xlim()
+    assert small_texts(figure) == []
+    assert small_texts(static.q_errors_by_events(SUMMARY)) == []
+    chart = interactive.scatter_in_panels(
+        POINTS, *AXES, **LOOK, diagonal=True, label="name", tooltip=["name"]
+    )
+    points = [row for row in values_of(chart) if "kind" in row]
+    assert sorted(row["estimated"] for row in points) == [2, 5, 100]
+    assert all(path.stat().st_size for path in save_figure(figure, tmp_path, "figure"))
+
+
+def test_colours_do_not_depend_on_the_order_of_rows() -> None:
+    assert palette_of(pd.Series(["b", "a"])) == palette_of(pd.Series(["a", "b", "a"]))
+    assert ticks_of_factors(100.0)[0] == 1 and ticks_of_factors(1.0)[-1] == 2
+
+
+def test_nothing_to_draw_is_said() -> None:
+    with pytest.raises(ExperimentError, match="no rows to draw"):
+        static.q_errors_by_events(SUMMARY.head(0))
+    with pytest.raises(ExperimentError, match="no rows to draw"):
+        interactive.scatter_in_panels(POINTS.head(0), *AXES, **LOOK)

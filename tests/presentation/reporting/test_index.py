@@ -1,0 +1,218 @@
+"""The front page says what was claimed and measured, when, where and with what; text stays text."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cepbench.experiments.studies.kolchinsky2018 import STUDY
+from cepbench.presentation.reporting.claims import claims
+from cepbench.presentation.reporting.downloads import Thumbnail
+from cepbench.presentation.reporting.index import Report, StudyReport, index_html
+from cepbench.presentation.reporting.navigation import Entry, Navigation
+from cepbench.presentation.reporting.pages import Page
+from cepbench.presentation.reporting.provenance import benchmarks_in, machine, versions
+from cepbench.presentation.reporting.story import headlines, regime_lines, verdicts_by_figure
+from cepbench.presentation.reporting.verdicts import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    PARTLY,
+    by_claim,
+    counts_of,
+    ledger,
+)
+from tests.presentation.reporting.offline import read_page
+
+EVIL = "<script>alert(1)</script>"
+NAVIGATION = Navigation.of([])
+
+
+def page(title: str = "Figures") -> Page:
+    started = datetime(2020, 2, 29, 23, 59, tzinfo=timezone(timedelta(hours=-5)))
+    return Page(
+        "figures",
+        title=title,
+        summary=f"About {title}",
+        group="kolchinsky2018",
+        seconds=125.4,
+        started=started,
+        parameters={"profile": "quick", "seed": 17, "pattern": title},
+        machine={"processor": "X", "cores": "2"},
+        versions={"cepbench": "9.9", "numpy": "8.8"},
+        thumbnails=[Thumbnail("f 1", "f 1", "figures/thumbnails/f 1.png", 720, 300)],
+        anchors={"f 1": "#chart-3"},
+    )
+
+
+def text_of(report: Report) -> str:
+    return " ".join(read_page(index_html(report, NAVIGATION)).text.split())
+
+
+def test_it_says_what_when_and_with_what() -> None:
+    html = index_html(Report([page()]), NAVIGATION)
+    parsed = read_page(html)
+    text = " ".join(parsed.text.split())
+    for expected in (
+        "Figures", "About Figures", "2020-03-01 04:59 UTC; the notebooks took 2 min 5 s",
+        "cepbench 9.9, numpy 8.8",
+    ):  # fmt: skip
+        assert expected in text, expected
+    for name, value in {"profile": "quick", "seed": "17", "processor": "X"}.items():
+        assert f"<dt>{name}</dt><dd>{value}</dd>" in html
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert "figures.html" in links and "figures.html#chart-3" in links
+    pictures = [attributes["src"] for tag, attributes in parsed.elements if tag == "img"]
+    assert pictures == ["figures/thumbnails/f%201.png"]
+
+
+def test_pages_of_several_runs_are_not_taken_for_one() -> None:
+    later = replace(page(), parameters={"profile": "full"}, versions={"numpy": "8.9"})
+    report = Report([page(), later])
+    assert report.profiles == ["quick", "full"] and report.seeds == ["17"]
+    assert report.versions == {} and report.machine == {"processor": "X", "cores": "2"}
+    assert "quick, full" in text_of(report) and "numpy" not in text_of(report)
+
+
+def test_it_loads_files_beside_it_only_and_forbids_others() -> None:
+    parsed = read_page(index_html(Report([page()]), NAVIGATION))
+    assert parsed.loads == []
+    assert [attributes["src"] for attributes, _ in parsed.scripts] == ["assets/site.js"]
+    policies = [a["content"] for tag, a in parsed.elements if "http-equiv" in a]
+    assert len(policies) == 1 and policies[0].startswith("default-src 'none'")
+
+
+def test_names_are_text_and_never_markup() -> None:
+    parsed = read_page(index_html(Report([page(EVIL)]), Navigation.of([Entry(EVIL, "x", "more")])))
+    assert [text for _, text in parsed.scripts] == [""]
+    # Title, summary, the table of runs with the parameter, and the navigation twice.
+    assert parsed.text.count(EVIL) == 6
+
+
+def test_a_report_of_nothing_but_a_page_is_whole() -> None:
+    text = text_of(Report([Page("t", "T")]))
+    assert "Which plan" in text and "profileunknown" in text.replace(" ", "")
+    for missing in ("at a glance", "Beyond", "claimed", "Benchmarks", "run from", "whole exp"):
+        assert missing not in text
+
+
+def test_studies_stand_side_by_side_and_those_that_were_not_run_are_named() -> None:
+    other = replace(STUDY, key="mei2009", notebooks=("figure_8",))
+    studies = [StudyReport(STUDY, [page()]), StudyReport(other)]
+    text = text_of(Report([page()], studies=studies))
+    assert "Kolchinsky & Schuster 2018 Mei & Madden 2009" in text
+    assert 'not run: make report STUDIES="mei2009"' in text and "quick profile, 2 min 5 s" in text
+    assert text.count("Mei & Madden 2009") == 1  # and no section of its own
+
+
+def test_the_machine_has_no_name_and_versions_are_all_known() -> None:
+    assert set(machine()) == {"processor", "cores"}
+    assert platform.node() == "" or platform.node() not in "".join(machine().values())
+    assert {"cepbench", "numpy", "pyspark", "python"} <= set(versions())
+    assert all(version[0].isdigit() for version in versions().values())
+
+
+def judged(**changes: dict[str, Any]) -> pd.DataFrame:
+    """The ledger without any results, the last tests of some claims as given."""
+    table = ledger("kolchinsky2018", {}).reset_index(drop=True)
+    for name, row in changes.items():
+        own = table.index[table["id"] == name.replace("_", "-")]
+        for column, value in row.items():
+            table.loc[own[-1], column] = value
+        table.loc[own, "overall"] = row["verdict"]
+    return table
+
+
+def test_the_story_is_told_by_the_ledger_s_numbers() -> None:
+    fast = {"value": 1.5, "low": 1.25, "high": 1.75, "verdict": HOLDS}
+    memory = {"value": 0.741, "low": -0.5, "high": 0.8, "verdict": FAILS}
+    table = judged(join_orders_faster=fast, join_orders_memory=memory)
+    found = headlines(table, lambda claim: f"{claim.results}.html#{claim.id}")
+    statements = {claim.id: claim.statement for claim in claims(STUDY)}
+    assert [line.statement for line in found] == [
+        statements["join-orders-faster"], statements["join-orders-memory"],
+    ]  # fmt: skip
+    ((first,), (second,)) = found[0].cells, found[1].cells
+    assert first.measured.startswith("1.50 times") and first.interval == "1.25 to 1.75"
+    assert second.measured.startswith("74 %") and second.interval == "−50 % to 80 %"
+    assert [line.verdict for line in found] == [HOLDS, FAILS]
+    text = text_of(Report([], studies=[StudyReport(STUDY, [page()], headlines=found)]))
+    assert "1.50 times the throughput of TRIVIAL and EFREQ 95 %: 1.25 to 1.75 ✓ holds" in text
+
+
+def test_every_claim_of_the_ledger_has_its_mark() -> None:
+    table = judged(
+        trivial_wins_contiguity={"verdict": HOLDS, "value": 2.0, "low": 2.0, "high": 2.0}
+    )
+    found = verdicts_by_figure(table, lambda claim: "" if claim.figure == "3" else "x.html#y")
+    assert list(found) == list(by_claim(table)["figure"].unique())
+    assert sum(map(len, found.values())) == len(claims(STUDY))
+    counted = counts_of(table)
+    study = StudyReport(STUDY, [page()], verdicts=counted, claims=found)
+    html = index_html(Report([page()], studies=[study]), NAVIGATION)
+    text = " ".join(read_page(html).text.split())
+    assert f"holds 1 of {len(claims(STUDY))} claims" in text
+    assert f"not testable {len(claims(STUDY)) - 1} of {len(claims(STUDY))} claims" in text
+    assert html.count('class="open" href="x.html#y"') == sum(
+        claim.figure != "3" for claim in claims(STUDY)
+    ) - 1  # fmt: skip
+    assert html.count('class="holds" href="x.html#y"') == 1
+    for claim in claims(STUDY):
+        assert claim.statement in text, claim.id
+    trivial = next(one for one in found["9"] if "TRIVIAL" in one.statement)
+    assert trivial.cells[-1].measured == "2.00" and found["3"][0].verdict == OPEN
+
+
+def test_the_front_page_says_what_holds_where() -> None:
+    claim = claims(STUDY)[0]
+    rows = pd.DataFrame(
+        [{"paper": STUDY.key, "id": claim.id, "regime": regime, "engine": "columnar",
+          "predicates": "", "basis": basis, "value": value, "low": value - 0.5, "high": value + 0.5,
+          "verdict": verdict, "lack": "", "overall": PARTLY}
+         for regime, value, verdict in (("sparse", 1.0, FAILS), ("dense", 3.0, HOLDS))
+         for basis in ("partial matches", "throughput")]
+    )  # fmt: skip
+    numbers = pd.DataFrame(
+        [{"id": name, "regime": regime, "engine": "columnar", "predicates": "", "basis": "",
+          "value": value}
+         for name in ("partial-matches-per-event", "dp-ld-saves", "dp-ld-over-efreq", "dp-b-saves")
+         for regime, value in (("sparse", 1.1), ("dense", 15.0))]
+    )  # fmt: skip
+    gain = numbers[numbers["id"] == "dp-b-saves"].assign(id="dp-b-over-zstream", basis="throughput")
+    lines = regime_lines(STUDY, rows, pd.concat([numbers, gain]))
+    assert [regime for regime, _ in lines] == ["sparse", "dense"]
+    assert lines[0][1].startswith("Of 1 claims, 1 does not hold. EFREQ's plans create 1.10 partial")
+    assert lines[1][1].startswith("Of 1 claims, 1 holds. EFREQ's plans create 15.00 partial")
+    assert regime_lines(STUDY, rows, numbers) == []  # a number is missing
+    (headline,) = headlines(rows, lambda claim: "")
+    study = StudyReport(STUDY, [page()], lines=lines, headlines=[headline])
+    text = text_of(Report([], studies=[study]))
+    assert "Sparse. Of 1 claims, 1 does not hold." in text
+    assert "✗ sparse: 1.00 times the throughput of TRIVIAL and EFREQ 95 %: 0.50 to 1.50" in text
+    assert "✓ dense: 3.00 times" in text and "½ holds in part" in text
+
+
+def test_a_claim_that_the_ledger_no_longer_has_is_left_out() -> None:
+    table = by_claim(judged()).iloc[:2].replace({"id": {"join-orders-faster": "forgotten"}})
+    assert sum(map(len, verdicts_by_figure(table, lambda claim: "").values())) == 1
+
+
+def test_benchmarks_are_found_if_there_are_any(tmp_path: Path) -> None:
+    assert benchmarks_in(tmp_path) == []
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "bench_a_b.txt").write_text("A <b>  1.5\n", encoding="utf-8")
+    (folder / "bench_a_b.parquet").write_bytes(b"")
+    (folder / "bench_c.txt").write_text("no file given\n", encoding="utf-8")
+    (folder / "bench_d.part").write_text("broke off\n", encoding="utf-8")
+    found = benchmarks_in(tmp_path)
+    assert [(b.name, b.printed, b.files) for b in found] == [
+        ("a b", "A <b>  1.5\n", ["benchmarks/bench_a_b.parquet"]),
+        ("c", "no file given\n", []),
+    ]
+    assert 'href="benchmarks.html"' in index_html(Report([], benchmarks=found), NAVIGATION)

@@ -1,0 +1,273 @@
+"""Verdicts: every check of every claim can hold, fail and be left open, on results made for it."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cepbench.experiments.analysis.checks import (
+    FEWEST,
+    NO_CASE,
+    NO_DATA,
+    TOO_FEW,
+    Measured,
+    measure,
+)
+from cepbench.experiments.studies.kolchinsky2018 import STUDY
+from cepbench.experiments.studies.registry import STUDIES
+from cepbench.experiments.sweeps.cells import ERROR
+from cepbench.presentation.reporting.claims import PARTIAL_MATCHES, ClaimTest, claims
+from cepbench.presentation.reporting.verdicts import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    PARTLY,
+    SUPERSEDED,
+    VERDICTS,
+    by_claim,
+    combined,
+    counts_by_setting,
+    counts_of,
+    filled,
+    judge,
+    ledger,
+    numbers,
+    quotable,
+    shown_value,
+)
+from tests.presentation.reporting.made_results import inside, outside, table_measuring
+
+CLAIMS = claims(STUDY)
+TESTS = [
+    pytest.param(test, id=f"{study.key}-{claim.id}-{test.basis}")
+    for study in STUDIES.values()
+    for claim in claims(study)
+    for test in claim.tests
+]
+EVERY_TEST = pytest.mark.parametrize("test", TESTS)
+OF_PLANS = ("exponent", "rank_correlation")
+
+
+def measured_on(test: ClaimTest, table: pd.DataFrame | None) -> Measured:
+    return measure(test.check, table, resamples=100)
+
+
+def verdict_on(test: ClaimTest, table: pd.DataFrame | None) -> tuple[str, str, str]:
+    return judge(measured_on(test, table), test.low, test.high)
+
+
+@EVERY_TEST
+def test_a_test_holds_where_its_value_is_measured(test: ClaimTest) -> None:
+    measured = measured_on(test, table_measuring(test, inside(test)))
+    assert measured.problem == ""
+    assert measured.value == pytest.approx(inside(test), rel=1e-6)
+    assert judge(measured, test.low, test.high) == (HOLDS, "", "")
+
+
+@EVERY_TEST
+def test_a_test_fails_beyond_every_end_of_its_range(test: ClaimTest) -> None:
+    assert outside(test)
+    for value in outside(test):
+        assert verdict_on(test, table_measuring(test, value)) == (FAILS, "", ""), value
+
+
+@EVERY_TEST
+def test_a_test_is_left_open_where_nothing_was_measured(test: ClaimTest) -> None:
+    table = table_measuring(test, inside(test))
+    assert verdict_on(test, None) == (OPEN, NO_DATA, "its notebook did not run")
+    of_plans = test.check.kind in OF_PLANS
+    absent = test.check.over.generators[: None if of_plans else 1]
+    assert verdict_on(test, table[~table["generator"].isin(absent)])[0] == OPEN
+    assert verdict_on(test, table.assign(status=ERROR))[0] == OPEN
+    sized = test.check.sizes or test.check.needed_sizes or test.check.kind == "trend"
+    assert verdict_on(test, table.assign(size=99))[0] == (OPEN if sized else HOLDS)
+    if test.check.with_matches:
+        assert verdict_on(test, table.assign(matches=0))[:2] == (OPEN, NO_CASE)
+
+
+@EVERY_TEST
+def test_a_test_is_left_open_on_few_patterns(test: ClaimTest) -> None:
+    if test.check.kind == "maximum":
+        return  # about every run, and no average
+    table = table_measuring(test, inside(test), patterns=1)
+    few = table[table["pattern_id"].isin(table["pattern_id"].unique()[: FEWEST - 1])]
+    verdict, lack, why = verdict_on(test, few)
+    assert verdict == OPEN and lack and why
+
+
+def noisy(test: ClaimTest) -> bool:
+    """Whether noise leaves it open: the highest of several noisy sets lies above each of them."""
+    one_end = math.isinf(test.low) or math.isinf(test.high)
+    return test.check.kind in ("ratio", "trend") and not (
+        one_end and test.check.across in ("pattern_set", "size") and test.check.take != "median"
+    )
+
+
+@pytest.mark.parametrize("test", [each for each in TESTS if noisy(each.values[0])])
+def test_a_test_is_left_open_where_patterns_contradict_each_other(test: ClaimTest) -> None:
+    end = test.low if test.low > -math.inf else test.high
+    verdict, lack, why = verdict_on(test, table_measuring(test, end, jitter=1.0))
+    assert (verdict, lack) == (OPEN, TOO_FEW)
+    assert why.startswith("the interval contains ")
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [((1.5, 2.0), HOLDS), ((1.3, 2.7), HOLDS), ((0.9, 1.1), FAILS), ((3.0, 4.0), FAILS),
+     ((1.0, 1.5), OPEN), ((2.0, 3.0), OPEN), ((0.5, 9.0), OPEN), ((math.nan, math.nan), OPEN)],
+)  # fmt: skip
+def test_the_whole_interval_decides(interval: tuple[float, float], verdict: str) -> None:
+    found, lack, why = judge(Measured(1.0, *interval, 9), 1.3, 2.7)
+    assert found == verdict
+    assert bool(why) == (verdict == OPEN) and lack == (TOO_FEW if why else "")
+
+
+def test_a_maximum_without_bound_decides_one_side() -> None:
+    measured = Measured(3.0, 3.0, math.inf, 3, left_out=1)
+    assert judge(measured, -math.inf, 2.5)[0] == FAILS
+    assert judge(measured, -math.inf, 3.5) == (OPEN, NO_DATA, "1 runs did not end")
+    assert judge(measured, 2.5, math.inf)[0] == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ([HOLDS, HOLDS], HOLDS), ([HOLDS, FAILS], PARTLY), ([FAILS, FAILS], FAILS),
+        ([HOLDS, NO_DATA, NO_CASE], HOLDS), ([HOLDS, TOO_FEW], PARTLY), ([FAILS, TOO_FEW], FAILS),
+        ([TOO_FEW, NO_DATA], OPEN), ([NO_DATA], OPEN), ([SUPERSEDED, NO_DATA], SUPERSEDED),
+        ([PARTLY, FAILS], PARTLY), ([], OPEN),
+    ],
+)  # fmt: skip
+def test_a_claim_holds_where_all_that_was_tested_does(given: list[str], verdict: str) -> None:
+    lacks = (NO_DATA, NO_CASE, TOO_FEW)
+    assert combined((OPEN, each) if each in lacks else (each, "") for each in given) == verdict
+
+
+CLAIM = next(claim for claim in CLAIMS if claim.id == "dp-ld-over-efreq-conjunction")
+
+
+def in_regimes(**factors: tuple[float, float]) -> pd.DataFrame:
+    """Results of :data:`CLAIM`: in each regime its throughput and its saving of partial matches."""
+    tables = []
+    for regime, (gain, saving) in factors.items():
+        made = table_measuring(CLAIM.main, gain).assign(regime=regime, evaluator="lazy-nfa")
+        made["partial_matches_created"] = np.where(
+            made["generator"] == "DP-LD", 999.0, 1000.0 * saving - 1
+        )
+        tables.append(made.assign(events=2000))
+    return pd.concat(tables)
+
+
+@cache
+def ledger_of(**factors: tuple[float, float]) -> pd.DataFrame:
+    return ledger(STUDY.key, {CLAIM.results: in_regimes(**factors)})
+
+
+def judged(**factors: tuple[float, float]) -> pd.DataFrame:
+    table = ledger_of(**factors)
+    return table[table["id"] == CLAIM.id]
+
+
+def test_every_regime_is_judged_on_partial_matches_and_then_on_the_clock() -> None:
+    rows = judged(sparse=(1.0, 1.5), dense=(2.5, 4.0))
+    assert list(zip(rows["regime"], rows["basis"], rows["verdict"], strict=True)) == [
+        ("sparse", PARTIAL_MATCHES, HOLDS), ("sparse", "throughput", FAILS),
+        ("dense", PARTIAL_MATCHES, HOLDS), ("dense", "throughput", HOLDS),
+    ]  # fmt: skip
+    assert rows["value"].to_numpy() == pytest.approx([1.5, 1.0, 4.0, 2.5])
+    assert set(rows["overall"]) == {PARTLY}
+    assert set(rows["why"]) == {
+        "holds (sparse: partial matches; dense: partial matches, throughput); "
+        "does not hold (sparse: throughput)"
+    }
+    assert set(judged(sparse=(2.5, 2.0), dense=(2.5, 4.0))["overall"]) == {HOLDS}
+    assert set(judged(sparse=(1.0, 1.0), dense=(1.0, 1.0))["overall"]) == {FAILS}
+
+
+def test_a_claim_that_fails_says_where_it_is_undecided() -> None:
+    made = in_regimes(sparse=(1.0, 1.0), dense=(1.0, 1.0))
+    noise = np.where(made["pattern_id"].str.endswith(("1", "3", "5")), 9.0, 1.0)
+    wide = (made["regime"] == "dense") & (made["generator"] == "DP-LD")
+    made.loc[wide, "events_per_second"] *= noise[wide]
+    table = ledger(STUDY.key, {CLAIM.results: made})
+    row = table[table["id"] == CLAIM.id].iloc[0]
+    assert row["overall"] == FAILS
+    assert row["why"] == (
+        "does not hold (sparse: partial matches, throughput; dense: partial matches); "
+        "undecided (dense: throughput)"
+    )
+
+
+def test_engines_are_judged_apart() -> None:
+    columnar = in_regimes(dense=(1.0, 4.0))
+    instances = in_regimes(dense=(2.5, 4.0)).assign(evaluator="lazy-nfa-instances")
+    table = ledger(STUDY.key, {CLAIM.results: pd.concat([columnar, instances])})
+    rows = table[table["id"] == CLAIM.id]
+    assert list(rows["engine"]) == ["columnar", "columnar", "event by event", "event by event"]
+    assert list(rows["verdict"]) == [HOLDS, FAILS, HOLDS, HOLDS]
+    assert "does not hold (columnar: throughput)" in rows["why"].iloc[0]
+    counts = counts_by_setting(table)
+    assert counts.loc[("dense", "event by event"), HOLDS] >= 1
+    assert list(counts.columns) == list(VERDICTS)
+
+
+def test_claims_about_plans_alone_are_judged_once_for_all_engines() -> None:
+    claim = next(claim for claim in CLAIMS if claim.id == "heuristics-find-the-optimum")
+    columnar = table_measuring(claim.main, 1.0).assign(regime="dense", evaluator="lazy-nfa")
+    fewer = columnar[columnar["pattern_id"] == columnar["pattern_id"].iloc[0]]
+    both = pd.concat([columnar, fewer.assign(evaluator="lazy-nfa-instances")])
+    table = ledger(STUDY.key, {claim.results: both})
+    (row,) = table[table["id"] == claim.id].itertuples()
+    assert (row.regime, row.engine) == ("dense", "")
+    assert row.patterns == columnar["pattern_id"].nunique()
+
+
+def test_the_ledger_has_rows_of_every_claim_in_its_order() -> None:
+    table = ledger_of(dense=(2.5, 4.0))
+    assert list(by_claim(table)["id"]) == [claim.id for claim in CLAIMS]
+    assert set(table["overall"]) <= set(VERDICTS)
+    open_ones = table[table["overall"] == OPEN]
+    assert (open_ones["why"] != "").all() and (open_ones["lack"] != "").all()
+    assert sum(counts_of(table).values()) == len(CLAIMS)
+    assert (ledger(STUDY.key, {})["lack"] == NO_DATA).all()
+
+
+def test_what_a_result_makes_obsolete_is_superseded() -> None:
+    claim = next(claim for claim in CLAIMS if claim.superseded)
+    for value, verdict in ((2.0, SUPERSEDED), (2e5, HOLDS)):
+        table = ledger(STUDY.key, {claim.results: table_measuring(claim.main, value)})
+        assert set(table.loc[table["id"] == claim.id, "overall"]) == {verdict}
+
+
+def test_reasons_are_given_unless_the_claim_holds_with_the_numbers_of_the_run() -> None:
+    assert CLAIM.reason is not None
+    for gain, given in ((2.5, False), (1.0, True)):
+        row = judged(dense=(gain, 4.0)).iloc[0]
+        assert (row["title"] == CLAIM.reason.title) == given
+        assert ("EFREQ's plans create 2.00 per event" in row["reason"]) == given
+        assert ("{" in row["reason"]) is False
+        assert "ZSTREAM" not in row["reason"]  # it was not measured, so that sentence is left out
+    several = judged(sparse=(1.0, 1.5), dense=(2.5, 4.0))["reason"].iloc[0]
+    assert "create 0.75 (sparse), 2.00 (dense) per event" in several
+
+
+def test_sentences_quote_values_shares_and_partial_matches() -> None:
+    factors = {"sparse": (1.0, 1.5), "dense": (2.5, 4.0)}
+    of_run = numbers(STUDY.key, {CLAIM.results: in_regimes(**factors)})
+    found = quotable(ledger_of(**factors), of_run)
+    one = "Gain {dp-ld-over-efreq-conjunction} ({dp-ld-over-efreq-conjunction|partial matches})."
+    assert filled([one], found, regime="dense") == "Gain 2.50 (4.00)."
+    assert filled(["{dp-ld-over-efreq|percent}"], found, regime="sparse") == "100 %"
+    assert filled(["Known {dp-ld-saves}.", "{dp-ld-saves} and {same-order}."], found) == (
+        "Known 1.50 (sparse), 4.00 (dense)."
+    )
+
+
+def test_values_have_three_digits_and_a_minus_sign() -> None:
+    assert [shown_value(value) for value in (0.0501, -0.5, 7.6, 180000.0, math.inf)] == [
+        "0.0501", "−0.50", "7.60", "1.8e+05", "?",
+    ]  # fmt: skip
