@@ -1,8 +1,8 @@
 """The folders in which compiled kernels are cached.
 
-Each package of kernels has a folder named by the digest of its own sources, of those of the packages
-that it imports from, and of the modules that all packages use, so that an edit recompiles only what
-it may change.
+Each module of kernels has a folder named by the digest of its own source, of those of the modules
+that it imports from, directly or not, and of the compiler, so that an edit recompiles only what it
+may change.
 """
 
 from __future__ import annotations
@@ -15,47 +15,40 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_cache_path
+
+#: How much source is compiled in a second, on a common processor.
+_BYTES_PER_SECOND = 6_000.0
 
 #: Folders of other versions are removed after this time without use.
 KEPT_SECONDS = 30 * 24 * 3600.0
 
 _ROOT = Path(__file__).parents[1]
-#: The kernels that all packages use.
-_GROUND = "kernels"
-_IMPORTED = re.compile(r"^from cepbench\.((?:\w+\.)*kernels(?:\.\w+)*) import", re.MULTILINE)
-_NAME = re.compile(r"kernels(-[a-z_]+)?-[0-9a-f]{16}")
+_IMPORT = re.compile(r"^ *from (cepbench(?:\.\w+)+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_NAME = re.compile(r"kernels(-\w+)?-[0-9a-f]{16}")
 #: A file whose modification time is the last use of its folder.
 _STAMP = "used"
 _DAY = 24 * 3600.0
 
 
-def package_of(function: Callable[..., Any]) -> str:
-    """The package of kernels that a function is in, such as ``"engines/joins/kernels"``; else ``""``."""
-    folder = Path(function.__code__.co_filename).parent
-    inside = folder.relative_to(_ROOT).as_posix() if folder.is_relative_to(_ROOT) else ""
-    return inside if inside != _GROUND and _GROUND in inside.split("/") else ""
+def label_of(file: Path) -> str:
+    """What a module of kernels is for, such as ``"joins"``: an engine, or the module's own name."""
+    parts = file.with_suffix("").parts
+    return parts[-3] if parts[-2:-1] == ("kernels",) and parts[-4:-3] == ("engines",) else file.stem
 
 
-def cache_folder(package: str) -> Path | None:
-    """The first writable folder for a package's compiled kernels; None if there is none.
+def cache_folder(file: Path) -> Path | None:
+    """The first writable folder for the compiled kernels of a module; None if there is none.
 
     It is in the user's cache folder, otherwise in a temporary folder. Kernels found in a read-only
     folder, as in an image with a read-only disk, are copied from there.
-
-    Parameters
-    ----------
-    package : str
-        Such as ``"engines/joins/kernels"``; ``""`` for the kernels that all packages use, and user-defined ones.
     """
-    own = "_".join(part for part in package.split("/") if part != _GROUND)
-    name = "-".join(part for part in (_GROUND, own, digest_of(package)) if part)
+    name = f"kernels-{label_of(file)}-{digest_of(file)}"
     built = None
     for base in private_folders():
         folder = base / name
@@ -76,25 +69,34 @@ def cache_folder(package: str) -> Path | None:
     return None
 
 
-def digest_of(package: str) -> str:
-    """The digest of all sources that a package's kernels may include, and of the compiler."""
+def digest_of(file: Path) -> str:
+    """The digest of all sources that a module's kernels may include, and of the compiler."""
     # Numba would overwrite the cache of another version.
     digest = hashlib.sha256(f"{sys.version} {version('numba')}".encode())
-    for path in sorted({p for name in _included(package) for p in (_ROOT / name).glob("*.py")}):
-        digest.update(path.relative_to(_ROOT).as_posix().encode() + path.read_bytes())
+    for path in sorted(_included(file)):
+        name = path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else path.name
+        digest.update(name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _included(package: str) -> list[str]:
-    """The kernels that all packages use, a package, and those that it imports from, directly or not."""
-    found = [_GROUND, *([package] if package else [])]
-    for name in found:
-        for path in (_ROOT / name).glob("*.py"):
-            for imported in _IMPORTED.findall(path.read_text(encoding="utf-8")):
-                other = imported.replace(".", "/")
-                other = other if (_ROOT / other).is_dir() else other.rpartition("/")[0]
-                if other not in found:
-                    found.append(other)
+def expected_seconds(file: Path) -> float:
+    """Roughly how long a module's kernels take to compile, by the size of what they include."""
+    sources = (path.read_bytes() for path in _included(file))
+    return sum(len(source) for source in sources if b"@njit" in source) / _BYTES_PER_SECOND
+
+
+def _included(file: Path) -> set[Path]:
+    """A module, and those of cepbench that it imports from, directly or not."""
+    found = {file}
+    pending = [file]
+    while pending:
+        for module, names in _IMPORT.findall(pending.pop().read_text(encoding="utf-8")):
+            path = _ROOT.parent.joinpath(*module.split("."))
+            inside = [path / f"{name}.py" for name in re.findall(r"\w+", names)]
+            for one in (path.with_suffix(".py"), *inside):
+                if one not in found and one.is_file():
+                    found.add(one)
+                    pending.append(one)
     return found
 
 

@@ -1,9 +1,12 @@
 """``njit`` with a disk cache that is never stale; kernels use no other interface of Numba.
 
+A kernel is compiled twice at most: for the kernels that call it, in which its code is included (see
+:mod:`cepbench.kernels.pipelines`), and for Python, if Python calls it. Only the latter is cached.
+
 Numba keys its cache by the file of the compiled function alone, so after an edit of a helper in
 another file, the old machine code of its callers would silently remain in use; and modules with
-cached functions fail to import where no cache can be written. Here kernels are cached in folders
-named by the digest of all sources that they may include, in the first writable place; see
+cached functions fail to import where no cache can be written. Here the kernels of a module are cached
+in a folder named by the digest of all sources that they may include, in the first writable place; see
 :mod:`cepbench.kernels.cache_folder`. All installations with equal sources share them.
 
 If several processes need the same kernel at once, one compiles it and the others wait, since
@@ -12,12 +15,11 @@ processes that write to the same index concurrently could corrupt it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -28,9 +30,17 @@ from filelock import FileLock, Timeout
 # Numba has no public interface to any of these, nor to a dispatcher's `_cache` and the option
 # `_nrt`. Its public NUMBA_CACHE_DIR names folders by the path of the checkout, and takes no lock.
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 
-from cepbench.kernels.cache_folder import cache_folder, package_of, remove_old
+from cepbench.kernels.cache_folder import cache_folder, expected_seconds, label_of, remove_old
+
+_for_callers: Any = Compiler
+_for_python: Any = Compiler
+with suppress(ImportError):  # another version of Numba
+    from cepbench.kernels import pipelines
+
+    _for_callers, _for_python = pipelines.ForCallers, pipelines.ForPython
 
 #: Typed as Any, because type checkers know neither all options nor all attributes of these.
 _numba_njit: Any = numba.njit
@@ -38,16 +48,16 @@ _settings: Any = numba.config
 
 _folder_of = cache(cache_folder)
 
-_COMPILING = "cepbench: compiling its kernels, once per installation (a minute or two) ..."
+_COMPILING = "cepbench: compiling the kernels of {} (about {:.0f} s, once per installation) ..."
 _COMPILING_EACH_TIME = (
     "cepbench: compiling its kernels (a minute or two), and again in each process, since there is "
     "no folder to cache them in; set XDG_CACHE_HOME to one that can be written ..."
 )
-_WAITING = "cepbench: another process is compiling the kernels; waiting for it ..."
-_logged: set[str] = set()
+_WAITING = "cepbench: another process is compiling the kernels of {}; waiting for it ..."
 
-#: Locks held by the kernels that are being compiled or loaded, each called by the one before.
-_at_work: list[ExitStack] = []
+#: Nothing is said of kernels that are compiled faster.
+_SHORT_SECONDS = 2.0
+_logged: set[str] = set()
 
 
 def njit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,36 +81,43 @@ def njit_in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     # No kernel is called from C; without that entry point, compilation is faster.
-    kernel = _numba_njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    kernel = _numba_njit(pipeline_class=_for_python, **options)(function)
     if _settings.DISABLE_JIT:
         return kernel
-    is_cached = _folder_of(package_of(function)) is not None
-    if is_cached:
-        kernel._cache = _SharedCache(function)
+    included = _numba_njit(no_cpython_wrapper=True, pipeline_class=_for_callers, **options)(
+        function
+    )
+    kernel.get_call_template = included.get_call_template
+    kernel.get_overload = included.get_overload
     compile_it = kernel.compile
 
     def compile_once(signature: Any) -> Any:
-        # Called recursively for the kernels that a kernel calls; the outermost one holds the locks.
-        with global_compiler_lock, ExitStack() as locks:
-            if not is_cached and not kernel.signatures:
-                _log(_COMPILING_EACH_TIME)
-            _at_work.append(locks)
+        with global_compiler_lock:
+            if not kernel.signatures:
+                if _folder_of(_file_of(function)) is None:
+                    _log(_COMPILING_EACH_TIME)
+                else:
+                    kernel._cache = _SharedCache(function)
             try:
                 return compile_it(signature)
             finally:
-                _at_work.pop()
+                _unlock()
 
     kernel.compile = compile_once
     return kernel
+
+
+def _file_of(function: Callable[..., Any]) -> Path:
+    return Path(function.__code__.co_filename)
 
 
 class _OfTheseSources(_CacheLocator):
     """The cache location of a kernel: a folder named by the digest of its sources."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
-        self._folder = _folder_of(package_of(function))
-        # User-defined kernels are in the same folder and may have equal names.
-        self._name = f"{function.__code__.co_firstlineno}-{_digest_of(file)}"
+        self._folder = _folder_of(Path(file))
+        self._name = f"{function.__code__.co_firstlineno}"
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> Self:
@@ -116,11 +133,6 @@ class _OfTheseSources(_CacheLocator):
         return self._name
 
 
-@cache
-def _digest_of(file: str) -> str:
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:8]
-
-
 class _Cached(CompileResultCacheImpl):
     _locator_classes: Any = (_OfTheseSources,)
 
@@ -130,13 +142,21 @@ class _SharedCache(FunctionCache):
 
     _impl_class = _Cached
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._file = _file_of(function)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._cached(sig, target_context)
-        if found is None and _lock(self.cache_path):
-            # The process that held the lock may have compiled this kernel.
-            found = self._cached(sig, target_context)
-        if found is None and _log(_COMPILING):
-            remove_old(Path(self.cache_path))
+        if found is None:
+            label = label_of(self._file)
+            if _lock(self.cache_path, label):
+                # The process that held the lock may have compiled this kernel.
+                found = self._cached(sig, target_context)
+            if found is None:
+                seconds = expected_seconds(self._file)
+                if seconds >= _SHORT_SECONDS and _log(_COMPILING.format(label, seconds)):
+                    remove_old(Path(self.cache_path))
         return found
 
     def _cached(self, sig: Any, target_context: Any) -> Any:
@@ -160,24 +180,31 @@ def _lock_of(folder: str) -> FileLock:
     return FileLock(Path(folder) / "compiling.lock")
 
 
-def _lock(folder: str) -> bool:
-    """Hold a folder's lock until the outermost kernel is compiled; whether it was acquired now.
+#: The lock that is held while a kernel is compiled. None is compiled within another one.
+_held: list[FileLock] = []
+
+
+def _lock(folder: str, label: str) -> bool:
+    """Hold a folder's lock until a kernel is compiled; whether it was acquired.
 
     The lock avoids duplicate work and protects the folder's index. If it cannot be acquired, for
     example because the folder was removed, this process compiles without it.
     """
     lock = _lock_of(folder)
-    if lock.is_locked:
-        return False
     with suppress(OSError):
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            _log(_WAITING)
+            _log(_WAITING.format(label))
             lock.acquire()
-        _at_work[0].callback(lock.release)
+        _held.append(lock)
         return True
     return False
+
+
+def _unlock() -> None:
+    while _held:
+        _held.pop().release()
 
 
 def _log(line: str) -> bool:

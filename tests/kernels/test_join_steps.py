@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.joins.kernels.candidates import (
     GUIDE,
     OUTER_BLOCK,
@@ -22,6 +21,7 @@ from cepbench.engines.joins.kernels.candidates import (
 from cepbench.engines.joins.kernels.equality import FEWEST_INNER, FEWEST_OUTER
 from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.pairs import FEW
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.kernels.sorting import count_types, rows_by_type
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels import graph as graphs
 from cepbench.engines.runs.kernels.choice import NO_ROOM, choose
 from cepbench.engines.runs.kernels.nodes import new_scratch
 from cepbench.engines.runs.matches import BranchMatches
+from cepbench.engines.runs.pieces import pieces_of
 from tests.budgets import examples
 from tests.kernels.match_graphs import (
     Drawn,

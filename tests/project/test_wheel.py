@@ -101,7 +101,10 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
 ) -> None:
     module, sample, lobster, quick = map(Path, run(WHERE, installed, tmp_path).stdout.splitlines())
     assert module.is_relative_to(installed)
-    assert sample == module.parent / "streams" / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
+    assert (
+        sample
+        == module.parent / "streams" / "datasets" / "bundled" / "nasdaq-style" / "sample.parquet"
+    )
     assert lobster.parent.parent == sample.parent.parent
     made = tmp_path / "share" / "cepbench" / "datasets" / "ten-symbols" / "data"
     assert quick == made / "quick"

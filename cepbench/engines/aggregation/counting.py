@@ -19,8 +19,8 @@ from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
 from cepbench.engines.aggregation.typed_parts import TypedParts
 from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.aggregation.windows import CountingWindow
-from cepbench.engines.detection.pieces import events_at_once
 from cepbench.engines.plan_runs.engine import read_only
+from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cepbench.engines.detection.pieces import events_at_once, matches_at_once
+from cepbench.engines.runs.pieces import events_at_once, matches_at_once
 from cepbench.streams.event_stream import EventStream
 
 #: Events of the first round, and the matches that a round should have.

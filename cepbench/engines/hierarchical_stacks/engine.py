@@ -8,13 +8,13 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import events_at_once, matches_at_once, room_for_more
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Events, Stacks, push, stored
 from cepbench.engines.hierarchical_stacks.layout import StackLayout, stack_layout
 from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Found
+from cepbench.engines.runs.pieces import events_at_once, matches_at_once, room_for_more
 from cepbench.engines.runs.snapshot import stored_array
 from cepbench.errors import SnapshotError
 from cepbench.kernels import counts

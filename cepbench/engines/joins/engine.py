@@ -7,7 +7,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import events_at_once
 from cepbench.engines.joins.forest import forest_layout, places_of
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.advance import advance
@@ -24,6 +23,7 @@ from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, wa
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.nodes import Tree
 from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.runs.pieces import events_at_once
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import COMPARED

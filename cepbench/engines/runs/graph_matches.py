@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import room_for_more
 from cepbench.engines.runs.kernels import enumeration, values
 from cepbench.engines.runs.kernels.graph import (
     COLUMNS,
@@ -20,6 +19,7 @@ from cepbench.engines.runs.kernels.graph import (
     graph_of,
 )
 from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn
+from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.patterns.model import Variable

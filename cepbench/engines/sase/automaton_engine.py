@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.automata.vector import Column as VectorColumn
-from cepbench.engines.detection.pieces import events_at_once
 from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, rows_of_types
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
+from cepbench.engines.runs.pieces import events_at_once
 from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.sase.kernels import profile, tables
 from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout

@@ -16,9 +16,9 @@ from functools import partial
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import room_for_more
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
+from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_basic as kernel

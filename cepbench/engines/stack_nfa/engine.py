@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import events_at_once, matches_at_once
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.runs.pieces import events_at_once, matches_at_once
 from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout

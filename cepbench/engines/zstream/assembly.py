@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import matches_at_once, room_for_more
 from cepbench.engines.plan_runs.engine import GroupTest
+from cepbench.engines.runs.pieces import matches_at_once, room_for_more
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.kernels import bounds as bound_kernels
 from cepbench.engines.zstream.kernels import counted, listed

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.engines.detection.pieces import matches_at_once
 from cepbench.engines.plan_runs.engine import (
     BranchTask,
     Chunks,
@@ -20,6 +19,7 @@ from cepbench.engines.plan_runs.engine import (
 )
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
+from cepbench.engines.runs.pieces import matches_at_once
 from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.engines.zstream.buffers import Leaf

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import multiprocessing
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import redirect_stderr
+from functools import partial
+
 import numpy as np
+from tqdm import tqdm
 
 from cepbench.engines.aggregation import counting, greta, shared, two_step
 from cepbench.engines.hierarchical_stacks import hierarchical_stacks
@@ -29,14 +38,32 @@ from cepbench.planning.statistics.model import Statistics
 def compile_kernels() -> None:
     """Compile what evaluators, aggregation methods and plan generators need, or load it from the disk cache.
 
-    ``make env`` does so, and a sweep before it starts its workers.
+    A sweep does so before it starts its workers; ``make env`` in several processes.
     """
-    for engine in (joins, instances, zstream, stack_nfa, hierarchical_stacks, reuse):
-        engine.warm_up()
-    for of_automata in (SaseEngine, BasicEngine, BacktrackEngine, CountingEngine, _with_digits):
-        automata.warm_up(of_automata)
-    for aggregators in (counting, greta, shared, two_step):
-        aggregators.warm_up()
+    for part in _PARTS.values():
+        part()
+
+
+def compile_side_by_side(processes: int | None = None) -> None:
+    """Compile the same in as many processes, those of all cores by default, with a line of progress."""
+    # Each part is compiled in a process of its own, since LLVM does not give memory back.
+    with ProcessPoolExecutor(
+        processes or os.cpu_count(), multiprocessing.get_context("spawn"), max_tasks_per_child=1
+    ) as pool:
+        running = [pool.submit(_compile_part, name) for name in _PARTS]
+        with tqdm(total=len(running), desc="compiling kernels", unit=" parts") as bar:
+            for ended in as_completed(running):
+                bar.set_postfix_str(ended.result())
+                bar.update()
+
+
+def _compile_part(name: str) -> str:
+    with redirect_stderr(io.StringIO()):  # the line of progress says what is compiled
+        _PARTS[name]()
+    return name
+
+
+def _plan_generators() -> None:
     for generator in PLAN_GENERATORS.values():
         if generator.is_builtin:
             load_kernels(generator)
@@ -53,5 +80,26 @@ def _with_digits(task: BranchTask) -> CountingEngine:
     return engine
 
 
+#: What is compiled together, the longest first.
+_PARTS: dict[str, Callable[[], None]] = {
+    "joins": joins.warm_up,
+    "plan generators": _plan_generators,
+    "sase": partial(automata.warm_up, SaseEngine),
+    "zstream": zstream.warm_up,
+    "shared counts": shared.warm_up,
+    "sase-basic": partial(automata.warm_up, BasicEngine),
+    "sase-backtrack": partial(automata.warm_up, BacktrackEngine),
+    "counting": partial(automata.warm_up, CountingEngine),
+    "counting of large numbers": partial(automata.warm_up, _with_digits),
+    "hierarchical-stacks": hierarchical_stacks.warm_up,
+    "instances": instances.warm_up,
+    "greta": greta.warm_up,
+    "stack-nfa": stack_nfa.warm_up,
+    "reuse": reuse.warm_up,
+    "sequence counts": counting.warm_up,
+    "two-step": two_step.warm_up,
+}
+
+
 if __name__ == "__main__":
-    compile_kernels()
+    compile_side_by_side()

@@ -79,6 +79,11 @@ def _folders() -> Iterable[Path]:
 
 def _file_name() -> str:
     # Other kernels take other times.
-    engines = ("joins", "reuse", "hierarchical_stacks")
-    kernels = (digest_of(f"engines/{name}/kernels") for name in engines)
-    return f"unit-costs-{'-'.join(kernels)}.json"
+    engines = Path(__file__).parents[2] / "engines"
+    kernels = (
+        "joins/kernels/advance.py",
+        "reuse/kernels/extend.py",
+        "hierarchical_stacks/kernels/sequences.py",
+    )
+    digests = (digest_of(engines / kernel) for kernel in kernels)
+    return f"unit-costs-{'-'.join(digests)}.json"

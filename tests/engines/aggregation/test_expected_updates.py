@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import cepbench as cep
-from cepbench.engines.aggregation.kernels.shared_counts.tables import LANES
+from cepbench.kernels.counts import LANES
 from cepbench.planning.costs.sharing import sharing_cost
 
 #: Events per second.

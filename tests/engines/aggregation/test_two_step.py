@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.aggregation import two_step
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import EvaluationError
 from tests.budgets import examples
 from tests.engines.aggregation.cases import aggregate_cases

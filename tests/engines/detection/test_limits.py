@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.model import OrderPlan, TreePlan

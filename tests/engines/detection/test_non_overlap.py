@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import UnsupportedTaskError

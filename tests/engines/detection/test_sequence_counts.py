@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.sase.counting import CountingEngine, CountLayout, count_layout
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.model import Kind, Operator, Pattern

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.task_runs import run_together
 from cepbench.engines.detection.tasks import task_for
 from cepbench.engines.hierarchical_stacks.engine import SharedStacks
 from cepbench.engines.hierarchical_stacks.kernels import sequences, stacks
 from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.protocol import Task
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.kernels import counts

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.plan_runs.programs import COMPARISONS
 from cepbench.engines.runs.compressed import CompressedMatches
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream

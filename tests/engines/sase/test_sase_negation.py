@@ -13,7 +13,7 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.automata.negation import with_negation
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.result import RunCounts
 from cepbench.errors import EvaluationError
 from cepbench.patterns.parse import parse

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.parse import parse
 from tests.engines.detection.checks import check, check_in_batches, found_in

@@ -11,7 +11,7 @@ import pytest
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.runs.result import Result
 from cepbench.errors import EvaluationError, PartialMatchLimitError
 from cepbench.patterns.parse import parse

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.stack_nfa.engine import StackEngine
 from cepbench.engines.stack_nfa.layout import partitions_of
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.pieces import pieces_of
 from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.zstream.engine import ZStreamEngine
 from cepbench.errors import PartialMatchLimitError, StreamError, UnsupportedPatternError
 from cepbench.patterns.parse import parse

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.aggregation.kernels.shared_counts.tables import LANES
 from cepbench.errors import PlanError, StatisticsError
+from cepbench.kernels.counts import LANES
 from cepbench.planning.costs.sharing import SharingCost, SharingProblem, counters_of, sharing_cost
 from tests.planned_workloads import Planned, planned, planned_workloads
 

@@ -1,0 +1,93 @@
+"""How kernels are compiled: optimized where they are called from Python, not where they are included.
+
+Numba optimizes every kernel by itself, and again within each kernel that calls it, by LLVM's whole
+pipeline; and it makes machine code and an entry from Python for each. What only other kernels call
+needs none of this, since it is linked into its callers and optimized there.
+
+This uses interfaces that Numba does not document. Where they are missing, importing this module fails,
+and :mod:`cepbench.kernels.jit` compiles as Numba does by default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.environment import lookup_environment
+from numba.core.typed_passes import NativeLowering
+
+
+class _IncludedLibrary(JITCodeLibrary):
+    """Code that is linked into that of callers: neither optimized nor executable by itself."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _IncludedLowering(NativeLowering):
+    _name = "lowering_of_included_kernels"
+
+    def run_pass(self, state):
+        library = _IncludedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = library
+        state.flags.no_compile = True
+        done = super().run_pass(state)
+        lowered = state.cr
+        # Numba wants a function of Python; nothing calls it.
+        name = lowered.fndesc.qualname.rpartition(".")[2]
+        never_called = _dynfunc.make_function(
+            lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,)
+        )
+        state.targetctx.insert_user_function(never_called, lowered.fndesc, [library])
+        state.reload_init.extend(library._reload_init)
+        state.cr = lowered._replace(cfunc=never_called)
+        return done
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):
+    _name = "lowering_of_kernels"
+
+    def run_pass(self, state):
+        done = super().run_pass(state)
+        # Included kernels have no code of their own by which Numba would have set this.
+        for variable in state.library._final_module.global_variables:
+            environment = lookup_environment(variable.name)
+            if environment is not None:
+                state.library.codegen.set_env(variable.name, environment)
+        return done
+
+
+class _Pipeline(CompilerBase):
+    lowering: type[NativeLowering]
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's own, with another lowering."""
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [
+            (self.lowering if one is NativeLowering else one, description)
+            for one, description in pipeline.passes
+        ]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class ForCallers(_Pipeline):
+    """The pipeline of a kernel that is included in others."""
+
+    lowering = _IncludedLowering
+
+
+class ForPython(_Pipeline):
+    """The pipeline of a kernel that Python calls."""
+
+    lowering = _EntryLowering
