@@ -67,6 +67,20 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
     assert result.metrics.partial_matches_created > 0
 
 
+def test_a_plan_that_is_found_again_is_compared_with_the_statistics_it_was_found_for() -> None:
+    """Or one change of the stream would be a reason to plan in every round after it."""
+    made = []
+
+    @cep.plan_generator("AS-WRITTEN", kind="order")
+    def as_written(problem: object, rng: object) -> list[int]:
+        made.append(problem)
+        return [0, 1, 2]
+
+    rounds = 2 * SEGMENT // SIZE
+    result = cep.adapt(PATTERN, DRIFT, generator="AS-WRITTEN", batch_size=SIZE, policy="threshold")
+    assert result.switches.empty and 1 < len(made) < rounds / 4
+
+
 def test_nothing_changes_where_nothing_does() -> None:
     assert adapted(STEADY).switches.empty
     result = adapted(policy="static")
