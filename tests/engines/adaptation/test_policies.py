@@ -42,7 +42,7 @@ STEADY = segments((0.02, 0.49, 0.49), (0.02, 0.49, 0.49))
 
 
 def adapted(stream: cep.EventStream = DRIFT, **more: object) -> object:
-    return cep.adapt(PATTERN, stream, generator="DP-LD", batch_size=SIZE, **more)
+    return cep.adapt(PATTERN, stream, **{"generator": "DP-LD", "batch_size": SIZE, **more})
 
 
 @pytest.mark.parametrize("policy", ["threshold", "bound", "clairvoyant"])
@@ -67,18 +67,25 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
     assert result.metrics.partial_matches_created > 0
 
 
-def test_a_plan_that_is_found_again_is_compared_with_the_statistics_it_was_found_for() -> None:
+@pytest.mark.parametrize("what", ["the same plan", "a plan that gains too little"])
+def test_a_kept_plan_has_the_statistics_of_the_last_planning(what: str) -> None:
     """Or one change of the stream would be a reason to plan in every round after it."""
-    made = []
+    seen: list[Situation] = []
 
-    @cep.plan_generator("AS-WRITTEN", kind="order")
-    def as_written(problem: object, rng: object) -> list[int]:
-        made.append(problem)
-        return [0, 1, 2]
+    @cep.adaptation_policy("every-second")
+    def every_second(situation: Situation) -> str | None:
+        seen.append(situation)
+        return "again" if situation.round % 2 else None
 
-    rounds = 2 * SEGMENT // SIZE
-    result = cep.adapt(PATTERN, DRIFT, generator="AS-WRITTEN", batch_size=SIZE, policy="threshold")
-    assert result.switches.empty and 1 < len(made) < rounds / 4
+    @cep.plan_generator("MINE", kind="order")
+    def mine(problem: object, rng: object) -> list[int]:
+        return [0, 1, 2] if what == "the same plan" or len(seen) % 4 else [1, 0, 2]
+
+    result = adapted(policy="every-second", generator="MINE", gain=1e9)
+    assert result.switches.empty and len(seen) == 2 * SEGMENT // SIZE > 9
+    for number, situation in enumerate(seen[2:], 2):
+        # Those of the last round with an odd number, which was planned for.
+        assert situation.planned is seen[number - 1 - number % 2].averages
 
 
 def test_nothing_changes_where_nothing_does() -> None:
