@@ -355,7 +355,9 @@ def _ordered_by_time(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
         if structure.operator is not Operator.AND or not earlier:
             return
         parts = [item for item in structure.items if _is_chainable(item)]
-        known = {*earlier.values()}
+        # What alternatives bind, or nothing, does not order what is around it.
+        bound = {variable.name for part in parts for variable in _variables(part)}
+        known = {pair for pair in earlier.values() if bound.issuperset(pair)}
         for part in parts:
             known |= part.precedence() if isinstance(part, Structure) else set()
         known = _closed(known)

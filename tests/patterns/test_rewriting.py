@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -188,6 +189,25 @@ def rewritten(text: str, time: str | None = None) -> str:
 )
 def test_examples(before: str, after: str) -> None:
     assert rewritten(before) == after
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        "AND(A a, OR(B x, C y), A b)",
+        "AND(A a, SEQ(OR(B x, C y), A c), A b)",
+        "AND(A a, SEQ(C c, AND(OR(B x, A y), B d)), A b)",
+        "AND(A a, NOT(B x), C c, A b)",
+    ],
+)
+@given(events=event_frames(TYPES[:3], most=12))
+def test_times_of_what_may_be_unbound_order_nothing_else(
+    structure: str, events: pd.DataFrame
+) -> None:
+    """Without x, nothing says that a is before b."""
+    pattern = cep.parse(f"PATTERN {structure} WHERE a.ts < x.ts AND x.ts < b.ts WITHIN 6 units")
+    case = Case(pattern, affordable_events(pattern, events.assign(ts=events["time"])))
+    same_matches(case, cep.rewrite(pattern, time="ts"))
 
 
 def test_order_in_time() -> None:

@@ -33,6 +33,8 @@ def test_a_year_of_all_identifiers_has_the_papers_size() -> None:
     style = NasdaqStyle()
     assert len(set(style.symbols)) == len(style.sectors) == 2100
     assert style.symbols[:3] == ("MSFT", "GOOG", "INTC")
+    # Patterns of users have these names.
+    assert style.symbols[100:2100:400] == ("AQJA", "JILV", "KZYH", "MRKT", "OIXF")
     assert style.expected_events(days=252) == pytest.approx(80.5e6, rel=0.01)
     least, most = RATES_PER_WINDOW
     assert least <= style.rates.min() < 1.01 and 44 < style.rates.max() <= most

@@ -295,6 +295,17 @@ def test_other_numbers_of_matches_are_an_error_on_the_same_data_only() -> None:
     assert found.same_data is None and "does not say which data" in found.describe()
 
 
+def test_a_sweep_of_before_there_were_several_streams_is_compared() -> None:
+    old, new = made_up_sweep(1).drop(columns="stream"), made_up_sweep(2)
+    assert "stream" in new
+    for pair in ((old, new), (new, old), (old, old)):
+        found = compare_sweeps(*pair, metrics=["events_per_second"], resamples=50)
+        assert found.counts_differ == 0 and len(found.ratios) > 0
+    new.loc[new["pattern_id"] == "sequence-4-1", "matches"] += 1
+    with pytest.raises(ExperimentError, match="1 of 8 patterns have other numbers"):
+        compare_sweeps(old, new)
+
+
 def test_sweeps_are_read_from_files(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

@@ -92,6 +92,26 @@ def by_hand(*, evaluator: str | None = None, **queries: str) -> Calibrated:
     return Calibrated(workload, statistics, its_plans, evaluator)
 
 
+def test_a_condition_between_variables_that_are_no_neighbours_counts() -> None:
+    texts = {"near": "a.x < b.x", "far": "a.x < c.x", "both": "a.x < b.x AND a.x < c.x"}
+    workload = cep.Workload(
+        {q: f"PATTERN SEQ(A a, B b, C c) WHERE {text} WITHIN 10 s" for q, text in texts.items()}
+    )
+    shares = {("a", "b"): 0.5, ("a", "c"): 0.25}
+    statistics = {
+        query: cep.Statistics(
+            rates=dict.fromkeys("abc", 1.0),
+            selectivities={pair: its for pair, its in shares.items() if f"{pair[1]}.x" in text},
+        )
+        for query, text in texts.items()
+    }
+    model = Calibrated(workload, statistics, {})
+    all_three = 10**3 / 2 / 10
+    assert model.matches("near") == pytest.approx(all_three * 0.5)
+    assert model.matches("far") == pytest.approx(all_three * 0.25)
+    assert model.matches("both") == pytest.approx(all_three * 0.125)
+
+
 def work(source: str, query: str) -> Work:
     model = by_hand(source=source, query=query)
     texts = {"source": source, "query": query}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -274,6 +275,16 @@ def test_pieces_of_one_progress_bar_are_one_line() -> None:
     parsed = read_page(html_of(notebook_of(*pieces, after)))
     assert parsed.text.count("sweep:") == 1 and "sweep: 100%" in parsed.text
     assert "done" in parsed.text
+
+
+def test_streams_in_turn_stay_in_turn() -> None:
+    names = ("stdout", "stderr", "stdout", "stdout", "stderr")
+    written = [
+        new_output("stream", name=name, text=f"line {number}\n")
+        for number, name in enumerate(names)
+    ]
+    parsed = read_page(html_of(notebook_of(*written)))
+    assert re.findall(r"line (\d)", parsed.text) == [*"01234"]
 
 
 def test_the_notebook_stays_as_it_was() -> None:
