@@ -354,6 +354,27 @@ def test_slices_balance_partial_matches_and_not_events() -> None:
     assert (both.key, both.tasks >= 8) == ("type", True) and both.copied < 0.06
 
 
+def test_datetimes_are_divided_as_the_same_stream_in_milliseconds() -> None:
+    rng = np.random.default_rng(5)
+    early, late = rng.choice(9 * 10**6, 300, replace=False), rng.choice(10**6, 300, replace=False)
+    times = np.sort(np.concatenate((early, late + 9 * 10**6)))
+    frame = pd.DataFrame({"type": rng.choice([*"AAB"], 600), "time": times})
+    found = []
+    for unit, text in ((1, "400000 units"), (10**6, "400 seconds")):
+        times = frame["time"] if unit == 1 else pd.to_datetime(frame["time"], unit="ms")
+        stream = cep.EventStream.from_pandas(frame.assign(time=times), type="type", time="time")
+        types = frame["type"].to_numpy(object)
+        density = Density.of(stream.timestamps, types, frame["type"].value_counts().to_dict())
+        detection = SliceDetection(cep.parse(f"PATTERN SEQ(A a, B b) WITHIN {text}"))
+        made = planned_slices(detection, density, [stream], None, "DP-B", tasks=4, cores=2)
+        found.append((np.array(made.starts) / unit, made.table))
+    (starts, table), (of_datetimes, its_table) = found
+    np.testing.assert_allclose(starts, of_datetimes, atol=100)
+    for name in ("events", "copied", "partial_matches", "work"):
+        np.testing.assert_allclose(table[name], its_table[name], rtol=0.02)
+    assert table["partial_matches"].min() > 10
+
+
 def test_statistics_and_plans(df: DataFrame, frame: pd.DataFrame) -> None:
     text = "PATTERN SEQ(A a, B b, C c) WHERE a.lot < b.lot AND c.lot = 1 WITHIN 20 units"
     found = cep.spark.measure_statistics(df, text, time="at", type="symbol")

@@ -80,6 +80,43 @@ def test_all_events_of_a_slice_in_order(
     assert seen == 2 * len(wanted)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (pa.array([-0.0, 0.0, 1.5, -0.0]), pa.array([0.0, 1.5, 2.5, float("nan")])),
+        (pa.array([0, 3, -7, 2]), pa.array([2.0, 3.0, -0.0, -7.0])),
+        (pa.array([0, 3, -7, 2], pa.int8()), pa.array([-7, 2, 3, 2**40])),
+        (pa.array(["p", "q", "", "p"]), pa.array(["q", "r", "p", ""], pa.large_string())),
+        (
+            pa.array(["p", "q", "r", "p"]).dictionary_encode(),
+            pa.array(["r", "q", "p", "q"]).dictionary_encode(),
+        ),
+    ],
+    ids=["zeros", "integers and floats", "widths", "texts", "dictionaries"],
+)
+def test_equal_keys_are_of_one_part_whatever_the_files_have(
+    columns: tuple[pa.Array, pa.Array], tmp_path: Path
+) -> None:
+    for number, keys in enumerate(columns):
+        table = pa.table(
+            {"at": range(4 * number, 4 * number + 4), "symbol": ["A", "B"] * 2, "lot": keys}
+        )
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE [lot] WITHIN 9 units")
+    detection = SliceDetection(pattern, key="lot")
+    files = ParquetSlices(tmp_path, COLUMNS, None, detection.types)
+    _ = files.groups
+    keys = pd.Series([key for its in columns for key in its.to_pylist()])
+    part_of = {}
+    for of_key in range(5):
+        for stream, _ in files.batches(detection, (Slice(0, None, None, None), of_key, 5)):
+            part_of |= dict.fromkeys(stream.timestamps.tolist(), of_key)
+    parts = pd.Series(part_of).sort_index()
+    assert parts.index.tolist() == [*range(8)]
+    assert (parts.groupby(keys).nunique() == 1).all()
+    assert parts.nunique() > 1
+
+
 def groups(first: list[int], last: list[int], rows: list[int]) -> RowGroups:
     zeros = np.zeros(len(rows), np.int64)
     return RowGroups(None, zeros, zeros, *map(np.array, (first, last, zeros, rows)))  # type: ignore[arg-type]

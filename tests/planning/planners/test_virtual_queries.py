@@ -153,9 +153,9 @@ STREAM = cep.EventStream.from_pandas(
 )
 
 
-def checked(planner: str, *texts: str, **options) -> cep.WorkloadPlan:
+def checked(planner: str, *texts: str, named: str = "q{}", **options) -> cep.WorkloadPlan:
     """The plan for some queries; each has the matches that it has alone, live too."""
-    queries = {f"q{number}": f"PATTERN {text}" for number, text in enumerate(texts, 1)}
+    queries = {named.format(n): f"PATTERN {text}" for n, text in enumerate(texts, 1)}
     workload = cep.Workload(queries, hierarchy=TRADES)
     statistics = cep.measure_statistics(workload, STREAM)
     plan = cep.plan_workload(workload, statistics, planner, **options)
@@ -187,6 +187,13 @@ def test_other_names_of_variables_are_no_other_query(planner: str) -> None:
         "PATTERN SEQ(A x1, B x2) WHERE x1.id = x2.id WITHIN 60 units"
     ]
     assert {*plan.sources.values()} == {None, *plan.virtual}
+
+
+@pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
+def test_a_query_that_is_named_as_a_virtual_one_would_be_stays(planner: str) -> None:
+    text = "SEQ(A {1}, B {2}, {0} z) WHERE {1}.id = {2}.id WITHIN {3} units"
+    plan = checked(planner, *with_last(text, 60), named="v{}")
+    assert {*plan.virtual} == {"v5"} and {*plan.workload.patterns} == {"v1", "v2", "v3", "v4"}
 
 
 @pytest.mark.parametrize("planner", ["STEINER", "FORESTS"])
