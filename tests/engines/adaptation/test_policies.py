@@ -42,7 +42,7 @@ STEADY = segments((0.02, 0.49, 0.49), (0.02, 0.49, 0.49))
 
 
 def adapted(stream: cep.EventStream = DRIFT, **more: object) -> object:
-    return cep.adapt(PATTERN, stream, generator="DP-LD", batch_size=SIZE, **more)
+    return cep.adapt(PATTERN, stream, **{"generator": "DP-LD", "batch_size": SIZE, **more})
 
 
 @pytest.mark.parametrize("policy", ["threshold", "bound", "clairvoyant"])
@@ -65,6 +65,27 @@ def test_a_plan_is_replaced_when_the_stream_changes(policy: str) -> None:
     assert result.metrics.matches == len(expected.matches)
     assert result.metrics.events == len(DRIFT)
     assert result.metrics.partial_matches_created > 0
+
+
+@pytest.mark.parametrize("what", ["the same plan", "a plan that gains too little"])
+def test_a_kept_plan_has_the_statistics_of_the_last_planning(what: str) -> None:
+    """Or one change of the stream would be a reason to plan in every round after it."""
+    seen: list[Situation] = []
+
+    @cep.adaptation_policy("every-second")
+    def every_second(situation: Situation) -> str | None:
+        seen.append(situation)
+        return "again" if situation.round % 2 else None
+
+    @cep.plan_generator("MINE", kind="order")
+    def mine(problem: object, rng: object) -> list[int]:
+        return [0, 1, 2] if what == "the same plan" or len(seen) % 4 else [1, 0, 2]
+
+    result = adapted(policy="every-second", generator="MINE", gain=1e9)
+    assert result.switches.empty and len(seen) == 2 * SEGMENT // SIZE > 9
+    for number, situation in enumerate(seen[2:], 2):
+        # Those of the last round with an odd number, which was planned for.
+        assert situation.planned is seen[number - 1 - number % 2].averages
 
 
 def test_nothing_changes_where_nothing_does() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import cepbench as cep
 from cepbench.engines.adaptation.adapt import adapt
 from cepbench.engines.adaptation.detector import AdaptiveDetector
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES, adaptation_policy
@@ -31,7 +32,7 @@ from tests.engines.detection.constructs import (
 )
 from tests.engines.detection.strategies import Case, batches_of, cases, events_of, stream_of
 from tests.generators import UNIVERSAL, affordable
-from tests.naive.matcher import labelled_matches
+from tests.naive.matcher import labelled_matches, naive_matches
 
 pytestmark = pytest.mark.kernel
 
@@ -178,6 +179,31 @@ def test_a_group_with_a_used_event_is_no_smaller_group() -> None:
     detector.switch(OrderPlan(["c", "a"]))
     assert detector.push(stream[4:]).empty
     assert detector.flush().empty
+
+
+def test_a_switch_replays_what_ruled_an_earlier_match_out() -> None:
+    """A@5 and B@4 are no match for C@2, or A@5 would be used up; at 10, they are two windows old."""
+    events = events_of("A@0 B@0 C@0 B@30 C@31 C@32 B@34 A@35 B@37 B@38 A@40 C@40")
+    pattern = cep.parse(
+        "PATTERN AND(A a, B b, NOT(C n)) WHERE b.x < 5 STRATEGY consuming WITHIN 3 units"
+    )
+    events["x"] = [9, 9, 9, 9, 9, 9, 1, 1, 1, 9, 9, 9]
+    stream = stream_of(events)
+    assert naive_matches(pattern, events) == {(7, 8)}
+    for evaluator in planned(pattern):
+        is_order = "order" in EVALUATORS[evaluator].kinds
+        plans = [OrderPlan([*"ab"]), OrderPlan([*"ba"])]
+        if not is_order:
+            plans = [TreePlan((*"ab",)), TreePlan((*"ba",))]
+        for place in range(3, len(events)):
+            detector = AdaptiveDetector(
+                pattern, generator=generator_of(plans[0]), evaluator=evaluator, policy="static",
+                initial=plans[0],
+            )  # fmt: skip
+            found = [detector.push(stream[:place])]
+            detector.switch(plans[1])
+            found += [detector.push(stream[place:]), detector.flush()]
+            assert [row for one in found for row in one.values.tolist()] == [[7, 8]]
 
 
 def drifting(size: int) -> EventStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from itertools import combinations, islice
 from math import comb, sqrt
 from typing import Any
 
@@ -212,6 +212,28 @@ def test_tables_and_drawing_show_the_graph() -> None:
     assert sum(one.tag.endswith("rect") for one in drawing.iter()) == len(events)
     assert "3 matches in a graph of" in its._repr_html_()
     assert "3 matches" in repr(its)
+
+
+def test_boxes_of_a_drawing_are_apart_and_within_it() -> None:
+    stream = stream_of(list("AABABBACC"), [1, 1, 2, 2, 3, 4, 4, 5, 6])
+    for pattern in PATTERNS[:4]:
+        its = cep.evaluate(pattern, stream, evaluator=GRAPHS, output="compressed").compressed
+        drawing = ET.fromstring(its._repr_svg_())
+        _, _, width, height = map(float, drawing.attrib["viewBox"].split())
+        boxes = [
+            [float(one.attrib[name]) for name in ("x", "y", "width", "height")]
+            for one in drawing.iter()
+            if one.tag.endswith("rect")
+        ]
+        boxes += [
+            [float(one.attrib["cx"]), float(one.attrib["cy"]), 0, 0]
+            for one in drawing.iter()
+            if one.tag.endswith("circle")
+        ]
+        assert len(boxes) == len(its.nodes) > 5
+        assert all(0 <= x <= x + w <= width and 0 <= y <= y + h <= height for x, y, w, h in boxes)
+        for (x1, y1, w1, h1), (x2, y2, w2, h2) in combinations(boxes, 2):
+            assert x1 + w1 < x2 or x2 + w2 < x1 or y1 + h1 < y2 or y2 + h2 < y1
 
 
 def test_what_cannot_be_done_is_refused() -> None:

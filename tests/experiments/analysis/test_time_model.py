@@ -51,7 +51,7 @@ def test_exact_rows_give_the_coefficients_back() -> None:
     assert model.coefficients == pytest.approx(TRUTH, rel=1e-6)
     assert model.rows == 60
     assert model.error == pytest.approx(0.0, abs=1e-9)
-    assert "82 ns per event" in model.describe()
+    assert " 82 ns per event" in model.describe()
 
 
 def test_noise_moves_them_little_and_is_the_reported_error() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from cepbench.errors import DatasetError, ExperimentError
-from cepbench.experiments.sweeps.configuration import SweepConfig, identity_of
-from cepbench.planning.costs.models import cost_model
+from cepbench.experiments.sweeps.configuration import SweepConfig, hash_of_code, identity_of
+from cepbench.planning.costs.models import cost_from, cost_model
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 
 OWN_PATTERN = """
@@ -205,3 +207,85 @@ def test_identity_follows_the_code_of_users_generators(tmp_path: Path) -> None:
     ]
     assert hashes[0] == hashes[1] != hashes[2]
     assert list(hashes[0]) == ["IDEA"]
+
+
+QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 minutes"
+COUNTED = {"user_patterns": {"mine": "PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 minutes"}}
+QUERIES = {"mine": f"Q1 = {QUERY}", "ours": f"Q1 = {QUERY.replace('A a', 'C a')}"}
+COUNTED_QUERIES = {"mine": "Q1 = PATTERN SEQ(A a, B b) AGG COUNT WITHIN 5 minutes"}
+
+#: Field → values of which each is another sweep, and what they need beside them.
+OF_FIELDS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "data": (["other"], {}),
+    "streams": ([{"one": "data", "two": "other"}, {"one": "other", "two": "data"}], {"data": ""}),
+    "pattern_sets": ([["sequence"], ["kleene"]], {}),
+    "sizes": ([[3], [3, 4]], {}),
+    "patterns": ([7], {}),
+    "window": (["5 minutes"], {}),
+    "windows": ([["5 minutes"], ["5 minutes", "6 minutes"]], {}),
+    "stream_windows": ([{"one": "5 minutes"}], {"data": "", "streams": {"one": "data"}}),
+    "attribute": (["price"], {}),
+    "max_partial_matches": ([9.0], {}),
+    "max_kleene_events": ([3.0], {}),
+    "strategies": ([["consuming"], ["any", "consuming"]], {}),
+    "cost": (["zstream"], {}),
+    "alphas": ([[0.5], [0.0, 0.5]], {}),
+    "latency": ([True], {}),
+    "share_equal_plans": ([True], {}),
+    "generators": ([["GREEDY"], ["DP-LD"], ["DP-LD", "GREEDY"]], {}),
+    "plans": ([{"mine": {"order": ["a", "b"]}}, {"mine": {"order": ["b", "a"]}}], {}),
+    "policies": ([{"mine": {"policy": "static"}}, {"mine": {"policy": "static", "gain": 2.0}}], {}),
+    "batch_size": ([64], {}),
+    "evaluators": ([["tree"], ["zstream"]], {}),
+    "orders_in_trees": ([False], {}),
+    "options": ([{"zstream": {"batch_size": 64}}, {"zstream": {"batch_size": [64, 65]}}], {}),
+    "repetitions": ([2], {}),
+    "seed": ([1], {}),
+    "time_selectivity": (["exact"], {}),
+    "partial_match_limit": ([1000], {}),
+    "outputs": ([["matches"], ["count", "matches"]], {}),
+    "user_patterns": ([{"mine": QUERY}, {"ours": QUERY}], {"pattern_sets": ["sequence"]}),
+    "least_rate": ([1.0, {"sequence": 1.0}], {}),
+    "most_rate": ([9.0], {}),
+    "predicates": (["n"], {}),
+    "selectivities": ([[0.1, 0.5], [0.1, 0.6]], {}),
+    "duration": (["2 days"], {}),
+    "regimes": ([{"dense": {}}, {"dense": {"least_rate": 8.0}}], {}),
+    "methods": ([["a-seq"], ["two-step"]], COUNTED),
+    "sharing": ([["none"], ["PRETREE"]], {"methods": ["a-seq"], "user_workloads": COUNTED_QUERIES}),
+    "user_workloads": ([{name: its} for name, its in QUERIES.items()], {"planners": ["CHASE"]}),
+    "planners": ([["CHASE"], ["NAIVE"]], {"user_workloads": QUERIES}),
+}  # fmt: skip
+
+
+def test_every_field_is_part_of_the_identity_and_of_the_folder_s_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or results of one configuration would be taken for those of another."""
+    assert {*OF_FIELDS} == {each.name for each in fields(SweepConfig)}
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("data", "other")):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"x": [1] * number}), tmp_path / name / "part.parquet")
+    for name, (values, beside) in OF_FIELDS.items():
+        given = {"data": "data", **beside}
+        tried = [given | {name: value} for value in values]
+        if name not in ("streams", "methods", "sharing", "user_workloads", "planners"):
+            tried.append(given)
+        configs = [SweepConfig(**its) for its in tried]
+        assert len(configs) > 1
+        of_names = {config.folder_name("mine") for config in configs}
+        of_identities = {json.dumps(identity_of(config, []), sort_keys=True) for config in configs}
+        assert len(of_names) == len(of_identities) == len(configs), name
+
+
+@pytest.mark.parametrize("declared", [{"of": "tree"}, {"in_logs": True}], ids=str)
+def test_what_a_user_defined_cost_declares_is_part_of_its_code(declared: dict[str, Any]) -> None:
+    def cost(problem: object, plan: object) -> float:
+        return 1.0
+
+    def registered(**its: Any) -> str:
+        cost_model("MINE", **{"of": "order"} | its)(cost)
+        return hash_of_code(cost_from("MINE"))
+
+    assert registered() == registered() != registered(**declared)

@@ -55,6 +55,7 @@ def test_estimate_then_run_then_nothing_left(spark: SparkSession, tmp_path: Path
     told = sweep("estimate", *TINY, "--folder", tmp_path)
     assert told.exit_code == 0, told.output
     assert "Figure 8" in told.stdout and "from 2 of 2 patterns" in told.stdout
+    assert " events, 0 MB; if it is missing, generating it takes about 0 s" in told.stderr
     (folder,) = (tmp_path / "sweeps").iterdir()
     table = read_estimate(folder)
     assert table is not None and table["core_seconds"].iloc[-1] > 0

@@ -169,3 +169,13 @@ def test_sizes_of_data_sets_are_those_of_their_files(catalogue: Path) -> None:
         (parts / f"{number}.parquet").write_bytes(bytes(size))
     listed = cep.open_dataset()["megabytes"]
     assert listed["nasdaq-style/quick"] == 3.3 and listed["nasdaq-style/full"] == 0
+
+
+def test_the_report_of_a_generator() -> None:
+    report = cep.check_generator("GREEDY", sizes=[2, 3])
+    seconds = report.table.set_index("generator")["seconds"]
+    lines = [line.split() for line in report.describe().splitlines() if line.endswith(" ms")]
+    assert {name for name, *_ in lines} == {*seconds.index}
+    for name, *_, number, unit in lines:
+        check(f"{number} {unit}", seconds[name])
+        assert seconds[name] > 0.01

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from itertools import pairwise
 from os.path import normpath
 from pathlib import Path
@@ -548,3 +549,37 @@ def test_a_tooltip_says_what_a_bar_is(site: Path, chromium: Browser) -> None:
     chromium.wait("!!document.querySelector('#vg-tooltip-element.visible')")
     text = chromium.evaluate("document.querySelector('#vg-tooltip-element').textContent")
     assert "plan generator" in text
+
+
+def test_a_second_report_is_as_if_there_had_been_no_first(tmp_path: Path) -> None:
+    """Pictures, tables and pages of earlier results are replaced, whatever is newer or larger now."""
+
+    def publish(folder: Path, points: list[int], rows: int) -> None:
+        figure = Figure(figsize=(9, 3))
+        figure.subplots().plot(points)
+        saved = new_output("display_data", {RECORD_MIME: {"figure": "figure_9"}})
+        title = new_markdown_cell(f"# Figure 9\n\nOf {rows} rows.", id="one")
+        cell = new_code_cell(f"draw({points})", outputs=[saved], id="two")
+        write_executed(folder, "kolchinsky2018/figure_9", title, cell, title="Figure 9")
+        own = folder / "kolchinsky2018/figure_9"
+        save_figure(figure, own, "figure_9")
+        pd.DataFrame({"x": range(rows)}).to_parquet(own / "table.parquet")
+        publish_report(folder)
+
+    publish(tmp_path / "again", [1, 2], 3)
+    first = contents_of(tmp_path / "again")
+    time.sleep(0.02)  # a coarse clock of files
+    publish(tmp_path / "again", [2, 1], MOST_CELLS + 1)
+    publish(tmp_path / "once", [2, 1], MOST_CELLS + 1)
+    found, expected = (contents_of(tmp_path / name) for name in ("again", "once"))
+    assert {*first} - {*expected} == {"kolchinsky2018/figure_9/table.csv"}
+    assert {*found} == {*expected}
+    changed = {name for name in expected if expected[name] != first.get(name)}
+    assert "kolchinsky2018/figure_9/thumbnails/figure_9.png" in changed
+    assert {name for name in expected if expected[name] != found[name]} == set()
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """Path → contents of each file."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
