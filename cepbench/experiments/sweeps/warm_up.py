@@ -21,6 +21,7 @@ from cepbench.engines.instances import engine as instances
 from cepbench.engines.joins import engine as joins
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.reuse import reuse
+from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.sase import run as automata
 from cepbench.engines.sase.counting import CountingEngine
 from cepbench.engines.sase.engine import SaseEngine
@@ -95,7 +96,7 @@ def _match_graphs() -> None:
         for evaluator in ("sase", "sase-basic", "sase-backtrack"):
             with suppress(UnsupportedPatternError, UnsupportedTaskError):
                 result = evaluate(pattern, stream, evaluator=evaluator, output=output)
-                if output == "compressed":
+                if isinstance(result.matches, CompressedMatches):
                     result.matches.last_events()
 
 
