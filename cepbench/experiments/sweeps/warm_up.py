@@ -21,7 +21,6 @@ from cepbench.engines.instances import engine as instances
 from cepbench.engines.joins import engine as joins
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.reuse import reuse
-from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.sase import run as automata
 from cepbench.engines.sase.counting import CountingEngine
 from cepbench.engines.sase.engine import SaseEngine
@@ -96,8 +95,8 @@ def _match_graphs() -> None:
         for evaluator in ("sase", "sase-basic", "sase-backtrack"):
             with suppress(UnsupportedPatternError, UnsupportedTaskError):
                 result = evaluate(pattern, stream, evaluator=evaluator, output=output)
-                if isinstance(result.matches, CompressedMatches):
-                    result.matches.last_events()
+                if output == "compressed":
+                    result.compressed.last_events()
 
 
 def _with_digits(task: BranchTask) -> CountingEngine:

@@ -149,6 +149,6 @@ def test_datetime_window_is_closed_to_the_nanosecond() -> None:
 def test_a_remainder_of_zero_has_the_sign_of_the_dividend(y: float) -> None:
     """-1 % -1 is -0, so that 1 / (-1 % -1) is less than everything."""
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 1.0, "y": y})
-    stream = cep.EventStream.from_pandas(events, type="type", time="time")
-    pattern = cep.parse("PATTERN SEQ(A a, B b) WHERE a.x / (a.y % a.y) < b.x WITHIN 9 units")
-    assert cep.evaluate(pattern, stream, evaluator="stack-nfa").metrics.matches == 1
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x / (a.y % a.y) < b.x WITHIN 9 units")
+    assert evaluate(pattern, stream, evaluator="stack-nfa").metrics.matches == 1
