@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.runs.result import Metrics, shown_bytes
@@ -235,3 +238,29 @@ def test_rows_of_a_root_are_matches_where_waiting_ones_lose_their_events(evaluat
     result = evaluate(pattern, stream, OrderPlan(["a", "b"]), evaluator=evaluator)
     assert result.metrics.matches == len(result.matches) == 2
     assert result.nodes["created"].iloc[-1] == 2
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_times_add_up(evaluator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of equal events each time, by a clock of which every look takes as long, the same is added."""
+    looks = itertools.count(1)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(looks) / 1024)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: next(looks) * 10**6)
+    pattern = parse("PATTERN SEQ(A a, B b, C c) WITHIN 6 units")
+    detector = Detector(pattern, PLANS.get(evaluator), evaluator=evaluator)
+    found = []
+    for number in range(4):
+        events = steady_events(60)
+        detector.push(stream_of(events.assign(time=events["time"] + 100 * number)))
+        metrics = detector.metrics()
+        assert metrics.events == 60 * (number + 1)
+        phases = {} if metrics.runs is None else vars(metrics.runs)
+        phases = {k: its for k, its in phases.items() if k.startswith("seconds") and its == its}
+        assert metrics.seconds >= sum(phases.values())
+        # Kernels have a clock of their own.
+        inside = {k: its for k, its in metrics.details.items() if k.endswith("_seconds")}
+        found.append({"seconds": metrics.seconds, **phases, **inside})
+    more = pd.DataFrame(found).diff()[1:]
+    assert (more > 0).all(axis=None)
+    assert (more.drop(columns=[*inside])[1:].nunique() == 1).all()
+    assert len(more.columns) > 1 or evaluator not in ("sase", "hierarchical-stacks")

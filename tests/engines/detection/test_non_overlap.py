@@ -29,7 +29,7 @@ from tests.engines.detection.constructs import (
     branch_plans,
     construct_cases,
 )
-from tests.engines.detection.strategies import batches_of, events_of, stream_of
+from tests.engines.detection.strategies import Case, batches_of, events_of, stream_of
 from tests.naive.matcher import labelled_matches, naive_matches
 
 pytestmark = pytest.mark.kernel
@@ -109,6 +109,44 @@ STREAM = events_of("A@1 A@2 B@3 A@4 B@5 A@6 B@7 B@8").assign(
 def test_by_hand(text: str, expected: set[tuple]) -> None:
     pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN 7 units")
     assert naive_matches(pattern, STREAM) == expected
+
+
+#: Where batches decide: what, the window, the events, what is reported, and at which of them no key is.
+LIVE = {
+    # At 6, B@4 and A@6 wait for no C, and so does what ends at B@4 or A@4, which comes first.
+    "a tie one window later": (
+        "AND(A a, B b, NOT(C n))", 2, "C@0 B@3 B@4 A@4 A@6 B@9", {(3, 2)}, ()
+    ),
+    # The same event as either variable.
+    "events without a key": ("OR(A a, A b) WHERE [s]", 2, "A@1 A@2 A@3", {0, 1, 2}, (0, 2)),
+    # When the pair is decided, the end of what it overlaps with is the oldest event kept.
+    "the first kept event": (
+        "OR(SEQ(A a, B b, NOT(C n)), A c)", 3, "C@0 B@0 A@4 C@7 B@7 A@7 A@7 B@10", {2, 5, 6}, ()
+    ),
+    "the first kept event of a pair": (
+        "AND(A a, B b, NOT(C n))", 3, "A@0 B@0 C@3 C@7 A@10 A@10 B@13 A@16 C@19 A@19 B@20 C@24",
+        {(5, 6)}, (),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LIVE)
+@given(data=st.data())
+@examples(3)
+def test_one_event_at_a_time(what: str, data: st.DataObject) -> None:
+    text, window, written, reported, keyless = LIVE[what]
+    pattern = parse(f"PATTERN {text} OUTPUT non_overlap WITHIN {window} units")
+    events = events_of(written).assign(s=1.0)
+    events.loc[list(keyless), "s"] = np.nan
+    case = Case(pattern, events)
+    expected = labelled_matches(pattern, events)
+    positions = {tuple(p for p in match[1] if p is not None) for match in expected}
+    assert positions == {its if isinstance(its, tuple) else (its,) for its in reported}
+    batches = [case.stream[row : row + 1] for row in range(len(events))]
+    restored = data.draw(st.lists(st.booleans(), min_size=len(events), max_size=len(events)))
+    for evaluator in able(pattern):
+        plan = data.draw(branch_plans(evaluator, pattern))
+        check_in_batches(case, expected, plan, evaluator, batches, restored)
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,37 @@ def test_any_two_slices_of_short_streams(text: str, seeds: Callable[[int], Seque
             assert counted == whole.metrics.matches
 
 
+@pytest.mark.parametrize(
+    "text", ["SEQ(A a, B b)", "SEQ(NOT(D n), A a, B b)"], ids=["counted", "listed"]
+)
+def test_a_slice_that_is_cut_needs_no_event_after_its_matches(text: str) -> None:
+    pattern = cep.parse(f"PATTERN {text} WITHIN 3 units")
+    stream = stream_of(events_of(" ".join(f"{'ABDAB'[k % 5]}@{k // 2}" for k in range(40))))
+    plan = cep.OrderPlan(["a", "b"])
+    detection, part = SliceDetection(pattern), Slice(0, None, None, plan)
+    events, matches = 0, 0
+    while True:
+        budget, read = Budget(0.0), []
+
+        def one_by_one(part: Slice = part, read: list[EventStream] = read) -> Iterator[Batch]:
+            for row in np.flatnonzero(detection.events_of(part, stream.timestamps)):
+                read.append(stream[row : row + 1])
+                yield read[-1], None
+
+        (counts,) = detection.count(part, one_by_one(), budget).to_pylist()
+        whole = replace(part, end=budget.cut)
+        times = stream.timestamps[detection.events_of(whole, stream.timestamps)]
+        own = (times >= (whole.start or 0)) & (times < (whole.end or 99))
+        assert (counts["events"], counts["copied"]) == (own.sum(), (~own).sum())
+        assert len(read) <= len(times) + 1  # by which it sees that there is nothing left
+        events, matches = events + counts["events"], matches + counts["matches"]
+        if budget.cut is None:
+            break
+        part = replace(part, start=budget.cut)
+    assert events == len(stream)
+    assert matches == cep.evaluate(pattern, stream, plan, output="count").metrics.matches > 10
+
+
 def test_events_of_one_time_are_in_one_slice() -> None:
     pattern = cep.parse("PATTERN SEQ(A a, B b) WITHIN 2 units")
     stream = stream_of(events_of("A@1 A@3 B@3 A@3 B@3 B@4 B@5 A@6"))

@@ -75,6 +75,7 @@ def check_row(cells: dict[str, str], row: dict[str, Any]) -> int:
             assert text in ("", "–")
         elif not re.match("as |those of ", text):
             check(text, row[column], "ms" if heading == "ms" else "")
+            assert row[column] > 0 or "second" not in column
             compared += 1
             if column == "events_per_second_q1":
                 check(text.partition("–")[2], row["events_per_second_q3"])
