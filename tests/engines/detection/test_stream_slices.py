@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Slice, SliceDetection, cut
+from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection, cut
 from cepbench.errors import StreamError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back, shared_keys
