@@ -84,7 +84,8 @@ def _plan_generators() -> None:
 
 def _match_graphs() -> None:
     """Graphs of matches and what is read of them, by each engine that makes some."""
-    events = pd.DataFrame({"type": list("ABBC") * 9, "time": range(36), "x": 1.0})
+    # Enough runs at once that sase looks for those that have expired.
+    events = pd.DataFrame({"type": list("AAAAABC") * 6, "time": range(42), "x": 1.0})
     stream = EventStream.from_pandas(events, type="type", time="time")
     for end, output in (
         ("WITHIN 9 units", "compressed"),
