@@ -30,7 +30,7 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 
 _ROOT = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^ *from (cepbench(?:\.\w+)+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
-_NAME = re.compile(r"kernels(-\w+)?-[0-9a-f]{16}")
+_NAME = re.compile(r"kernels(-.+)?-[0-9a-f]{16}")
 #: A file whose modification time is the last use of its folder.
 _STAMP = "used"
 _DAY = 24 * 3600.0

@@ -4,20 +4,25 @@ Numba optimizes every kernel by itself, and again within each kernel that calls 
 pipeline; and it makes machine code and an entry from Python for each. What only other kernels call
 needs none of this, since it is linked into its callers and optimized there.
 
-This uses interfaces that Numba does not document. Where they are missing, importing this module fails,
-and :mod:`cepbench.kernels.jit` compiles as Numba does by default.
+This uses interfaces that Numba does not document. With a version of Numba for which that was not tried,
+importing this module fails, and :mod:`cepbench.kernels.jit` compiles as Numba does by default.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
 from numba.core.typed_passes import NativeLowering
+
+_TRIED = ("0.68.",)
+if not numba.__version__.startswith(_TRIED):
+    raise ImportError(f"not tried with numba {numba.__version__}")
 
 
 class _IncludedLibrary(JITCodeLibrary):

@@ -40,7 +40,8 @@ def _modulo(dividend: np.ndarray, divisor: np.ndarray) -> np.ndarray:
     rest = np.asarray(dividend / divisor)
     np.trunc(rest, out=rest)
     rest *= divisor
-    return np.subtract(dividend, rest, out=rest)
+    np.subtract(dividend, rest, out=rest)
+    return np.copysign(rest, dividend, out=rest)  # also where nothing remains: -1 % -1 is -0
 
 
 def _are_whole(numbers: np.ndarray) -> bool:

@@ -239,7 +239,11 @@ def test_folders_of_old_versions_go_after_a_month_without_use(places: tuple[Path
         os.utime(folder, (now, now - changed * day))
         return folder
 
-    gone = [made("kernels-" + 16 * "0", 31), made("kernels-" + 16 * "1", None, changed=31)]
+    gone = [
+        made("kernels-" + 16 * "0", 31),
+        made("kernels-my-own-" + 16 * "4", 31),
+        made("kernels-" + 16 * "1", None, changed=31),
+    ]
     stay = [
         made("kernels-" + 16 * "2", 29, changed=31),
         made("kernels-" + 16 * "3", None, changed=29),

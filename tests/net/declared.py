@@ -20,6 +20,7 @@ from cepbench.errors import (
     EvaluationError,
     PlanError,
     PlanningRefusedError,
+    StatisticsError,
     UnsupportedPatternError,
     UnsupportedTaskError,
 )
@@ -51,6 +52,7 @@ REFUSALS = (
     PlanError,
     PlanningRefusedError,
     AdaptationError,
+    StatisticsError,
 )
 
 _CONSTRUCTS = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}

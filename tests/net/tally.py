@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
 
-from tests.budgets import examples
 from tests.net.declared import REFUSALS
 
 
@@ -69,7 +69,22 @@ class Tally:
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
-def tried(number: int) -> settings:
-    """Settings of a property that tries so many examples in ``make test`` and counts in a tally."""
-    checks = [*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture]
-    return settings(examples(number), suppress_health_check=checks)
+def explored(
+    name: str, seeds: Sequence[int], check: Callable[[st.DataObject], None], *, each: int = 10
+) -> None:
+    """Try a few fresh cases of each seed, others for each entry.
+
+    After ten valid ones, hypothesis goes on with up to five mutants of each: most of what a case of
+    the net draws is how it is run, so that most of them would have the same pattern and events.
+    """
+    assert each <= 10
+    checks = list(HealthCheck)
+    for its in seeds:
+
+        @seed(f"{name} {its}")
+        @settings(max_examples=each, database=None, suppress_health_check=checks)
+        @given(data=st.data())
+        def cases(data: st.DataObject) -> None:
+            check(data)
+
+        cases()

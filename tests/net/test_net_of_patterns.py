@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -24,7 +25,7 @@ from tests.net.declared import (
     outputs_of,
     refused,
 )
-from tests.net.tally import Tally, tried
+from tests.net.tally import Tally, explored
 from tests.net.ways import WAYS, Choice
 
 pytestmark = [
@@ -33,46 +34,67 @@ pytestmark = [
 ]
 
 
+#: Seeds of so many cases; see ``tests/conftest.py``.
+Seeds = Callable[[int], Sequence[int]]
+
+
 def _pinned(*axes: str) -> Any:
     return pytest.mark.parametrize("name", [name for axis in axes for name in AXES[axis]])
 
 
 @_pinned("evaluator")
-@given(data=st.data())
-@tried(20)
-def test_engine(name: str, tally: Tally, data: st.DataObject) -> None:
-    tally.pinned = name
-    entry = cep.EVALUATORS[name]
-    _check(data, tally, {"evaluator": entry}, name, [*WAYS])
+def test_engine(name: str, tally: Tally, seeds: Seeds) -> None:
+    # Each refusal is checked against the declarations; this is for a net that hardly runs anything.
+    tally.pinned, tally.most = name, 0.75
+    given = {"evaluator": cep.EVALUATORS[name]}
+    explored(name, seeds(1), lambda data: _check(data, tally, given, name, [*WAYS]), each=8)
 
 
 @_pinned("generator")
-@given(data=st.data())
-@tried(4)
-def test_generator(name: str, tally: Tally, data: st.DataObject) -> None:
-    tally.pinned = name
+def test_generator(name: str, tally: Tally, seeds: Seeds) -> None:
     generator = cep.PLAN_GENERATORS[name]
-    tally.most = 0.95 if may_refuse(generator) else 0.5
-    entry = data.draw(st.sampled_from(engines_of(generator)))
-    _check(data, tally, {"evaluator": entry, "generator": name}, name, [*WAYS])
+    tally.pinned, tally.most = name, 0.95 if may_refuse(generator) else 0.5
+
+    def check(data: st.DataObject) -> None:
+        entry = data.draw(st.sampled_from(engines_of(generator)))
+        way = data.draw(st.sampled_from([*WAYS]))
+        _check(data, tally, {"evaluator": entry, "generator": name}, name, [way])
+
+    explored(name, seeds(1), check, each=4)
 
 
 @_pinned("policy")
-@given(data=st.data())
-@tried(4)
-def test_policy(name: str, tally: Tally, data: st.DataObject) -> None:
+def test_policy(name: str, tally: Tally, seeds: Seeds) -> None:
     tally.pinned = name
-    entry = data.draw(st.sampled_from([e for e in cep.EVALUATORS.values() if kinds_planned(e)]))
-    _check(data, tally, {"evaluator": entry, "policy": name}, name, ["adaptive"])
+
+    def check(data: st.DataObject) -> None:
+        entry = data.draw(st.sampled_from([e for e in cep.EVALUATORS.values() if kinds_planned(e)]))
+        _check(data, tally, {"evaluator": entry, "policy": name}, name, ["adaptive"])
+
+    explored(name, seeds(1), check, each=4)
 
 
 def _check(
     data: st.DataObject, tally: Tally, given: dict[str, Any], name: str, ways: list[str]
 ) -> None:
-    """One pattern by one engine in one way, all that is not given being drawn."""
+    """One pattern by one engine in all of the ways, whatever is not given being drawn for each."""
+    case = data.draw(net_cases(families_of(given["evaluator"])))
+    if ways == ["adaptive"] and not case.pattern.window.length:
+        window = replace(case.pattern.window, amount=5)
+        case = NetCase(replace(case.pattern, window=window), case.events, case.form)
+    for way in ways:
+        _check_way(data, tally, given, name, case, way)
+
+
+def _check_way(
+    data: st.DataObject,
+    tally: Tally,
+    given: dict[str, Any],
+    name: str,
+    case: NetCase,
+    way: str,
+) -> None:
     entry = given["evaluator"]
-    case = data.draw(net_cases(families_of(entry)))
-    way = data.draw(st.sampled_from(ways))
     how = _choice(data, case, given, way, tally, name)
     if how is None:
         return

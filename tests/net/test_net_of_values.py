@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
@@ -24,7 +23,7 @@ from tests.engines.detection.constructs import able
 from tests.engines.detection.strategies import Case, batches_of, statistics_for
 from tests.naive.aggregates import naive_rows, naive_values
 from tests.net.cases import FORMS, NetCase, stream_in
-from tests.net.tally import Tally, tried
+from tests.net.tally import Tally, explored
 
 pytestmark = [
     pytest.mark.kernel,
@@ -122,35 +121,39 @@ WAYS: Mapping[str, Callable[[NetCase, _Choice, st.DataObject], None]] = {
 
 
 @pytest.mark.parametrize("name", cep.AGGREGATORS)
-@given(data=st.data())
-@tried(25)
-def test_aggregator(name: str, tally: Tally, data: st.DataObject) -> None:
+def test_aggregator(name: str, tally: Tally, seeds: Callable[[int], Sequence[int]]) -> None:
     entry = cep.AGGREGATORS[name]
     # Which patterns it runs is not declared, but asked. What lists matches runs them all.
     tally.pinned, tally.most = name, 0.35 if entry.lists_matches else 0.9
+    explored(name, seeds(1), lambda data: _check(data, tally, name))
+
+
+def _check(data: st.DataObject, tally: Tally, name: str) -> None:
+    """One pattern in all ways."""
+    entry = cep.AGGREGATORS[name]
     drawn = data.draw(CASES if data.draw(st.integers(0, 3)) == 0 else SIMPLE)
     case = NetCase(drawn.pattern, drawn.events, data.draw(_forms([drawn.pattern])))
-    way = data.draw(st.sampled_from([*WAYS]))
-    scopes = [its for its in SCOPES if not (way == "at times" and its == "trigger")]
-    evaluators: list[str | None] = [None]
-    if entry.lists_matches:
-        evaluators += able(case.pattern.without_aggregate())
-    how = _Choice(
-        name,
-        data.draw(st.sampled_from(evaluators)),
-        data.draw(st.sampled_from(EMITS)),
-        data.draw(st.sampled_from(scopes)),
-    )
     if not entry.expires:
         times = case.events["time"]
         within = times - times.iloc[:1].sum() <= case.pattern.window.length
         case = replace(case, events=case.events[within])
-    reason = _refused(case.pattern, how, way)
-    if reason is not None:
-        tally.must_refuse(name, reason, lambda: WAYS[way](case, how, data))
-        return
-    WAYS[way](case, how, data)
-    tally.ran(name, way)
+    evaluators: list[str | None] = [None]
+    if entry.lists_matches:
+        evaluators += able(case.pattern.without_aggregate())
+    for way, check in WAYS.items():
+        scopes = [its for its in SCOPES if not (way == "at times" and its == "trigger")]
+        how = _Choice(
+            name,
+            data.draw(st.sampled_from(evaluators)),
+            data.draw(st.sampled_from(EMITS)),
+            data.draw(st.sampled_from(scopes)),
+        )
+        reason = _refused(case.pattern, how, way)
+        if reason is None:
+            check(case, how, data)
+            tally.ran(name, way)
+        else:
+            tally.must_refuse(name, reason, lambda check=check, how=how: check(case, how, data))
 
 
 def _refused(pattern: Pattern, how: _Choice, way: str) -> str | None:
@@ -184,10 +187,13 @@ def _groups_of_last(pattern: Pattern) -> bool:
 @pytest.mark.parametrize(
     "name", [its.name for its in cep.WORKLOAD_PLANNERS.values() if its.shares == "aggregates"]
 )
-@given(data=st.data())
-@tried(12)
-def test_planner(name: str, tally: Tally, data: st.DataObject) -> None:
+def test_planner(name: str, tally: Tally, seeds: Callable[[int], Sequence[int]]) -> None:
     tally.pinned = name
+    explored(name, seeds(1), lambda data: _check_workload(data, tally, name), each=5)
+
+
+def _check_workload(data: st.DataObject, tally: Tally, name: str) -> None:
+    """One workload by a planner, or cut anywhere, in one way."""
     drawn = data.draw(workload_cases())
     workload = drawn.workload
     form = data.draw(_forms(workload.patterns.values()))

@@ -160,7 +160,7 @@ def starts_in(events: pd.DataFrame) -> st.SearchStrategy[list[int]]:
     """Times to cut at: of events, between them, and outside; some slices without any event."""
     times = sorted({0, *events["time"].tolist()})
     near = st.sampled_from(times).flatmap(lambda time: st.integers(time - 1, time + 1))
-    return st.sets(near, max_size=5).map(sorted)
+    return st.sets(near, min_size=1, max_size=5).map(sorted)
 
 
 def matches_of(

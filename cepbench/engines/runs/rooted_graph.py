@@ -91,8 +91,7 @@ class RootedGraph:
         nodes = self.graph.nodes[self.roots]
         is_union = nodes[:, ITEM] == UNION
         nodes[is_union] = self.graph.nodes[nodes[is_union, HEAD]]
-        positions: np.ndarray = nodes[:, POSITION]
-        return positions
+        return np.ascontiguousarray(nodes[:, POSITION])
 
     def lengths(self) -> dict[int, int]:
         """The number of matches by their numbers of events."""

@@ -7,13 +7,15 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from cepbench.engines.aggregation import counting, greta, shared, two_step
+from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.hierarchical_stacks import hierarchical_stacks
 from cepbench.engines.instances import engine as instances
 from cepbench.engines.joins import engine as joins
@@ -26,6 +28,7 @@ from cepbench.engines.sase.sase_backtrack import BacktrackEngine
 from cepbench.engines.sase.sase_basic import BasicEngine
 from cepbench.engines.stack_nfa import stack_nfa
 from cepbench.engines.zstream import zstream
+from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.experiments.sweeps.measure import load_kernels
 from cepbench.patterns.parse import parse
 from cepbench.planning.costs.reuse import ReuseProblem
@@ -33,6 +36,10 @@ from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.planning.planners.sharing.chase import chase
 from cepbench.planning.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+#: Processes that compile at once: each has the compiler in memory, and the longest part takes a quarter of all.
+_MOST = 4
 
 
 def compile_kernels() -> None:
@@ -45,10 +52,12 @@ def compile_kernels() -> None:
 
 
 def compile_side_by_side(processes: int | None = None) -> None:
-    """Compile the same in as many processes, those of all cores by default, with a line of progress."""
+    """Compile the same in as many processes, with a line of progress; by default a few, at most one a core."""
     # Each part is compiled in a process of its own, since LLVM does not give memory back.
     with ProcessPoolExecutor(
-        processes or os.cpu_count(), multiprocessing.get_context("spawn"), max_tasks_per_child=1
+        processes or min(_MOST, os.cpu_count() or 1),
+        multiprocessing.get_context("spawn"),
+        max_tasks_per_child=1,
     ) as pool:
         running = [pool.submit(_compile_part, name) for name in _PARTS]
         with tqdm(total=len(running), desc="compiling kernels", unit=" parts") as bar:
@@ -71,6 +80,24 @@ def _plan_generators() -> None:
     # Numbers that lie too far apart for floats are added up by a kernel of their own.
     many_sets = parse("PATTERN AND(A a, KL(B b), KL(C c)) WITHIN 1 units")
     plan(many_sets, Statistics(cardinalities={"a": 1.0, "b": 2e3, "c": 3e3}), "DP-B")
+
+
+def _match_graphs() -> None:
+    """Graphs of matches and what is read of them, by each engine that makes some."""
+    # Enough runs at once that sase looks for those that have expired.
+    events = pd.DataFrame({"type": list("AAAAABC") * 6, "time": range(42), "x": 1.0})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    for end, output in (
+        ("WITHIN 9 units", "compressed"),
+        ("OUTPUT non_overlap WITHIN 9 units", "matches"),
+        ("WITHIN 9 units", "matches"),
+    ):
+        pattern = parse(f"PATTERN SEQ(KL(A a), KL(B b), C c) WHERE sum(a.x) >= c.x {end}")
+        for evaluator in ("sase", "sase-basic", "sase-backtrack"):
+            with suppress(UnsupportedPatternError, UnsupportedTaskError):
+                result = evaluate(pattern, stream, evaluator=evaluator, output=output)
+                if output == "compressed":
+                    result.compressed.last_events()
 
 
 def _with_digits(task: BranchTask) -> CountingEngine:
@@ -98,6 +125,7 @@ _PARTS: dict[str, Callable[[], None]] = {
     "reuse": reuse.warm_up,
     "sequence counts": counting.warm_up,
     "two-step": two_step.warm_up,
+    "graphs of matches": _match_graphs,
 }
 
 

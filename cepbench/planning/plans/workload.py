@@ -14,6 +14,7 @@ from cepbench.errors import PlanError
 from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import reread
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
@@ -328,10 +329,11 @@ class WorkloadPlan:
         """
         try:
             hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
-            workload = Workload(data["workload"], hierarchy=hierarchy)
+            workload = Workload(_reread(data["workload"]), hierarchy=hierarchy)
             if "sources" in data:
-                keys = ("sources", "embeddings", "delays", "virtual", "orders")
+                keys = ("sources", "embeddings", "delays", "orders")
                 options = {key: data[key] for key in keys}
+                options["virtual"] = _reread(data["virtual"])
                 plans = {query: plan_from_json(its) for query, its in data["plans"].items()}
                 return cls(workload, **options, plans=plans)
             return cls(workload, data["cuts"], data["shares_prefixes"])
@@ -393,3 +395,10 @@ def _table(ways: Iterable[Reuse]) -> pd.DataFrame:
     columns = ("query", "source", "method", "change", "cost")
     rows = [[getattr(way, column) for column in columns] for way in ways]
     return pd.DataFrame(rows, columns=[*columns])
+
+
+def _reread(given: Any) -> Any:
+    """Queries from their texts, which may be unsatisfiable; whatever else is left to its checks."""
+    if not isinstance(given, Mapping):
+        return given
+    return {query: reread(its) if isinstance(its, str) else its for query, its in given.items()}

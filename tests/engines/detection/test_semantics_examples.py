@@ -143,3 +143,12 @@ def test_datetime_window_is_closed_to_the_nanosecond() -> None:
     for evaluator, plan in every_plan(pattern):
         result = evaluate(pattern, stream, plan, evaluator=evaluator)
         assert result.matches.to_numpy().tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("y", [-1, -1.0])
+def test_a_remainder_of_zero_has_the_sign_of_the_dividend(y: float) -> None:
+    """-1 % -1 is -0, so that 1 / (-1 % -1) is less than everything."""
+    events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 1.0, "y": y})
+    stream = EventStream.from_pandas(events, type="type", time="time")
+    pattern = parse("PATTERN SEQ(A a, B b) WHERE a.x / (a.y % a.y) < b.x WITHIN 9 units")
+    assert evaluate(pattern, stream, evaluator="stack-nfa").metrics.matches == 1

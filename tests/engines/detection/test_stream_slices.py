@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -31,8 +30,9 @@ from tests.engines.detection.constructs import (
     branch_plans,
     construct_cases,
 )
-from tests.engines.detection.strategies import Case, batches_of, events_of, stream_of
+from tests.engines.detection.strategies import batches_of, events_of, stream_of
 from tests.engines.reuse.test_reuse import HIERARCHY, frames, plans
+from tests.net.ways import batches_with_positions, matches_of, starts_in
 
 #: All constructs and strategies.
 ALL = FAMILIES | GROUP_FAMILIES | {f"{name}, next": its for name, its in NEXT.items()}
@@ -48,11 +48,6 @@ def parts_of(stream: EventStream, key: str | None, parts: int) -> np.ndarray:
     return np.nan_to_num(column, nan=7.0).astype(np.int64) % parts
 
 
-def batches_with_positions(pieces: list[EventStream]) -> Iterator[Batch]:
-    for piece in pieces:
-        yield replace(piece, positions=None), pa.array(piece.whole_positions())
-
-
 def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]]:
     names = [*pattern.positive_names, *(["branch"] if len(pattern.branches()) > 1 else [])]
     rows = (row for table in tables for row in table.to_pylist())
@@ -60,30 +55,6 @@ def rows_of(tables: list[pa.Table], pattern: Pattern) -> Counter[tuple[Any, ...]
         tuple(tuple(its) if isinstance(its := row[name], list) else its for name in names)
         for row in rows
     )
-
-
-def matches_of(
-    detection: SliceDetection, part: Slice, pieces: list[EventStream], *, cuts: bool
-) -> Iterator[pa.Table]:
-    """The matches of a slice, and if it is cut those of its rest, which is cut again."""
-    while True:
-        budget = Budget(0.0 if cuts else math.inf)
-        events = []
-        for piece in pieces:
-            rows = np.flatnonzero(detection.events_of(part, piece.timestamps))
-            events.append(piece.with_rows(rows, piece.whole_positions()[rows]))
-        yield from detection.matches(part, batches_with_positions(events), budget)
-        if budget.cut is None:
-            return
-        part = replace(part, start=budget.cut)
-
-
-@st.composite
-def starts_in(draw: st.DrawFn, case: Case) -> list[int]:
-    """Times to cut at: of events, between them, and outside; some slices without any event."""
-    times = sorted({0, *case.events["time"].tolist()})
-    near = st.sampled_from(times).flatmap(lambda time: st.integers(time - 1, time + 1))
-    return sorted(draw(st.sets(near, max_size=5)))
 
 
 @pytest.mark.kernel
@@ -110,7 +81,7 @@ def test_any_slices_any_keys(family: str, data: st.DataObject) -> None:
     )
     parts = 1 if key is None else data.draw(st.integers(1, 3))
     of_event = parts_of(stream, key, parts)
-    starts = [] if needs_key else data.draw(starts_in(case))
+    starts = [] if needs_key else data.draw(starts_in(case.events))
     evaluator = data.draw(st.sampled_from(able(pattern) or [None]))
     assume(evaluator)
     plan = data.draw(branch_plans(evaluator, pattern))

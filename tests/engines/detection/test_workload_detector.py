@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -338,3 +340,14 @@ def test_a_removed_query_needs_no_attributes_and_leaves_its_name() -> None:
     ).push(batch)
     assert sorted(live.push(batch)["other"].values.tolist()) == sorted(due.values.tolist())
     assert len(due)
+
+
+def test_a_query_that_can_have_no_match_is_restored() -> None:
+    """A text of one is refused, but not a pattern made by hand, or by dropping conditions."""
+    pattern = cep.parse("PATTERN SEQ(A a, C c) WHERE a.x = c.x WITHIN 4 units")
+    other = cep.parse("PATTERN SEQ(A a, C c) WHERE a.x < c.x WITHIN 4 units")
+    never = replace(pattern, conditions=(*pattern.conditions, *other.conditions))
+    detector = cep.Detector(cep.Workload({"never": never, "q": pattern}))
+    detector.push(TEN[:5])
+    restored = cep.Detector.restore(detector.snapshot())
+    check_equal(restored.push(TEN[5:])["never"], detector.push(TEN[5:])["never"])

@@ -85,6 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in NOTEBOOKS.iterdir():
         if path.name != "output":
             (notebooks / path.name).symlink_to(path)
+    (root / "datasets").symlink_to(PACKAGE.parent / "datasets")
     # One folder of studies,
     own = studies / "swami1988"
     (own / "sweeps").mkdir(parents=True)

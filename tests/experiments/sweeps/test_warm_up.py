@@ -1,9 +1,10 @@
-"""What is compiled beforehand is all that plan generators and evaluators call."""
+"""What is compiled beforehand is all that plan generators, evaluators and aggregation methods call."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 #: Run in a process of its own, where no other test has loaded a kernel before.
 CODE = """
@@ -21,6 +22,7 @@ from cepbench.planning.planners.budget import Budget
 from cepbench.planning.planners.generate import plan_problem
 from cepbench.planning.planners.registry import PLAN_GENERATORS
 from cepbench.streams.ten_symbols import ten_symbols
+from tests.golden import cases, measured
 
 found = pkgutil.walk_packages(cep.__path__, "cepbench.")
 modules = [import_module(module.name) for module in found if ".kernels." in module.name]
@@ -91,11 +93,16 @@ text = f"PATTERN SEQ(s3 a, KL(s6 b), s9 c) WHERE {condition} AGG {what} WITHIN 9
 for scope in ("window", "stream"):
     cep.aggregate(text, aggregated, "greta", scope=scope)
     cep.aggregate(text, aggregated, "greta", scope=scope, at=[99])
+for section, where, text in cases():
+    measured(section, where, text)
 print(*sorted(loaded() - before), sep=chr(10))
 """
 
 
 def test_nothing_else_is_compiled_or_loaded_later() -> None:
-    run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    root = Path(__file__).resolve().parents[3]
+    run = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=False, cwd=root
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == ""

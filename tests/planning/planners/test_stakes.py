@@ -73,6 +73,8 @@ def test_the_stored_classes_cover_every_number_and_state_their_origin() -> None:
     assert all(one.gain < other.gain for one, other in pairwise(classes))
     assert all(each.low <= each.gain <= each.high and each.patterns > 5 for each in classes)
     assert class_of(math.inf) is classes[-1] and class_of(0.0) is classes[0]
-    text = (Path(cepbench.__file__).parent / "planners" / "stakes.toml").read_text("utf-8")
+    text = (Path(cepbench.__file__).parent / "planning" / "planners" / "stakes.toml").read_text(
+        "utf-8"
+    )
     assert "kolchinsky2018/map" in text and "gain_map FOLDER" in text
     assert int(tomllib.loads(text)["patterns"]) == sum(each.patterns for each in classes)

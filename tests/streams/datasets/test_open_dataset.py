@@ -221,7 +221,7 @@ def test_it_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """In a folder without a catalogue, that of the checkout is found; a nearer one comes first."""
     monkeypatch.delenv("CEPBENCH_DATASETS", raising=False)
     monkeypatch.chdir(tmp_path)
-    committed = Path(cep.__file__).resolve().parents[2] / "datasets"
+    committed = Path(cep.__file__).resolve().parents[1] / "datasets"
     assert folders()["nasdaq-style"] == committed / "nasdaq-style"
     near = tmp_path / "datasets" / "nasdaq-style"
     near.mkdir(parents=True)
