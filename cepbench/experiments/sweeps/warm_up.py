@@ -51,11 +51,11 @@ def compile_kernels() -> None:
         part()
 
 
-def compile_side_by_side(processes: int | None = None) -> None:
-    """Compile the same in as many processes, with a line of progress; by default a few, at most one a core."""
+def compile_side_by_side() -> None:
+    """Compile the same in a few processes, at most one a core, with a line of progress."""
     # Each part is compiled in a process of its own, since LLVM does not give memory back.
     with ProcessPoolExecutor(
-        processes or min(_MOST, os.cpu_count() or 1),
+        min(_MOST, os.cpu_count() or 1),
         multiprocessing.get_context("spawn"),
         max_tasks_per_child=1,
     ) as pool:
