@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.detection.tasks import evaluator_without_plan
 from cepbench.engines.runs.protocol import Evaluator
 from tests.engines.detection.strategies import batches_of
 from tests.engines.reuse.test_reuse import frames, plans
@@ -164,7 +165,7 @@ def _check(
     outputs = ["matches", "count", "arrow"]
     if engine is not None:
         outputs = [its for its in outputs if its in outputs_of(engine)]
-    reason = None if engine is None else _refused(case, engine, plan)
+    reason = _refused(case, engine, plan)
     for way, check in WAYS.items():
         how = _Choice(engine, planner, plan, data.draw(st.sampled_from(outputs)))
         if reason is None or way == "adaptive":
@@ -176,12 +177,18 @@ def _check(
             tally.must_refuse(name, reason, lambda check=check, how=how: check(case, how, data))
 
 
-def _refused(case: WorkloadCase, engine: Evaluator, plan: cep.WorkloadPlan | None) -> str | None:
-    """Why the engine has to refuse a query that it would have to compute from scratch."""
+def _refused(
+    case: WorkloadCase, engine: Evaluator | None, plan: cep.WorkloadPlan | None
+) -> str | None:
+    """Why a query that would have to be computed from scratch has to be refused.
+
+    If no engine is given, only strategies that no plan is run for may have such queries.
+    """
     patterns = case.workload.patterns if plan is None else plan.computed.patterns
     for query, pattern in patterns.items():
-        if plan is None or plan.reuse(query).source is None:
-            reason = refused(engine, pattern.with_hierarchy(case.workload.hierarchy))
+        its = engine or evaluator_without_plan(pattern.strategy.name)
+        if its is not None and (plan is None or plan.reuse(query).source is None):
+            reason = refused(its, pattern.with_hierarchy(case.workload.hierarchy))
             if reason is not None:
                 return reason
     return None

@@ -245,10 +245,7 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
         stops=np.empty(OUTER_BLOCK, np.int64),
         rectangle=np.empty(tables.RECTANGLE, np.int64),
         progress=np.empty(tables.PROGRESS, np.int64),
-        slots=np.empty((2 + len(layout.leaves), SLOT_COLUMNS), np.int64),
-        values=np.empty(STACK),
         clock=np.empty(2, np.int64),
-        alive=np.empty(OUTER_BLOCK, np.uint8),
         latencies=latencies,
         outer_of=np.empty(MOST_PAIRS, np.int64),
         inner_of=np.empty(MOST_PAIRS, np.int64),
@@ -260,6 +257,20 @@ def _scratch(layout: JoinLayout, latencies: np.ndarray) -> tables.Scratch:
         before=np.empty((len(layout.plan.nodes), tables.COUNT_COLUMNS), np.int64),
         ahead=np.empty(len(layout.leaves), np.int64),
         due=np.empty(len(layout.leaves), np.int64),
+        extras=_extras(layout),
+    )
+
+
+def _extras(layout: JoinLayout) -> tables.Extras | None:
+    plan = layout.plan
+    joins = plan.nodes[plan.inner :, tables.KIND] == tables.JOINS
+    checked = (plan.spans[:, tables.ROW] < plan.spans[:, tables.ROW + 1]).any()
+    if joins.all() and plan.inner == len(layout.leaves) and not checked and not plan.stored:
+        return None
+    return tables.Extras(
+        slots=np.empty((2 + len(layout.leaves), SLOT_COLUMNS), np.int64),
+        values=np.empty(STACK),
+        alive=np.empty(OUTER_BLOCK, np.uint8),
     )
 
 

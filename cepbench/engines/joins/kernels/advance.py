@@ -81,7 +81,19 @@ def advance(
     scratch.rectangle[tables.TURN] = -1
     outcome = tables.NO_ROOM
     while outcome in (tables.NO_ROOM, tables.NO_MEMBERS):
-        outcome = _run(plan, pace, limit, state, scratch, batch, taken, columns > 0, until, matches)
+        outcome = _run(
+            plan,
+            pace,
+            limit,
+            state,
+            scratch,
+            batch,
+            taken,
+            columns > 0,
+            until,
+            matches,
+            scratch.extras,
+        )
         node, more = int(at[_NODE]), int(scratch.rectangle[tables.FOUND])
         if outcome == tables.NO_MEMBERS:
             known = [*chunks, matches[:, : at[_REPORTED]]]
@@ -104,8 +116,13 @@ def advance(
 
 
 @njit_in_place
-def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matches):
-    """Run steps until the batch ends, or a node has no room left."""
+def _run(
+    plan, pace, limit, state, scratch, batch, taken, positions, until, matches, extras
+):
+    """Run steps until the batch ends, or a node has no room left.
+
+    Numba leaves out the branches for ``extras``, an argument, if it is None.
+    """
     leaves = len(batch.starts) - 1
     root = len(plan.nodes) - 1
     at = scratch.progress
@@ -115,7 +132,7 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
     since = now_ns(scratch.clock) if pace.watched else 0
     while True:
         if at[_NODE] < 0:
-            at[_MOMENTS] = lay_out_step(pace, at[_MOST], batch, taken, scratch)
+            at[_MOMENTS] = lay_out_step(pace, at[_MOST], batch, taken, scratch, extras)
             if at[_MOMENTS] > 0:
                 at[_NODE], at[_NOW] = 0, scratch.moments[at[_MOMENTS] - 1]
                 if at[_MOMENTS] > 1:
@@ -157,9 +174,10 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
                 free = NEVER
             counting = node == root and not positions and not plan.stored
             before = state.counts[node, tables.CREATED]
+            outcome = tables.OK
             if plan.nodes[node, tables.KIND] == tables.JOINS:
                 outcome = join_node(node, counting, free, plan, state, scratch, matches)
-            else:
+            elif extras is not None:
                 outcome = join_sets(node, counting, free, plan, state, scratch, matches)
             if node == root and not plan.stored:
                 at[_REPORTED] += state.counts[node, tables.CREATED] - before
@@ -175,8 +193,9 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
                 if pace.watched:
                     _watch(node, since, state, scratch)
                 return outcome
-            if has_checks(node, plan):
-                sift(node, plan, state, scratch)
+            if extras is not None:
+                if has_checks(node, plan):
+                    sift(node, plan, state, scratch)
             if not is_root:
                 created = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
                 spans = spans_of_fresh(node, plan, state)
@@ -187,15 +206,18 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
         if at[_NODE] <= root:
             at[_NODE] = -1
             continue
-        if plan.stored:
-            outcome, given = emit(at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches)
-            if outcome != tables.OK:
-                return outcome
-            at[_REPORTED] += given
-            if timed and given > 0:
-                record(at[_ARRIVED], given, scratch)
-            if pace.watched:
-                since = _watch(root, since, state, scratch)
+        if extras is not None:
+            if plan.stored:
+                outcome, given = emit(
+                    at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches
+                )
+                if outcome != tables.OK:
+                    return outcome
+                at[_REPORTED] += given
+                if timed and given > 0:
+                    record(at[_ARRIVED], given, scratch)
+                if pace.watched:
+                    since = _watch(root, since, state, scratch)
         if at[_NOW] < NEVER:
             finish_step(at[_MOMENTS], leaves, plan, state, scratch)
             at[_MOST] = pace.most

@@ -50,14 +50,14 @@ def sift(node, plan, state, scratch):
     while row < state.rows[node, tables.END]:
         outers = min(OUTER_BLOCK, state.rows[node, tables.END] - row)
         for place in range(outers):
-            scratch.alive[place] = 1
+            scratch.extras.alive[place] = 1
         for check in range(
             plan.nodes[node, tables.FIRST_CHECK], plan.nodes[node, tables.LAST_CHECK]
         ):
             reject_negated(check, row, outers, plan, state, scratch)
         _reject_broken(node, row, outers, plan, state, scratch)
         for place in range(outers):
-            if scratch.alive[place] == 1:
+            if scratch.extras.alive[place] == 1:
                 move_row(node, row + place, kept, plan, state)
                 kept += 1
         row += outers
@@ -71,10 +71,10 @@ def _reject_broken(node, first, outers, plan, state, scratch):
     if rules == end:
         return
     for place in range(outers):
-        if scratch.alive[place] == 1 and not clauses_hold(
+        if scratch.extras.alive[place] == 1 and not clauses_hold(
             rules, end, _ZERO, node, first + place, _NONE, _NONE, _ZERO, plan, state, scratch
         ):
-            scratch.alive[place] = 0
+            scratch.extras.alive[place] = 0
 
 
 @njit_in_place
@@ -104,10 +104,10 @@ def reject_negated(check, first, outers, plan, state, scratch):
     )
     for place in range(outers):
         start, stop = scratch.starts[place], scratch.stops[place]
-        if scratch.alive[place] == 0 or start >= stop:
+        if scratch.extras.alive[place] == 0 or start >= stop:
             continue
         if exact or _any_holds(check, first + place, place, start, stop, plan, state, scratch):
-            scratch.alive[place] = 0
+            scratch.extras.alive[place] = 0
 
 
 @njit_in_place

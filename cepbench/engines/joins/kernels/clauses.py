@@ -48,7 +48,7 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
     plan, state, scratch : Plan, NodeState, Scratch
     """
     at = first
-    slots = scratch.slots
+    slots = scratch.extras.slots
     while at < last:
         used, end = plan.rules[at, 1], at + plan.rules[at, 3]
         for slot in range(2):
@@ -80,7 +80,7 @@ def clauses_hold(first, last, newest, node, row, other_node, other, size, plan, 
 @njit_in_place
 def _is_true(first, last, node, row, other_node, other, plan, state, scratch):
     """Run one clause's instructions for the present members."""
-    values, slots = scratch.values, scratch.slots
+    values, slots = scratch.extras.values, scratch.extras.slots
     top = 0
     for instruction in range(first, last):
         opcode, argument = plan.rules[instruction, 0], plan.rules[instruction, 1]

@@ -103,11 +103,11 @@ def _gather_due(root, now, plan, state, scratch):
     for begin in range(0, due, OUTER_BLOCK):
         outers = min(OUTER_BLOCK, due - begin)
         for place in range(outers):
-            scratch.alive[place] = 1
+            scratch.extras.alive[place] = 1
         for check in range(plan.late_first, plan.late_last):
             reject_negated(check, first + begin, outers, plan, state, scratch)
         for place in range(outers):
-            if scratch.alive[place] == 1:
+            if scratch.extras.alive[place] == 1:
                 move_row(root, first + begin + place, first + kept, plan, state)
                 kept += 1
     gap = due - kept

@@ -18,7 +18,7 @@ from cepbench.kernels.jit import njit_in_place
 
 
 @njit_in_place
-def lay_out_step(pace, most, batch, taken, scratch):
+def lay_out_step(pace, most, batch, taken, scratch, extras):
     """Determine the events of a step: for each leaf those before ``scratch.ahead``.
 
     Parameters
@@ -30,6 +30,8 @@ def lay_out_step(pace, most, batch, taken, scratch):
     taken : int64 array, shape (leaves,)
         The next event of each leaf.
     scratch : Scratch
+    extras : Extras or None
+        Of ``scratch``.
 
     Returns
     -------
@@ -41,8 +43,9 @@ def lay_out_step(pace, most, batch, taken, scratch):
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
         due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
-    if pace.cap > 0:
-        return _lay_out_capped(pace, batch, scratch)
+    if extras is not None:
+        if pace.cap > 0:
+            return _lay_out_capped(pace, batch, scratch)
     moments = more = 0
     while moments < most and more < pace.enough:
         now = NEVER

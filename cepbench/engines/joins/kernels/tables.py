@@ -103,6 +103,14 @@ class Pace(NamedTuple):
     watched: bool  #: whether to measure the time spent in each node
 
 
+class Extras(NamedTuple):
+    """Working space of sets, checks and stored roots."""
+
+    slots: np.ndarray  #: int64 (slots, SLOT_COLUMNS); see `clauses`
+    values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
+    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows pass all checks
+
+
 class Scratch(NamedTuple):
     """Working space; its contents are undefined between calls."""
 
@@ -118,12 +126,7 @@ class Scratch(NamedTuple):
     guide: np.ndarray  #: int64 (GUIDE + 1,), index of a sorted column
     rectangle: np.ndarray  #: int64 (RECTANGLE,), the rows being joined
     progress: np.ndarray  #: int64 (PROGRESS,); see :mod:`cepbench.engines.joins.kernels.advance`
-    slots: (
-        np.ndarray
-    )  #: int64 (slots, SLOT_COLUMNS); see :mod:`cepbench.engines.joins.kernels.clauses`
-    values: np.ndarray  #: float64 (STACK,), the stack of a program over a single row
     clock: np.ndarray  #: int64 (2,), buffer of the system's clock
-    alive: np.ndarray  #: uint8 (OUTER_BLOCK,), which rows pass all checks
     latencies: np.ndarray  #: int64; see :mod:`cepbench.kernels.clock`; empty: not measured
     heads: np.ndarray  #: int64 (INDEXED,); see :mod:`cepbench.engines.joins.kernels.equality`
     chain: np.ndarray  #: the same
@@ -134,6 +137,9 @@ class Scratch(NamedTuple):
     before: np.ndarray  #: int64 (nodes, COUNT_COLUMNS), the counts before the step
     ahead: np.ndarray  #: int64 (leaves,), the first event of each leaf that is not of this step
     due: np.ndarray  #: int64 (leaves,), its timestamp
+    #: None for a plan without sets, checks and stored roots: kernels are compiled for it without
+    #: the code that these need, which takes most of the time.
+    extras: Extras | None
 
 
 # The plan: NODES[node, ...], never written by a kernel. Column numbers are -1 where absent.
