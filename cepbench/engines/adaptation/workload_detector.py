@@ -34,9 +34,14 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed
-from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
+from cepbench.errors import (
+    AdaptationError,
+    SnapshotError,
+    StatisticsError,
+    UnsupportedTaskError,
+)
 from cepbench.planning.costs.model import CostModel
-from cepbench.planning.costs.reuse import REUSE_COSTS
+from cepbench.planning.costs.reuse import REUSE_COSTS, plan_cost
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -143,6 +148,16 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         plan = self._settings.plan(workload, statistics)
         if initial is not None:
             plan = checked_plan(workload, initial)
+            try:
+                plan_cost(plan, statistics, self._settings.cost, self._settings.evaluator)
+            except StatisticsError as error:
+                raise AdaptationError(
+                    f"of a virtual query of initial= ({', '.join(plan.virtual)}) nothing can be estimated, "
+                    "as it is more specific than all queries; leave it out, or run the plan by cep.Detector"
+                ) from error
+        # A later plan may compute any query from scratch.
+        alone = replace(self._settings, planner="NAIVE").plan(workload, statistics)
+        WorkloadDetector(workload, alone, evaluator=evaluator, options=options, output=output)
         self.output = output
         self.options = dict(options or {})
         self.partial_match_limit = partial_match_limit

@@ -189,10 +189,31 @@ LATE = cep.Workload(
     {"q1": "PATTERN SEQ(A a) WITHIN 3 units", "q2": "PATTERN SEQ(A a, B b) WITHIN 3 units"}
 )
 
+SETS = cep.Workload({"q": "PATTERN SEQ(KL(A a), B b) WITHIN 3 units"})
+PARTS = {"v": "PATTERN SEQ(B b) WITHIN 3 units"}
+WHOLES = {"v": "PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 units"}
+
 
 @pytest.mark.parametrize(
     ("workload", "given", "message"),
     [
+        (
+            SETS,
+            {
+                "initial": cep.WorkloadPlan(SETS, sources={"q": "v", "v": None}, virtual=PARTS),
+                "evaluator": "hierarchical-stacks",
+            },
+            "query 'q': the evaluator hierarchical-stacks cannot run KL",
+        ),
+        (
+            LATE,
+            {
+                "initial": cep.WorkloadPlan(
+                    LATE, sources={"q1": None, "q2": "v", "v": None}, virtual=WHOLES
+                )
+            },
+            r"of a virtual query of initial= \(v\) nothing can be estimated",
+        ),
         (WORKLOAD, {"planner": "CHASEE"}, "did you mean 'CHASE'"),
         (WORKLOAD, {"planner": "SHARON"}, "SHARON shares counts, .* choose one of NAIVE"),
         (WORKLOAD, {"cost": "throughput"}, "cost"),

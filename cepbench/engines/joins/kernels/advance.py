@@ -116,9 +116,7 @@ def advance(
 
 
 @njit_in_place
-def _run(
-    plan, pace, limit, state, scratch, batch, taken, positions, until, matches, extras
-):
+def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matches, extras):
     """Run steps until the batch ends, or a node has no room left.
 
     Numba leaves out the branches for ``extras``, an argument, if it is None.
