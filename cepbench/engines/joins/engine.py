@@ -29,6 +29,7 @@ from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import COMPARED
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.model import Pattern
+from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Placements
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -82,7 +83,7 @@ class JoinEngine(PlanEngine):
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
         self._scratch = _scratch(self.layout, self.latencies)
         self._pace = _pace(self.layout.plan, timed=task.timed, watched=task.watched)
-        warm_up()
+        _warm_up(self._scratch.extras is not None)
 
     def node_counts(self) -> list[NodeCounts]:
         """See :meth:`PlanEngine.node_counts`."""
@@ -274,10 +275,19 @@ def _extras(layout: JoinLayout) -> tables.Extras | None:
     )
 
 
-@cache
 def warm_up() -> None:
-    """Compile the kernels or load them from the disk cache, to exclude this from measured times."""
-    layout = join_layout(warm_up_pattern(), ("a", "b"), (), positions=True, code=float)
+    """Compile all kernels or load them from the disk cache."""
+    for extras in (False, True):
+        _warm_up(extras)
+
+
+@cache
+def _warm_up(extras: bool) -> None:
+    """The same for plans with or without extras only, to exclude it from measured times."""
+    pattern = warm_up_pattern()
+    if extras:
+        pattern = parse("PATTERN AND(A a, KL(B b)) WITHIN 1 units")
+    layout = join_layout(pattern, ("a", "b"), (), positions=True, code=float)
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),

@@ -191,9 +191,8 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
                 if pace.watched:
                     _watch(node, since, state, scratch)
                 return outcome
-            if extras is not None:
-                if has_checks(node, plan):
-                    sift(node, plan, state, scratch)
+            if extras is not None and has_checks(node, plan):
+                sift(node, plan, state, scratch)
             if not is_root:
                 created = state.rows[node, tables.END] - state.rows[node, tables.FRESH]
                 spans = spans_of_fresh(node, plan, state)
@@ -204,18 +203,15 @@ def _run(plan, pace, limit, state, scratch, batch, taken, positions, until, matc
         if at[_NODE] <= root:
             at[_NODE] = -1
             continue
-        if extras is not None:
-            if plan.stored:
-                outcome, given = emit(
-                    at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches
-                )
-                if outcome != tables.OK:
-                    return outcome
-                at[_REPORTED] += given
-                if timed and given > 0:
-                    record(at[_ARRIVED], given, scratch)
-                if pace.watched:
-                    since = _watch(root, since, state, scratch)
+        if extras is not None and plan.stored:
+            outcome, given = emit(at[_NOW], at[_REPORTED], positions, plan, state, scratch, matches)
+            if outcome != tables.OK:
+                return outcome
+            at[_REPORTED] += given
+            if timed and given > 0:
+                record(at[_ARRIVED], given, scratch)
+            if pace.watched:
+                since = _watch(root, since, state, scratch)
         if at[_NOW] < NEVER:
             finish_step(at[_MOMENTS], leaves, plan, state, scratch)
             at[_MOST] = pace.most

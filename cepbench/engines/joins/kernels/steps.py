@@ -43,9 +43,8 @@ def lay_out_step(pace, most, batch, taken, scratch, extras):
     for leaf in range(leaves):
         ahead[leaf] = taken[leaf]
         due[leaf] = times[taken[leaf]] if taken[leaf] < starts[leaf + 1] else NEVER
-    if extras is not None:
-        if pace.cap > 0:
-            return _lay_out_capped(pace, batch, scratch)
+    if extras is not None and pace.cap > 0:
+        return _lay_out_capped(pace, batch, scratch)
     moments = more = 0
     while moments < most and more < pace.enough:
         now = NEVER
