@@ -28,13 +28,6 @@ def is_negated(node, first_check, last_check, first, last, plan, state, scratch)
         Ordinals of the instance's first and last event.
     plan, state, scratch : Plan, State, Scratch
     """
-    return first_check < last_check and _any_fits(
-        node, first_check, last_check, first, last, plan, state, scratch
-    )
-
-
-@njit_in_place
-def _any_fits(node, first_check, last_check, first, last, plan, state, scratch):
     events, mask = state.events, len(state.events) - 1
     for check in range(first_check, last_check):
         leaf = plan.rules[plan.spans[check, tables.SLOTS], 0]
