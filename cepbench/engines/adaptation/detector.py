@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -15,11 +15,11 @@ from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.engines.adaptation.rounds import Switch
 from cepbench.engines.adaptation.run import AdaptiveRun, PatternSettings
 from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
-from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator, Task
-from cepbench.errors import AdaptationError, SnapshotError, UnsupportedTaskError
+from cepbench.errors import AdaptationError, UnsupportedTaskError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.bounds import check_bounded
@@ -31,7 +31,6 @@ from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.kinds import ComparedIntegers
 
 #: The default plan generator and cost of a pattern.
 GENERATOR, COST = "ZSTREAM", "throughput"
@@ -88,8 +87,9 @@ class AdaptiveDetector(Detector):
         If the evaluator does not declare a requested capability; the message names those that do.
     """
 
-    #: The class for workloads, a subclass of this one, which says so itself.
-    of_workloads: ClassVar[type[Detector]]
+    KIND = "adaptive detector"
+
+    HEADER: ClassVar[Mapping[str, Any]] = {**Detector.HEADER, "adaptation": dict, "planned": bool}
 
     _run: Any
 
@@ -156,7 +156,7 @@ class AdaptiveDetector(Detector):
             chosen, open=opened, implementation=None, node_times=False, adopts=False, arrival=True
         )
         self._open(adaptive, task, output)
-        self._integers = ComparedIntegers([self.pattern] if chosen.is_builtin else [])
+        self._read([self.pattern], exact=not chosen.is_builtin)
 
     @property
     def batch_size(self) -> int:
@@ -178,14 +178,15 @@ class AdaptiveDetector(Detector):
         """The windowed averages as plan generators take them; None before the first round ends."""
         return None if self.averages is None else self.averages.statistics
 
-    def _pushed(self, batch: EventStream, shown: Callable[[Found], Any]) -> Any:
-        found = super()._pushed(batch, shown)
+    def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
+        found = super()._process(batch, progress, shows=shows)
         self.plan = self._run.plan
         return found
 
     def prepare(self, batch: EventStream) -> None:
         """See :meth:`cepbench.Detector.prepare`."""
-        self._run.prepare(batch)
+        if len(batch):
+            self._run.prepare(batch)
 
     def switch(self, plan: AnyPlan, reason: str = "requested") -> None:
         """Go on with another plan, whatever the policy.
@@ -227,8 +228,8 @@ class AdaptiveDetector(Detector):
         """
         raise UnsupportedTaskError(NO_NODES)
 
-    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        super()._resume(header, arrays)
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        super()._restore(header, arrays)
         self.plan = self._run.plan
 
     def _check_kind(self, plan: AnyPlan) -> None:
@@ -242,25 +243,15 @@ class AdaptiveDetector(Detector):
 
     def _header(self) -> dict[str, Any]:
         settings = self._settings
-        adaptation = {
-            "generator": settings.generator.name,
-            "cost": settings.cost.name,
-            "threshold": settings.threshold,
-            "gain": settings.gain,
-            "policy": settings.policy.name,
-            "batch_size": settings.batch_size,
-            "seed": settings.seed,
+        adaptation = {"generator": settings.generator.name, "cost": settings.cost.name}
+        return {
+            **super()._header(),
+            "adaptation": adaptation | settings.packed(),
+            "planned": settings.planned,
         }
-        planned = {"planned": settings.planned}
-        return super()._header() | {"adaptation": adaptation} | planned
 
     @classmethod
-    def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
-        if "adaptation" not in header:
-            raise SnapshotError(
-                "the snapshot is that of a detector with one plan; restore it by "
-                "cep.Detector.restore or load"
-            )
+    def _reopened(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
         same = ("evaluator", "options", "output", "partial_match_limit", "position")
         return cls(
             pattern,

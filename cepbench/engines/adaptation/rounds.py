@@ -44,6 +44,11 @@ class Settings:
     seed: int
     planned: bool
 
+    def packed(self) -> dict[str, Any]:
+        """The arguments that all adaptive detectors have; JSON-serializable."""
+        names = ("threshold", "gain", "batch_size", "seed")
+        return {"policy": self.policy.name} | {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class Switch:

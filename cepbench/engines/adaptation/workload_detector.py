@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,19 +23,16 @@ from cepbench.engines.adaptation.detector import (
 )
 from cepbench.engines.adaptation.workload_averages import AveragedQueries
 from cepbench.engines.adaptation.workload_run import WorkloadRun, WorkloadSettings
-from cepbench.engines.detection.pushes import LiveState
+from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.engines.detection.workload_detector import WorkloadDetector
 from cepbench.engines.detection.workload_evaluate import workload_plan
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed
 from cepbench.errors import (
     AdaptationError,
-    SnapshotError,
     StatisticsError,
     UnsupportedTaskError,
 )
@@ -48,7 +44,6 @@ from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.given import stream_from
 
 __all__ = ["AdaptiveDetector", "AdaptiveWorkloadDetector"]
 
@@ -93,6 +88,10 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
     The plan of a query with ``STRATEGY consuming`` or ``OUTPUT non_overlap`` is not changed, as its
     matches depend on all events so far.
     """
+
+    KIND = "adaptive detector of a workload"
+
+    HEADER: ClassVar[Mapping[str, Any]] = {"adaptation": dict, "planned": bool}
 
     plan: WorkloadPlan  # type: ignore[assignment]
 
@@ -161,8 +160,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         self.output = output
         self.options = dict(options or {})
         self.partial_match_limit = partial_match_limit
-        self._seconds = 0.0
-        self._state = LiveState("detector")
+        self._start(position)
         self._run = WorkloadRun(
             plan,
             self._settings,
@@ -173,11 +171,6 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             partial_match_limit=partial_match_limit,
         )
         self.plan = self._run.plan
-
-    @property
-    def position(self) -> int:
-        """The position of the next event."""
-        return self._run.position
 
     def evaluator_of(self, query: str) -> str:
         """What computes a query at present: an evaluator, or the way of reuse."""
@@ -203,44 +196,27 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         AdaptationError
             If the policy fails.
         """
-        return self._in_rounds(batch, WorkloadDetector.push, _together)
+        shown: dict[str, Any] = self._pushed(batch, shows=True)
+        return shown
 
-    def take(self, batch: EventStream) -> list[dict[str, Found]]:  # type: ignore[override]
-        """As :meth:`push`, but return the matches of each part of a round as arrays."""
-        return self._in_rounds(batch, WorkloadDetector.take, list)
+    def checked(self, batch: EventStream) -> tuple[EventStream, Progress]:
+        """See :meth:`cepbench.engines.detection.live.Live.checked`; by the running detector."""
+        checked: tuple[EventStream, Progress] = self._run.inner.checked(batch)
+        return checked
 
-    def _in_rounds(
-        self,
-        batch: EventStream,
-        processed: Callable[..., _T],
-        joined: Callable[[list[_T]], _Joined],
-    ) -> _Joined:
-        """What the running detector returns for each part of a round in the batch; at least one."""
-        self._state.check()
+    def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
         run = self._run
-        batch = run.inner.checked(stream_from(batch, "the batch"))
-        began = time.perf_counter()
-        with self._state.changing("a push"):
-            found = [processed(run.inner, events) for events in run.pieces(batch)]
-            self.plan = run.plan
-            self._seconds += time.perf_counter() - began
-            return joined(found or [processed(run.inner, batch)])
+        # One of the parts at least, for what is shown of no event.
+        parts = run.pieces(batch) if len(batch) else [batch]
+        found = [run.inner.push(part) if shows else run.inner.take(part) for part in parts]
+        self._progress, self.plan = progress, run.plan
+        self._note_time()
+        return _together(found) if shows else found
 
-    def flush(self) -> dict[str, Any]:
-        """End the stream and return, for every query, the matches that waited for its end."""
-        return self._ending(WorkloadDetector.flush)
-
-    def finish(self) -> dict[str, Found]:  # type: ignore[override]
-        """As :meth:`flush`, but return the matches as arrays."""
-        return self._ending(WorkloadDetector.finish)
-
-    def _ending(self, processed: Callable[..., _T]) -> _T:
-        self._state.check()
-        began = time.perf_counter()
-        with self._state.changing("a flush"):
-            found = processed(self._run.inner)
-            self._seconds += time.perf_counter() - began
-            self._state.end("was flushed")
+    def _end(self, *, shows: bool) -> Any:
+        inner = self._run.inner
+        found = inner.flush() if shows else inner.finish()
+        self._note_time()
         return found
 
     def switch(self, plan: WorkloadPlan, reason: str = "requested") -> None:  # type: ignore[override]
@@ -294,54 +270,34 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
         """Not measured."""
         return self._run.inner.node_table()
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
-        self._state.check()
+    def _header(self) -> dict[str, Any]:
         settings = self._settings
-        adaptation = {
-            "planner": settings.planner,
-            "generator": settings.generator,
-            "cost": settings.cost,
-            "threshold": settings.threshold,
-            "gain": settings.gain,
-            "policy": settings.policy.name,
-            "batch_size": settings.batch_size,
-            "seed": settings.seed,
-        }
-        header = {
-            "workload": "adaptive",
-            "adaptation": adaptation,
-            "planned": settings.planned,
-            "seconds": self._seconds,
-        }
-        with self._state.changing("taking a snapshot"):
-            return sealed(
-                header, {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-            )
+        names = ("planner", "generator", "cost")
+        adaptation = {name: getattr(settings, name) for name in names}
+        return {"adaptation": adaptation | settings.packed(), "planned": settings.planned}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays: dict[str, np.ndarray] = self._run.snapshot()
+        return arrays
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        if header.get("workload") != "adaptive":
-            raise SnapshotError(
-                "the snapshot is that of a detector with one plan; restore it by "
-                "cep.Detector.restore or load"
-            )
-        state = arrays_under(_RUN, arrays)
-        with restoring("the snapshot makes no detector"):
-            inner = WorkloadRun.inner_of(state)
-            detector = cls(
-                inner.plan.workload,
-                initial=None if header["planned"] else inner.plan,
-                evaluator=inner._given,
-                options=inner.options,
-                output=inner.output,
-                partial_match_limit=inner.partial_match_limit,
-                **header["adaptation"],
-            )
-            detector._run.restore(state, inner)
-            detector.plan = detector._run.plan
-            detector._seconds = header["seconds"]
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        inner = WorkloadRun.inner_of(arrays)
+        detector = cls(
+            inner.plan.workload,
+            initial=None if header["planned"] else inner.plan,
+            evaluator=inner.asked,
+            options=inner.options,
+            output=inner.output,
+            partial_match_limit=inner.partial_match_limit,
+            **header["adaptation"],
+        )
+        detector._run.inner = inner
         return detector
+
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        self._run.restore(arrays, self._run.inner)
+        self.plan = self._run.plan
 
 
 def checked_plan(workload: Workload, given: Any) -> WorkloadPlan:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import json
-import time as clock
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -23,9 +20,10 @@ from cepbench.engines.aggregation.slack import LateEvents
 from cepbench.engines.aggregation.tables import check_values, floats_of, frame_of
 from cepbench.engines.aggregation.workload_run import naming, run_of
 from cepbench.engines.aggregation.workload_tables import QueryRows, check_columns, frame_of_queries
-from cepbench.engines.detection.pushes import LiveState, Progress
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, unsealed
-from cepbench.errors import EvaluationError, PatternError, SnapshotError
+from cepbench.engines.detection.live import Live
+from cepbench.engines.detection.pushes import Progress
+from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.errors import EvaluationError, PatternError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
@@ -33,17 +31,13 @@ from cepbench.patterns.parse import reread
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, under_hierarchy_of
-from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import ComparedIntegers, KnownKinds
+from cepbench.streams.fit import check_fit
 from cepbench.streams.moments import nanoseconds
 
 _RUN, _LATE = "run ", "late "
 
-_Shown = TypeVar("_Shown")
 
-
-class Aggregator:
+class Aggregator(Live):
     """Computes the values of AGG over a stream that arrives in batches.
 
     The values do not depend on how the stream is divided.
@@ -88,12 +82,18 @@ class Aggregator:
         If the method, or the evaluator, cannot run the pattern.
     """
 
-    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
-        """An aggregator for a pattern or, of a class of its own, for a workload."""
-        if not isinstance(pattern, Workload):
-            return object.__new__(cls)
-        made: Any = object.__new__(WorkloadAggregator)
-        return made
+    KIND = "aggregator"
+
+    CALLED = "aggregator"
+
+    HEADER: ClassVar[Mapping[str, Any]] = {
+        "arguments": dict,
+        "processed": (int, type(None)),
+        "floats": list,
+    }
+
+    # By no more than the slack events may be late.
+    _is_ordered = False
 
     def __init__(
         self,
@@ -125,16 +125,14 @@ class Aggregator:
     def _begin(self, patterns: Sequence[Pattern], slack: float | str | Window) -> None:
         """The state before the first event, for patterns with windows of the same kind."""
         self.window = patterns[0].window
-        self._patterns = patterns
-        attributes = dict.fromkeys(name for pattern in patterns for name in pattern.attributes)
-        self._late = LateEvents(slack_of(slack, self.window), attributes)
-        self._state = LiveState("aggregator")
-        self._progress = Progress(0, KnownKinds(tuple(attributes)))
+        self._start()
         # User-defined methods may compare integers exactly.
         methods = [AGGREGATORS[name] for name in self._methods() if name in AGGREGATORS]
-        is_builtin = all(method.is_builtin for method in methods)
-        self._integers = ComparedIntegers(patterns if is_builtin else [])
-        self._seconds = 0.0
+        self._read(patterns, exact=not all(method.is_builtin for method in methods))
+        self._late = LateEvents(slack_of(slack, self.window), self._progress.kinds.attributes)
+        #: What :meth:`prepare` made of the next batch: whether values are floats, and of its events and
+        #: those held back the ones to process, and to hold back.
+        self._next: tuple[list[bool], EventStream, EventStream] | None = None
         #: The time of the last event that was processed.
         self._last: int | None = None
         #: Whether the values of each aggregate are floats, as far as the batches tell.
@@ -166,38 +164,37 @@ class Aggregator:
             If an earlier push failed, or was interrupted, in the middle; go on from the last
             :meth:`snapshot`.
         """
-        return self._pushed(batch, self._frame)
+        shown: pd.DataFrame = self._pushed(batch, shows=True)
+        return shown
 
-    def take(self, batch: EventStream) -> Rows:
-        """As :meth:`push`, but return the rows as they are."""
-        return self._pushed(batch, _as_they_are)
-
-    def _pushed(self, batch: EventStream, shown: Callable[[Any], _Shown]) -> _Shown:
-        """The rows to report for a batch, as they are shown."""
-        self._state.check()
-        batch = under_hierarchy_of(self._patterns, stream_from(batch, "the batch"))
-        began = clock.perf_counter()
-        progress = self._progress.after(batch, self._check_fit, ordered=False)
-        floats = self._floats_with(batch)
-        if not len(batch):
-            self._floats = floats
-            return shown(self._no_rows())
-        self._integers.check(batch)
-        events, held = self._late.sorted(batch, self._progress.position)
+    def prepare(self, batch: EventStream) -> None:
+        """Sort the events of a batch into those held back; an error changes nothing."""
+        events = held = batch
+        if len(batch):
+            events, held = self._late.sorted(batch, self.position)
         if len(events):
             self._prepare(events)
-        with self._state.changing("a push"):
-            self._floats = floats
-            rows = self._processed(events)
-            self._late.hold(batch, held)
-            self._progress = progress
-            self._seconds += clock.perf_counter() - began
-            return shown(rows)
+        self._next = self._floats_with(batch), events, held
 
     def _prepare(self, events: EventStream) -> None:
         """Check that a run under ORDER BY arrival takes the next events; an error changes nothing."""
         if isinstance(self._run, ArrivalAggregation):
             self._run.prepare(events)
+
+    def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
+        assert self._next is not None
+        self._floats, events, held = self._next
+        rows = self._processed(events)
+        if len(batch):
+            self._late.hold(batch, held)
+        self._progress, self._next = progress, None
+        self._note_time()
+        return self._given(rows, shows=shows)
+
+    def _end(self, *, shows: bool) -> Any:
+        rows = self._processed(self._late.held)
+        self._note_time()
+        return self._given(rows, shows=shows)
 
     def _processed(self, events: EventStream) -> Rows:
         if not len(events):
@@ -252,23 +249,6 @@ class Aggregator:
         with self._state.changing("asking for a value", reads=True):
             return [row.key for row in self._run.value(self._last)]
 
-    def flush(self) -> pd.DataFrame:
-        """End the stream; returns the rows of the events that the slack held back."""
-        return self._finished(self._frame)
-
-    def flushed(self) -> Rows:
-        """As :meth:`flush`, but return the rows as they are."""
-        return self._finished(_as_they_are)
-
-    def _finished(self, shown: Callable[[Any], _Shown]) -> _Shown:
-        self._state.check()
-        began = clock.perf_counter()
-        with self._state.changing("a flush"):
-            found = shown(self._processed(self._late.held))
-            self._seconds += clock.perf_counter() - began
-            self._state.end("was flushed")
-        return found
-
     @property
     def metrics(self) -> AggregateMetrics:
         """Metrics so far."""
@@ -280,80 +260,41 @@ class Aggregator:
         """Whether the values of each aggregate are floats, as far as the batches tell."""
         return self._floats
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays, with a digest by which :meth:`restore` detects damage."""
-        self._state.check()
-        header = {
-            "aggregator": self._arguments(),
-            "processed": self._last,
-            "floats": self._floats,
-            "seconds": self._seconds,
-            **self._progress.packed(),
+    def _header(self) -> dict[str, Any]:
+        return {"arguments": self._arguments(), "processed": self._last, "floats": self._floats}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+        return arrays | {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
+
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        self._late.restore(arrays_under(_LATE, arrays))
+        self._run.restore(arrays_under(_RUN, arrays))
+        self._last, self._floats = header["processed"], header["floats"]
+
+    def _arguments(self) -> dict[str, Any]:
+        """What :meth:`_of_header` makes an aggregator with; JSON-serializable."""
+        task, hierarchy = self._task, self._patterns[0].hierarchy
+        return {
+            "pattern": str(self._patterns[0]),
+            "hierarchy": hierarchy and hierarchy.mapping,
+            "method": self.method,
+            "emit": task.emit,
+            "scope": task.scope,
+            "evaluator": task.evaluator,
         }
-        with self._state.changing("taking a snapshot"):
-            arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-            arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
-            return sealed(header, arrays)
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
-        """An aggregator that resumes from a :meth:`snapshot`, in any process.
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        arguments = dict(header["arguments"])
+        text, mapping = arguments.pop("pattern"), arguments.pop("hierarchy")
+        hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+        return cls(cls._pattern_of(text, hierarchy), **arguments)
 
-        Raises
-        ------
-        SnapshotError
-            If it is not a snapshot, or is damaged.
-        """
-        header, arrays = unsealed(snapshot, "Aggregator")
-        if "aggregator" not in header:
-            raise SnapshotError(
-                "the snapshot is that of a detector; restore it by cep.Detector.restore or load"
-            )
-        with restoring("the snapshot makes no aggregator"):
-            made = cls._reopened(*header["aggregator"])
-            made._late.restore(arrays_under(_LATE, arrays))
-            made._run.restore(arrays_under(_RUN, arrays))
-            made._last, made._seconds = header["processed"], header["seconds"]
-            made._floats = header["floats"]
-            its = made._progress._replace(position=header["events"])
-            made._progress = its.resumed(header)
-        return made
-
-    def _arguments(self) -> list[str]:
-        """What :meth:`_reopened` takes."""
-        task = self._task
-        return [
-            str(self.pattern),
-            _hierarchy_text(self.pattern.hierarchy),
-            self.method,
-            task.emit,
-            task.scope,
-            task.evaluator or "",
-        ]
-
-    @classmethod
-    def _reopened(
-        cls,
-        text: str,
-        hierarchy: str,
-        method: str,
-        emit: str,
-        scope: str,
-        evaluator: str,
-        sharing: str = "",
-    ) -> Self:
-        """An aggregator with such arguments; ``sharing`` only for one of a workload."""
-        given: Any = {"emit": emit, "scope": scope, "evaluator": evaluator or None}
-        mapping = json.loads(hierarchy)
-        concepts = None if mapping is None else ConceptHierarchy(mapping)
-        if not sharing:
-            return cls(reread(text).with_hierarchy(concepts), method, **given)
-        its: Any = json.loads(sharing)
-        queries = {name: reread(query) for name, query in json.loads(text).items()}
-        workload = Workload(queries, hierarchy=concepts)
-        if isinstance(its, dict):
-            its = WorkloadPlan.from_dict(its)
-        return cls(workload, method or None, sharing=its, **given)
+    @staticmethod
+    def _pattern_of(text: Any, hierarchy: ConceptHierarchy | None) -> Any:
+        """The pattern, or the workload, that is so written."""
+        return reread(text).with_hierarchy(hierarchy)
 
     def _check_fit(self, batch: EventStream) -> None:
         check_fit(self.pattern, batch)
@@ -369,12 +310,11 @@ class Aggregator:
     def _in_columns(self, rows: Any) -> Rows:
         return Rows.of(rows, self._floats)
 
+    def _shown(self, rows: Any) -> pd.DataFrame:
+        return self._frame(rows)
+
     def _frame(self, rows: Rows, *, at: bool = False) -> pd.DataFrame:
         return frame_of(self.pattern, rows, is_datetime=self.pattern.window.is_datetime, at=at)
-
-    def __copy__(self) -> Self:
-        """An independent copy, as the state of a shallow one would be that of both."""
-        return copy.deepcopy(self)
 
 
 class WorkloadAggregator(Aggregator):
@@ -382,6 +322,8 @@ class WorkloadAggregator(Aggregator):
 
     The tables have a first column ``query``, and rows in the order of positions, then of the queries.
     """
+
+    KIND = "aggregator of a workload"
 
     def __init__(
         self,
@@ -408,7 +350,7 @@ class WorkloadAggregator(Aggregator):
                 "over the same stream"
             )
         self._task = next(iter(tasks.values()))
-        self._given = method
+        self._asked = method
         self._run: Any = run_of(pattern, tasks, method, sharing)
         self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
         self._begin([*pattern.patterns.values()], slack)
@@ -426,20 +368,26 @@ class WorkloadAggregator(Aggregator):
         rest = iter(self._floats)
         return [[next(rest) for _ in q.aggregates] for q in self.workload.patterns.values()]
 
-    def _arguments(self) -> list[str]:
-        task, its = self._task, self.sharing
-        text = json.dumps({name: str(query) for name, query in self.workload.patterns.items()})
-        sharing = json.dumps(its.to_dict() if isinstance(its, WorkloadPlan) else its)
-        hierarchy = _hierarchy_text(self.workload.hierarchy)
-        return [
-            text,
-            hierarchy,
-            self._given or "",
-            task.emit,
-            task.scope,
-            task.evaluator or "",
-            sharing,
-        ]
+    def _arguments(self) -> dict[str, Any]:
+        its, hierarchy = self.sharing, self.workload.hierarchy
+        return super()._arguments() | {
+            "pattern": {name: str(query) for name, query in self.workload.patterns.items()},
+            "hierarchy": hierarchy and hierarchy.mapping,
+            "method": self._asked,
+            "sharing": its.to_dict() if isinstance(its, WorkloadPlan) else its,
+        }
+
+    @classmethod
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        arguments = dict(header["arguments"])
+        if isinstance(arguments["sharing"], dict):
+            arguments["sharing"] = WorkloadPlan.from_dict(arguments["sharing"])
+        return super()._of_header({"arguments": arguments}, arrays)
+
+    @staticmethod
+    def _pattern_of(text: Any, hierarchy: ConceptHierarchy | None) -> Any:
+        queries = {name: reread(query) for name, query in text.items()}
+        return Workload(queries, hierarchy=hierarchy)
 
     def _check_fit(self, batch: EventStream) -> None:
         for name, query in self.workload.patterns.items():
@@ -470,12 +418,7 @@ class WorkloadAggregator(Aggregator):
         }
 
 
-def _as_they_are(rows: Any) -> Any:
-    return rows
-
-
-def _hierarchy_text(hierarchy: ConceptHierarchy | None) -> str:
-    return json.dumps(hierarchy and hierarchy.mapping)
+Aggregator.of_workloads = WorkloadAggregator
 
 
 def check_no_trigger(scope: str) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,8 +13,9 @@ import pyarrow as pa
 
 from cepbench.arguments import kind_of
 from cepbench.engines.detection.arrival import ArrivalRun, by_arrival
+from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.non_overlap import NonOverlap
-from cepbench.engines.detection.pushes import LiveState, Progress
+from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
 from cepbench.engines.detection.user_defined import found_from
 from cepbench.engines.runs.arrow_matches import arrow_table
@@ -32,11 +29,7 @@ from cepbench.engines.runs.returned import frame_of, returned_table, values_tabl
 from cepbench.engines.runs.snapshot import (
     arrays_under,
     check_header,
-    read_snapshot,
-    restoring,
-    sealed,
     unsealed,
-    write_snapshot,
 )
 from cepbench.errors import (
     CepbenchError,
@@ -48,12 +41,9 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.workloads.model import Workload
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.fit import check_fit, under_hierarchy_of
-from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import ComparedIntegers, KnownKinds
+from cepbench.streams.fit import check_fit
 from cepbench.streams.recent import RecentEvents
 
 #: Prefix of a run's arrays in a snapshot.
@@ -73,7 +63,7 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
-class Detector:
+class Detector(Live):
     """Finds the matches of a pattern in a stream that arrives in batches.
 
     The matches do not depend on how the stream is divided. The state between batches is
@@ -125,25 +115,23 @@ class Detector:
     same matches. Under ``OUTPUT non_overlap`` likewise; a match is reported when none with an
     earlier last event can come, which may negated items make one window later.
 
-    A push happens whole or not at all. A batch that is refused changes nothing. A push that is
-    interrupted (``KeyboardInterrupt``), or fails in the middle, leaves a detector that refuses all use
-    by :class:`~cepbench.errors.FailedStateError`; go on from the last :meth:`snapshot`. ``copy.copy``
-    makes an independent copy.
+    A push happens whole or not at all, see :class:`~cepbench.engines.detection.live.Live`.
     """
 
-    #: The class for workloads, a subclass of the one that has it, which says so itself.
-    of_workloads: ClassVar[type[Detector]]
+    KIND = "detector"
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        _show_arguments(cls)
-
-    def __new__(cls, pattern: Any = None, *_: Any, **__: Any) -> Self:
-        """A detector of a pattern or, of a class of its own, of a workload."""
-        if "of_workloads" not in vars(cls) or not isinstance(pattern, Workload):
-            return object.__new__(cls)
-        made: Any = object.__new__(cls.of_workloads)
-        return made
+    HEADER: ClassVar[Mapping[str, Any]] = {
+        "pattern": str,
+        "hierarchy": (dict, type(None)),
+        "plan": (dict, type(None)),
+        "evaluator": str,
+        "options": dict,
+        "output": str,
+        "partial_match_limit": int,
+        "latency": bool,
+        "node_times": bool,
+        "matches": int,
+    }
 
     def __init__(
         self,
@@ -186,10 +174,9 @@ class Detector:
         self.output = output
         self.partial_match_limit = task.partial_match_limit
         self._evaluator = evaluator
-        self._state = LiveState("detector")
-        self._progress = Progress(task.position, KnownKinds(task.pattern.attributes))
+        self._start(task.position)
+        self._read([task.pattern], exact=not evaluator.is_builtin)
         self._matches = 0
-        self._seconds = 0.0
         kept: set[str] | None = None
         if self.pattern.returns and not (task.whole or output in ("count", "compressed")):
             kept = {a.name for column in self.pattern.returns for a in column.attributes()}
@@ -205,7 +192,6 @@ class Detector:
             task = replace(task, output="compressed" if in_graphs else "matches")
         if output == "compressed":
             kept = set() if kept is None else kept  # a run may list matches instead
-        self._integers = ComparedIntegers([plain] if evaluator.is_builtin else [])
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
         self._task = replace(task, patterns=(plain,))
@@ -214,11 +200,6 @@ class Detector:
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length
             self._recent = RecentEvents(kept, span, task.position)
-
-    @property
-    def position(self) -> int:
-        """The position of the next event."""
-        return self._progress.position
 
     def push(self, batch: EventStream) -> Any:
         """Process the next events and return the matches that they complete.
@@ -245,47 +226,26 @@ class Detector:
         FailedStateError
             If an earlier push failed, or was interrupted, in the middle; see the notes.
         """
-        return self._pushed(batch, self._shown)
+        return self._pushed(batch, shows=True)
 
-    def flush(self) -> Any:
-        """End the stream and return the matches that waited for its end.
-
-        A match waits while an event that would negate it may still arrive: after its last event, or
-        for a negation under AND on either side.
-        """
-        return self._finished(self._shown)
-
-    def take(self, batch: EventStream) -> Found:
-        """As :meth:`push`, but return the matches of each branch as arrays, and their number."""
-        found: Found = self._pushed(batch, _as_they_are)
-        return found
-
-    def _pushed(self, batch: EventStream, shown: Callable[[Found], Any]) -> Any:
-        """The matches that a batch completes, as they are shown."""
-        self._state.check()
-        batch = under_hierarchy_of([self.pattern], stream_from(batch, "the batch"))
-        began = time.perf_counter()
-        progress = self._progress.after(batch, self._check_fit)
-        self._integers.check(batch)
+    def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
         if not len(batch):
-            return shown(Found(0, ()))
-        self.prepare(batch)
-        with self._state.changing("a push"):
-            given = self._called(self._run.push, batch)
-            self._seconds += time.perf_counter() - began
-            if self._recent is not None:
-                self._recent.push(batch)
-            self._progress = progress
-            return shown(self._counted(given, ended=False))
+            return self._given(Found(0, ()), shows=shows)
+        given = self._called(self._run.push, batch)
+        self._note_time()
+        if self._recent is not None:
+            self._recent.push(batch)
+        self._progress = progress
+        return self._given(self._counted(given, ended=False), shows=shows)
+
+    def _end(self, *, shows: bool) -> Any:
+        given = self._called(self._run.finish)
+        self._note_time()
+        return self._given(self._counted(given, ended=True), shows=shows)
 
     def prepare(self, batch: EventStream) -> None:
-        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing.
-
-        Raises
-        ------
-        StreamError
-        """
-        if isinstance(self._run, ArrivalRun):
+        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing."""
+        if len(batch) and isinstance(self._run, ArrivalRun):
             self._run.prepare(batch)
 
     def stamp_by(self, clock: ArrivalClock | None) -> None:
@@ -327,22 +287,6 @@ class Detector:
         if self.shares:
             with self._state.changing("leaving"):
                 self._called(self._run.leave)
-
-    def finish(self) -> Found:
-        """As :meth:`flush`, but return the matches as :meth:`take` does."""
-        found: Found = self._finished(_as_they_are)
-        return found
-
-    def _finished(self, shown: Callable[[Found], Any]) -> Any:
-        """The matches that waited for the end of the stream, as they are shown."""
-        self._state.check()
-        began = time.perf_counter()
-        with self._state.changing("a flush"):
-            given = self._called(self._run.finish)
-            self._seconds += time.perf_counter() - began
-            found = shown(self._counted(given, ended=True))
-            self._state.end("was flushed")
-        return found
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the evaluator; an error of a user-defined one names it."""
@@ -472,31 +416,19 @@ class Detector:
             table: NodeTable = self._run.node_table()
             return table
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays; :meth:`save` writes them to a file.
-
-        It includes a digest of all arrays, by which :meth:`restore` detects damage.
-
-        Raises
-        ------
-        UnsupportedTaskError
-            If the state of the evaluator cannot be saved.
-        """
-        self._state.check()
-        if not self._evaluator.snapshots:
-            refuse(self._evaluator, "save its state", lambda e: e.snapshots)
-        with self._state.changing("taking a snapshot"):
-            run = self._called(self._run.snapshot)
-            arrays = {f"{_RUN}{name}": its for name, its in run.items()}
-            if self._recent is not None:
-                arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
-            if self._selection is not None:
-                selected = self._selection.packed()
-                arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
-            return sealed(self._header(), arrays)
+    def _arrays(self) -> dict[str, np.ndarray]:
+        run = self._called(self._run.snapshot)
+        arrays = {f"{_RUN}{name}": its for name, its in run.items()}
+        if self._recent is not None:
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+        if self._selection is not None:
+            selected = self._selection.packed()
+            arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
+        return arrays
 
     def _header(self) -> dict[str, Any]:
-        """What a snapshot states besides arrays; JSON-serializable."""
+        if not self._evaluator.snapshots:
+            refuse(self._evaluator, "save its state", lambda e: e.snapshots)
         hierarchy = self.pattern.hierarchy
         return {
             "pattern": str(self.pattern),
@@ -508,77 +440,21 @@ class Detector:
             "partial_match_limit": self.partial_match_limit,
             "latency": self._task.latency,
             "node_times": self._task.node_times,
-            "position": self._progress.position,
             "matches": self._matches,
-            "seconds": self._seconds,
-            **self._progress.packed(),
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write a :meth:`snapshot` atomically to a file for :meth:`load`.
-
-        Parameters
-        ----------
-        path : path
-            An existing file is replaced once the new one is complete.
-
-        Raises
-        ------
-        SnapshotError
-            If it cannot be written.
-        """
-        write_snapshot(self.snapshot(), path)
+    @classmethod
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        plan = None if header["plan"] is None else plan_from_json(header["plan"])
+        mapping = header["hierarchy"]
+        hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+        pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
+        return cls._reopened(header, pattern, plan)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A detector that resumes from the file of :meth:`save`, in any process.
-
-        Parameters
-        ----------
-        path : path
-            A file written by :meth:`save`, or by ``numpy.savez`` from a :meth:`snapshot`.
-
-        Raises
-        ------
-        SnapshotError
-            If it cannot be read, is not a snapshot, is one of another version, or is damaged.
-        """
-        return cls.restore(read_snapshot(path))
-
-    @classmethod
-    def restore(cls, snapshot: Mapping[str, np.ndarray]) -> Self:
-        """A detector that resumes from a :meth:`snapshot`, in any process.
-
-        The digest is checked before anything else is used. It detects damage, not forgery.
-
-        Parameters
-        ----------
-        snapshot : mapping of str to ndarray
-            As returned by :meth:`snapshot` or ``numpy.load``.
-
-        Raises
-        ------
-        SnapshotError
-            If it is not a snapshot, is one of another version, or is damaged.
-        """
-        header, arrays = unsealed(snapshot)
-        if "workload" in header:
-            restored: Any = cls.of_workloads._restored(header, arrays)
-            return restored
-        return cls._restored(header, arrays)
-
-    @classmethod
-    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """A detector that resumes from the header and arrays of a snapshot."""
-        check_header(header)
-        with restoring("the snapshot's header makes no detector"):
-            plan = None if header["plan"] is None else plan_from_json(header["plan"])
-            mapping = header["hierarchy"]
-            hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-            pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
-            detector = cls._of_header(header, pattern, plan)
-        detector._resume(header, arrays)
-        return detector
+    def _reopened(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
+        """A detector with the arguments of the one that a snapshot is of."""
+        return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
 
     def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on where a detector with the same arguments was; parameters as :meth:`restore`.
@@ -588,8 +464,8 @@ class Detector:
         SnapshotError
             Also if the other detector had another pattern, plan or evaluator.
         """
-        header, arrays = unsealed(snapshot)
-        check_header(header)
+        header, arrays = unsealed(snapshot, self.CALLED)
+        check_header(header, self.HEADER)
         mine = json.loads(json.dumps(self._header()))
         other = [name for name in ("pattern", "plan", "evaluator") if header[name] != mine[name]]
         if other:
@@ -599,40 +475,10 @@ class Detector:
             )
         self._resume(header, arrays)
 
-    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        with self._state.changing("resuming from a snapshot"), restoring():
-            self._called(self._run.restore, arrays_under(_RUN, arrays))
-            if self._recent is not None:
-                self._recent.restore(arrays_under(_RECENT, arrays))
-            if self._selection is not None:
-                self._selection.restore(arrays_under(_OUTPUT, arrays))
-            self._progress = self._progress.resumed(header)
-            self._matches, self._seconds = header["matches"], header["seconds"]
-
-    @classmethod
-    def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
-        """A detector with the arguments of the one that the snapshot is of."""
-        if "adaptation" in header:
-            raise SnapshotError(
-                "the snapshot is that of an adaptive detector; restore it by "
-                "cep.AdaptiveDetector.restore or load"
-            )
-        return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
-
-    def __copy__(self) -> Self:
-        """An independent copy, as the state of a shallow one would be that of both."""
-        return copy.deepcopy(self)
-
-
-def _as_they_are(found: Found) -> Found:
-    return found
-
-
-def _show_arguments(cls: type[Detector]) -> None:
-    """Let help show the arguments of a detector, not those of the choice of its class."""
-    own = inspect.signature(cls.__init__)
-    _, *parameters = own.parameters.values()
-    cls.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-
-
-_show_arguments(Detector)
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        self._called(self._run.restore, arrays_under(_RUN, arrays))
+        if self._recent is not None:
+            self._recent.restore(arrays_under(_RECENT, arrays))
+        if self._selection is not None:
+            self._selection.restore(arrays_under(_OUTPUT, arrays))
+        self._matches = header["matches"]

@@ -173,11 +173,20 @@ class Progress(NamedTuple):
             self.position + size, kinds, self.events + size, last, bool(batch.is_datetime)
         )
 
+    def reading(self, attributes: tuple[str, ...]) -> Progress:
+        """The progress where these attributes are read from the next batch on."""
+        return self._replace(kinds=replace(self.kinds, attributes=attributes), fits=None)
+
     def packed(self) -> dict[str, Any]:
-        """The entries of a snapshot's header, besides the position."""
-        return {"events": self.events, "last": self.last, "kinds": dict(self.kinds.kinds)}
+        """The entries of a snapshot's header."""
+        return {
+            "position": self.position,
+            "events": self.events,
+            "last": self.last,
+            "kinds": dict(self.kinds.kinds),
+        }
 
     def resumed(self, header: Mapping[str, Any]) -> Progress:
-        """The progress that :meth:`packed` is of, at this position."""
+        """The progress that :meth:`packed` is of, where the same is read."""
         kinds = replace(self.kinds, kinds=dict(header["kinds"]))
-        return Progress(self.position, kinds, header["events"], header["last"])
+        return Progress(header["position"], kinds, header["events"], header["last"])

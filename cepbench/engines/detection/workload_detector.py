@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from cepbench.arguments import choice, text
 from cepbench.engines.detection.arrival import sharing as sharing_state
 from cepbench.engines.detection.detector import Detector
-from cepbench.engines.detection.pushes import LiveState, Progress
+from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
 from cepbench.engines.detection.workload_evaluate import (
@@ -43,11 +42,10 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed
+from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
-    SnapshotError,
     errors_naming,
 )
 from cepbench.patterns.given import pattern_from
@@ -59,8 +57,6 @@ from cepbench.planning.workloads.model import Workload
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
-from cepbench.streams.given import stream_from
-from cepbench.streams.kinds import ComparedIntegers, KnownKinds
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 
@@ -124,6 +120,8 @@ class WorkloadDetector(Detector):
     Attributes
     ----------
     plan : WorkloadPlan
+    asked : str, Evaluator or None
+        The evaluator that was given.
 
     Raises
     ------
@@ -140,6 +138,24 @@ class WorkloadDetector(Detector):
     matches wait. Matches of a source that an event yet to come can extend, and those that wait, are kept
     for their window.
     """
+
+    KIND = "detector of a workload"
+
+    HEADER: ClassVar[Mapping[str, Any]] = {
+        "plan": dict,
+        "reported": list,
+        "order": list,
+        "groups": dict,
+        "reused": list,
+        "texts": list,
+        "clock": (list, type(None)),
+        "evaluator": (str, type(None)),
+        "options": dict,
+        "output": str,
+        "partial_match_limit": int,
+        "matches": dict,
+        "past": list,
+    }
 
     plan: WorkloadPlan  # type: ignore[assignment]
 
@@ -161,16 +177,14 @@ class WorkloadDetector(Detector):
         self.output = choice(output, "output", OUTPUTS[:3], EvaluationError)
         self.options = dict(options or {})
         self.partial_match_limit = partial_match_limit
-        self._given = evaluator
-        self._seconds = 0.0
-        self._state = LiveState("detector")
+        self.asked = evaluator
         self._reader = NumericReader()
         plan = workload_plan(workload, plan)
-        self._progress = Progress(position, KnownKinds(()))
+        self._start(position)
         #: That stamps the events, of all queries alike, under ORDER BY arrival; None before them.
         self._clock: ArrivalClock | None = None
         self._begin(plan)
-        self._read(plan)
+        self._read_plan(plan)
 
     def _begin(
         self,
@@ -261,7 +275,7 @@ class WorkloadDetector(Detector):
         for query, group in groups.items():
             pattern, plan = planned.computed.patterns[query], planned.plans.get(query)
             with errors_naming(query):
-                evaluator, plan = chosen_for(pattern, plan, self._given)
+                evaluator, plan = chosen_for(pattern, plan, self.asked)
                 entry = None if evaluator is None else evaluator_for(evaluator)
                 if entry is not None and entry.together is not None:
                     shared = sharing.get((entry.name, group))
@@ -310,41 +324,19 @@ class WorkloadDetector(Detector):
         StreamError, PartialMatchLimitError, FailedStateError
             As by :meth:`cepbench.Detector.push`.
         """
-        shown: dict[str, Any] = self._pushed(batch, self._shown_of)
+        shown: dict[str, Any] = self._pushed(batch, shows=True)
         return shown
 
-    def take(self, batch: EventStream) -> dict[str, Found]:  # type: ignore[override]
-        """As :meth:`push`, but return the matches of each query as arrays, and their number."""
-        found: dict[str, Found] = self._pushed(batch, dict)
-        return found
+    def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
+        found = self._found(batch)
+        self._progress = progress
+        self._note_time()
+        return self._given(self._reported_of(found), shows=shows)
 
-    def _pushed(self, batch: EventStream, shown: Callable[[Any], Any]) -> Any:
-        self._state.check()
-        batch = self.checked(stream_from(batch, "the batch"))
-        began = time.perf_counter()
-        with self._state.changing("a push"):
-            found = self._found(batch)
-            self._seconds += time.perf_counter() - began
-            return shown(self._reported_of(found))
-
-    def _finished(self, shown: Callable[[Any], Any]) -> Any:
-        self._state.check()
-        began = time.perf_counter()
-        with self._state.changing("a flush"):
-            found = self._found(None)
-            self._seconds += time.perf_counter() - began
-            given = shown(self._reported_of(found))
-            self._state.end("was flushed")
-        return given
-
-    def checked(self, batch: EventStream) -> EventStream:
-        """The batch under the hierarchy, checked for all queries before any gets it."""
-        if batch.hierarchy is None:
-            batch = batch.with_hierarchy(self.plan.computed.hierarchy)
-        self._progress.after(batch, self._check_fit)
-        self._integers.check(batch)
-        self.prepare(batch)
-        return batch
+    def _end(self, *, shows: bool) -> Any:
+        found = self._found(None)
+        self._note_time()
+        return self._given(self._reported_of(found), shows=shows)
 
     def prepare(self, batch: EventStream) -> None:
         """See :meth:`cepbench.Detector.prepare`."""
@@ -365,11 +357,9 @@ class WorkloadDetector(Detector):
         """The new matches of all queries that are computed; with None, at the end of the stream."""
         found: dict[str, Found] = {}
         matches: dict[str, Tables] = {}
-        stamped, progress = batch, self._progress
-        if batch is not None:
-            if self._clock is not None:
-                stamped, self._clock = self._clock.stamped(batch)
-            progress = progress.after(batch, self._check_fit)
+        stamped = batch
+        if batch is not None and self._clock is not None:
+            stamped, self._clock = self._clock.stamped(batch)
         moment = self._moment(stamped)
         for way in self._ways:
             query = way.query
@@ -390,7 +380,6 @@ class WorkloadDetector(Detector):
                 }
             number = sum(table.shape[1] for table in matches[query].values())
             found[query] = Found(number, (as_columns(self._queries[query], matches[query]),))
-        self._progress = progress
         if batch is not None and len(batch):
             self._keep(matches)
         return found
@@ -477,17 +466,7 @@ class WorkloadDetector(Detector):
             }
             self._kept[source] = self._within_limit(source, left)
 
-    def flush(self) -> dict[str, Any]:
-        """End the stream and return, for every query, the matches that waited for its end."""
-        shown: dict[str, Any] = self._finished(self._shown_of)
-        return shown
-
-    def finish(self) -> dict[str, Found]:  # type: ignore[override]
-        """As :meth:`flush`, but return the matches as :meth:`take` does."""
-        found: dict[str, Found] = self._finished(dict)
-        return found
-
-    def _shown_of(self, found: Mapping[str, Found]) -> dict[str, Any]:
+    def _shown(self, found: Mapping[str, Found]) -> dict[str, Any]:  # type: ignore[override]
         """The matches of each query, as a detector of it shows them."""
         return {
             query: self._reused_shown(query, its)
@@ -620,7 +599,7 @@ class WorkloadDetector(Detector):
             self._ways.append(plan.reuse(query))
             self._reported.append(query)
             self._counts[query] = 0
-            self._read(plan)
+            self._read_plan(plan)
 
     def remove(self, query: str) -> None:
         """Report a query no more; it is computed as long as others are computed from it.
@@ -652,15 +631,13 @@ class WorkloadDetector(Detector):
                     state.pop(each, None)
             self._ways = [way for way in self._ways if way.query in needed]
             self.plan = plan
-            self._read(plan)
+            self._read_plan(plan)
 
-    def _read(self, plan: WorkloadPlan) -> None:
+    def _read_plan(self, plan: WorkloadPlan) -> None:
         """Read what the queries of a plan read, from the next batch on."""
         patterns = plan.computed.patterns
-        kinds = replace(self._progress.kinds, attributes=_attributes(patterns.values()))
-        self._progress = self._progress._replace(kinds=kinds, fits=None)
-        is_builtin = self._given is None or evaluator_for(self._given).is_builtin
-        self._integers = ComparedIntegers(patterns.values() if is_builtin else [])
+        exact = self.asked is not None and not evaluator_for(self.asked).is_builtin
+        self._read(patterns.values(), exact=exact)
         if self._recent is not None:
             self._recent.keep(_attributes(patterns[q] for q in self._queries))
 
@@ -714,16 +691,9 @@ class WorkloadDetector(Detector):
         """Not measured."""
         self._refuse_single()
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as plain arrays, with a digest; see :meth:`cepbench.Detector.snapshot`."""
-        self._state.check()
-        with self._state.changing("taking a snapshot"):
-            return sealed(self._header(), self._arrays())
-
     def _header(self) -> dict[str, Any]:
-        evaluator = self._given.name if isinstance(self._given, Evaluator) else self._given
+        evaluator = self.asked.name if isinstance(self.asked, Evaluator) else self.asked
         return {
-            "workload": "plan",
             "plan": self.plan.to_dict(),
             "reported": self._reported,
             "order": [way.query for way in self._ways],
@@ -735,11 +705,8 @@ class WorkloadDetector(Detector):
             "options": self.options,
             "output": self.output,
             "partial_match_limit": self.partial_match_limit,
-            "position": self.position,
             "matches": self._counts,
-            "seconds": self._seconds,
             "past": [self._past.partial_matches_created, self._past.comparisons],
-            **self._progress.packed(),
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -756,20 +723,12 @@ class WorkloadDetector(Detector):
         return arrays
 
     @classmethod
-    def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        if header.get("workload") != "plan":
-            raise SnapshotError(
-                "the snapshot is that of an adaptive detector; restore it by "
-                "cep.AdaptiveDetector.restore or load"
-            )
-        with restoring("the snapshot makes no detector"):
-            plan = WorkloadPlan.from_dict(header["plan"])
-            arguments = {name: header[name] for name in _ARGUMENTS}
-            detector = cls(plan.workload, plan, **arguments, position=header["position"])
-            detector._resume(header, arrays)
-        return detector
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        plan = WorkloadPlan.from_dict(header["plan"])
+        arguments = {name: header[name] for name in _ARGUMENTS}
+        return cls(plan.workload, plan, **arguments, position=header["position"])
 
-    def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         order, groups = header["order"], header["groups"]
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
@@ -792,8 +751,6 @@ class WorkloadDetector(Detector):
         for text_of_value in header["texts"]:
             self._reader.code(text_of_value)
         self._reported, self._counts = header["reported"], header["matches"]
-        self._progress = self._progress.resumed(header)
-        self._seconds = header["seconds"]
         created, comparisons = header["past"]
         self._past = Metrics(partial_matches_created=created, comparisons=comparisons)
 

@@ -28,22 +28,13 @@ _KINDS = "biufU"
 
 _TAKE_ANOTHER = "restore another copy of it, or push the stream again from its beginning"
 
-#: Entries of the header of a detector of one pattern, and their types.
+#: Entries of every header, and their types.
 _HEADER: dict[str, type | tuple[type, ...]] = {
-    "pattern": str,
-    "hierarchy": (dict, type(None)),
-    "plan": (dict, type(None)),
-    "evaluator": str,
-    "options": dict,
-    "output": str,
-    "partial_match_limit": int,
-    "latency": bool,
-    "node_times": bool,
+    "kind": str,
     "position": int,
     "events": int,
     "last": (int, type(None)),
     "kinds": dict,
-    "matches": int,
     "seconds": float,
 }
 
@@ -57,13 +48,13 @@ def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[
     return {**snapshot, "digest": digest_of(snapshot)}
 
 
-def unsealed(snapshot: Any, of: str = "Detector") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and arrays of a snapshot, each read once, after verification of the digest.
 
     Parameters
     ----------
     snapshot : mapping of str to ndarray
-    of : {"Detector", "Aggregator"}
+    of : {"detector", "aggregator"}
         What it is due to be of, for messages.
 
     Raises
@@ -71,18 +62,13 @@ def unsealed(snapshot: Any, of: str = "Detector") -> tuple[dict[str, Any], dict[
     SnapshotError
         If it is not a snapshot, cannot be read, is damaged, or has another version.
     """
-    taken = f"what {of}.snapshot() returned or numpy.load gave"
-    if of == "Detector":
-        taken += ", or the path of a file to Detector.load(path)"
+    face = of.capitalize()
+    taken = f"what {face}.snapshot() returned or numpy.load gave, or the path of a file to {face}.load(path)"
     if not isinstance(snapshot, Mapping):
-        raise SnapshotError(
-            f"this is no snapshot of a {of.lower()}, but {kind_of(snapshot)}; give {taken}"
-        )
+        raise SnapshotError(f"this is no snapshot of a {of}, but {kind_of(snapshot)}; give {taken}")
     arrays = _read(snapshot)
     if "header" not in arrays:
-        raise SnapshotError(
-            f"this is no snapshot of a {of.lower()}, for it has no header; give {taken}"
-        )
+        raise SnapshotError(f"this is no snapshot of a {of}, for it has no header; give {taken}")
     arrays = _verified(arrays)
     return _header(arrays.pop("header")), arrays
 
@@ -268,15 +254,21 @@ def _header(written: np.ndarray) -> dict[str, Any]:
     return header
 
 
-def check_header(header: Mapping[str, Any]) -> None:
-    """Check the header of a detector of one pattern.
+def check_header(header: Mapping[str, Any], others: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Check the entries of a header.
+
+    Parameters
+    ----------
+    header : mapping of str to object
+    others : mapping of str to type
+        Those besides those of every header.
 
     Raises
     ------
     SnapshotError
         If an entry is missing, or of another type.
     """
-    for key, kind in _HEADER.items():
+    for key, kind in (_HEADER | {**others}).items():
         if not isinstance(header.get(key, Ellipsis), kind):
             raise SnapshotError(f"the snapshot is damaged: its header has no usable {key!r}")
 

@@ -64,7 +64,7 @@ def test_values_are_those_of_the_events_in_order(data: st.DataObject) -> None:
             assert rows == expected.rows[: len(rows)]
             assert all(row.time <= until for row in rows)
             assert all(row.time >= until for row in expected.rows[len(rows) :])
-    rows += live.flushed()
+    rows += live.finish()
     assert rows == expected.rows
     assert live.metrics.events == len(case.stream)
 
