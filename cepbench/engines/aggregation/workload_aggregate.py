@@ -111,7 +111,7 @@ def aggregate_workload(
             check_fit(query.without_aggregate(), stream)
             check_types(query, stream)
     if at is None:
-        rows = live.rows_by_query(live.take(stream))  # type: ignore[arg-type]
+        rows = live.rows_by_query(live.take(stream))
     else:
         if emit != "trigger":
             raise EvaluationError(

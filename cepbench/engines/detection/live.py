@@ -10,7 +10,7 @@ import copy
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -85,12 +85,12 @@ class Live(ABC):
         self._progress = Progress(position, KnownKinds(()))
         self._seconds = self._began = 0.0
 
-    def _read(self, patterns: Collection[Pattern], *, exact: bool) -> None:
+    def _read(self, patterns: Sequence[Pattern], *, exact: bool) -> None:
         """Read what patterns read, from the next batch on.
 
         Parameters
         ----------
-        patterns : collection of Pattern
+        patterns : sequence of Pattern
         exact : bool
             Whether integers are compared exactly, whatever their size.
         """

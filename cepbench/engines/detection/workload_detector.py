@@ -637,7 +637,7 @@ class WorkloadDetector(Detector):
         """Read what the queries of a plan read, from the next batch on."""
         patterns = plan.computed.patterns
         exact = self.asked is not None and not evaluator_for(self.asked).is_builtin
-        self._read(patterns.values(), exact=exact)
+        self._read([*patterns.values()], exact=exact)
         if self._recent is not None:
             self._recent.keep(_attributes(patterns[q] for q in self._queries))
 

@@ -56,6 +56,9 @@ SHELLS: dict[str, Callable[[], Any]] = {
     "counts": lambda: cep.Aggregator(_COUNTS),
 }
 
+#: Those that are aggregators.
+COUNTING = ("two-step", "greta", "a-seq", "slack", "counts")
+
 
 def _aggregated() -> str:
     return _PATTERN.format("AGG COUNT, SUM(c.x) ")

@@ -13,7 +13,7 @@ import pytest
 import cepbench as cep
 from cepbench.engines.runs.snapshot import write_snapshot
 from cepbench.errors import SnapshotError
-from tests.engines.detection.live_shells import SHELLS, events, plain
+from tests.engines.detection.live_shells import COUNTING, SHELLS, events, plain
 from tests.engines.detection.snapshots import header_of, with_digest, with_header
 
 FIRST, SECOND = events(12, 1), events(9, 2, start=12)
@@ -109,10 +109,30 @@ def test_forged_headers(name: str) -> None:
             type(live).restore(with_header(snapshot, without))
 
 
+#: The beginning of a name in SHELLS → the class that restores its snapshots.
+RESTORED_BY = {"adaptive": cep.AdaptiveDetector, **dict.fromkeys(COUNTING, cep.Aggregator)}
+
+
 @pytest.mark.parametrize("name", SHELLS)
 def test_snapshots_of_another_kind(name: str) -> None:
+    """The message names the class that restores it."""
     live = _pushed(name)
-    for kind in (cep.Detector, cep.AdaptiveDetector, cep.Aggregator):
-        if not isinstance(live, kind) or (name.startswith("adaptive") and kind is cep.Detector):
-            with pytest.raises(SnapshotError):
-                kind.restore(live.snapshot())
+    due = RESTORED_BY.get(name.split()[0], cep.Detector)
+    for kind in {cep.Detector, cep.AdaptiveDetector, cep.Aggregator} - {due}:
+        with pytest.raises(SnapshotError, match=rf"restore it by cep\.{due.__name__}\.restore"):
+            kind.restore(live.snapshot())  # type: ignore[attr-defined]
+    with pytest.raises(SnapshotError, match="no usable 'kind'"):
+        due.restore(with_header(live.snapshot(), header_of(live.snapshot()) | {"kind": "cube"}))
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_whatever_is_live_is_saved_to_a_file_and_loaded(name: str, tmp_path: Path) -> None:
+    live, file = _pushed(name), tmp_path / "made" / "state"
+    live.save(file)
+    loaded = type(live).load(file)
+    assert (type(loaded), loaded.position) == (type(live), live.position)
+    assert plain(loaded.push(SECOND)) == plain(live.push(SECOND))
+    assert plain(loaded.flush()) == plain(live.flush())
+    file.write_bytes(b"PK")
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        type(live).load(file)
