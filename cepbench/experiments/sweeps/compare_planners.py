@@ -81,8 +81,8 @@ def compare_planners(
     names = _planners(planners)
     chosen = _evaluators(evaluators)
     its_options = {evaluator_for(name).name: its for name, its in options.items()}
-    for name, its in its_options.items():
-        options_of(evaluator_for(name), its)
+    for name, values in its_options.items():
+        options_of(evaluator_for(name), values)
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
     _check_queries(workload, stream)
     if statistics is None:
@@ -90,12 +90,14 @@ def compare_planners(
     known = workload_statistics(workload, statistics)
     agreement = Agreement()
 
-    def run(planner: str, evaluator: str, first: bool) -> tuple[float, dict[str, Any]]:
+    def run(
+        planner: str, evaluator: str, plan: WorkloadPlan, first: bool
+    ) -> tuple[float, dict[str, Any]]:
         began = time.perf_counter()
         found = evaluate(
             workload,
             stream,
-            plans[planner, evaluator],
+            plan,
             evaluator=evaluator,
             options=its_options.get(evaluator),
             output="matches" if first else output,
@@ -112,7 +114,6 @@ def compare_planners(
         }
 
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    plans: dict[tuple[str, str], WorkloadPlan] = {}
     #: Evaluator and plan → the contender of the first planner with it.
     contenders: dict[tuple[str, str], Contender] = {}
     for evaluator, planner in itertools.product(chosen, names):
@@ -122,10 +123,8 @@ def compare_planners(
         row = rows[planner, evaluator] = {"planner": planner, "evaluator": evaluator, **outcome}
         if plan is None:
             continue
-        plans[planner, evaluator] = plan
-        first = contenders.setdefault(
-            (evaluator, str(plan.to_dict())), Contender(row, partial(run, planner, evaluator))
-        )
+        its = Contender(row, partial(run, planner, evaluator, plan))
+        first = contenders.setdefault((evaluator, str(plan.to_dict())), its)
         if first.row is not row:
             row["measured_with"] = first.row["planner"]
     for contender in take_turns([*contenders.values()], rows=len(rows), **how):

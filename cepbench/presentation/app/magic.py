@@ -271,7 +271,7 @@ def _of_queries(
     # Positions of several results are those in the whole data.
     stream = _stream(options.data, None, names)
     if workload.hierarchy is None:
-        workload = Workload(workload.patterns, hierarchy=stream.hierarchy)
+        workload = workload.with_hierarchy(stream.hierarchy)
     else:
         stream = stream.with_hierarchy(workload.hierarchy)
     if options.explore:
