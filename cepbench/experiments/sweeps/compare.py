@@ -279,18 +279,18 @@ def compare(
             )
         return _comparison(rows, PLANNER_COLUMNS, asked)
     _refuse("are of workloads; for a pattern give generators", planners=planners)
-    asked, stream = under_one_hierarchy(asked, stream_from(stream))
-    if asked.aggregates:
+    single, stream = under_one_hierarchy(asked, stream_from(stream))
+    if single.aggregates:
         _refuse("are not for a pattern with AGG; give methods",
                 generators=generators, evaluators=evaluators)  # fmt: skip
         with reporting_missing_types(missing_types):
-            rows = compare_methods(asked, stream, methods, **how)
-        return _comparison(rows, METHOD_COLUMNS, asked)
+            rows = compare_methods(single, stream, methods, **how)
+        return _comparison(rows, METHOD_COLUMNS, single)
     _refuse("are for a pattern with AGG; give generators or evaluators", methods=methods)
     chosen = generators_from(generators)
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
-    elif alone := evaluator_without_plan(asked.strategy.name):
+    elif alone := evaluator_without_plan(single.strategy.name):
         evaluators = [alone.name]
     seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
@@ -298,7 +298,7 @@ def compare(
     choice(output, "output", ("count", "matches"), ExperimentError)
     given = _options(options)
     statistics = None if statistics is None else statistics_from(statistics)
-    spec = PatternSpec("pattern", str(asked.operator), len(asked.names), str(asked), seed)
+    spec = PatternSpec("pattern", str(single.operator), len(single.names), str(single), seed)
     grid = Grid(
         generators=chosen,
         evaluators=evaluators,
@@ -317,7 +317,7 @@ def compare(
     cells = grid.cells()
     with reporting_missing_types(missing_types):
         if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
-            statistics = measure_statistics(asked, stream, seed=seed)
+            statistics = measure_statistics(single, stream, seed=seed)
         progress, measured = Progress(on_progress, len(cells)), []
         for row in measure_pattern(spec, stream, statistics or {}, grid):
             measured.append(row)
@@ -326,7 +326,7 @@ def compare(
     check_agreement(runs)
     sides = [its for _, its in runs.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}
-    return _comparison([_side(its, firsts) for its in sides], COLUMNS, asked)
+    return _comparison([_side(its, firsts) for its in sides], COLUMNS, single)
 
 
 def _refuse(why: str, **given: Any) -> None:

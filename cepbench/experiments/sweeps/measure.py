@@ -318,7 +318,7 @@ def _workload_plan(
 
 
 def timed_plan(
-    queries: Pattern | Workload, statistics: Any, planner: str | PlanGenerator, **options: Any
+    queries: Pattern | Workload, statistics: Any, planner: Any, **options: Any
 ) -> tuple[Any, float]:
     """A plan and the seconds of planning, without the loading of compiled code.
 
@@ -437,8 +437,12 @@ def _run(
     try:
         measured = evaluated(query, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
         is_adaptive = cell.generator in grid.policies
-        timed_apart = grid.latency and not is_adaptive and not query.by_query
-        if timed_apart and evaluator_for(cell.evaluator).latency:
+        if (
+            not query.by_query
+            and grid.latency
+            and not is_adaptive
+            and evaluator_for(cell.evaluator).latency
+        ):
             how = run_arguments(cell, grid)
             timed = evaluate(query, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}

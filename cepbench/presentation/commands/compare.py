@@ -148,7 +148,8 @@ def _show(table: Comparison) -> None:
     plan = "from other queries" if "planner" in table else "plan"
     rows: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
-        line = {name: row[name] for name in ("generator", "planner", "evaluator") if name in row}
+        named = ("generator", "planner", "evaluator")
+        line: dict[str, Any] = {name: row[name] for name in named if name in row}
         rows.append(line)
         if row["status"] != "ok":
             line[plan] = f"{row['status']}: {row['reason']}"
