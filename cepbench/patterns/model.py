@@ -346,7 +346,9 @@ class Pattern:
         )
 
     def without_aggregate(self) -> Pattern:
-        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``."""
+        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``; itself without AGG."""
+        if not self.aggregates:
+            return self
         shared = (str(key.attribute) for key in self.group_by if key.variable is None)
         equivalences = (*self.equivalences, *shared)
         return replace(self, equivalences=equivalences, group_by=(), aggregates=())

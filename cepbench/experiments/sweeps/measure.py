@@ -449,8 +449,8 @@ def _run(
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # one broken run is a row; the sweep must go on
-        refusals = (UnsupportedPatternError,) if grid.methods else ()
-        outcome = outcome_of(error, refusals, named=True)
+        refusals = [UnsupportedPatternError] if grid.methods else []
+        outcome = outcome_of(error, *refusals, named=True)
         if isinstance(error, MatchLimitError):
             return outcome | _known(error.measured)
         if outcome["status"] == LIMIT:

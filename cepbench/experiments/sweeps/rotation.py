@@ -21,31 +21,22 @@ from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK, REFUSED
 
 _Key = TypeVar("_Key", bound=Hashable)
 
-#: Errors of engines that do not support a pattern, or what is asked of it.
-UNSUPPORTED = (UnsupportedPatternError, UnsupportedTaskError)
-
 
 def outcome_of(
-    error: BaseException,
-    refusals: type[BaseException] | tuple[type[BaseException], ...] = UNSUPPORTED,
-    *,
-    named: bool | None = None,
+    error: BaseException, *refusals: type[BaseException], named: bool | None = None
 ) -> dict[str, Any]:
     """The columns ``status`` and ``reason`` of a run, or of planning, that raised an error.
 
     Parameters
     ----------
     error : BaseException
-    refusals : type or tuple of types
+    *refusals : type
         Errors that are refusals.
     named : bool, optional
-        Whether the reason begins with the type of the error; by default unless it is a refusal or a
-        limit, whose messages say all.
+        Whether the reason begins with the type of the error; by default that of an ``error`` only.
     """
-    if isinstance(error, refusals):
-        status = REFUSED
-    else:
-        status = LIMIT if isinstance(error, PartialMatchLimitError) else ERROR
+    is_limit = isinstance(error, PartialMatchLimitError)
+    status = REFUSED if isinstance(error, refusals) else LIMIT if is_limit else ERROR
     if named is None:
         named = status == ERROR
     return {"status": status, "reason": f"{type(error).__name__}: {error}" if named else str(error)}
@@ -54,11 +45,7 @@ def outcome_of(
 def longer(spent: Mapping[_Key, float], seconds: float) -> Iterator[_Key]:
     """The contender with the least time, again and again, until all have spent so many seconds.
 
-    Parameters
-    ----------
-    spent : mapping of contender to float
-        The seconds of the runs of each, kept up to date by the caller; infinite for one that failed.
-    seconds : float
+    The caller keeps ``spent`` up to date; infinite is the time of one that failed.
     """
     while spent and spent[least := min(spent, key=spent.__getitem__)] < seconds:
         yield least
@@ -67,10 +54,7 @@ def longer(spent: Mapping[_Key, float], seconds: float) -> Iterator[_Key]:
 class Agreement:
     """What the first run found; all others must find the same.
 
-    Parameters
-    ----------
-    difference : callable, optional
-        Of what a run found and what the first one did → a false value if they agree.
+    ``difference`` of what a run found and what the first one did is a false value if they agree.
     """
 
     def __init__(self, difference: Callable[[Any, Any], Any] = operator.ne) -> None:
@@ -122,7 +106,8 @@ class Contender:
         except (KeyboardInterrupt, ExperimentError):
             raise
         except BaseException as error:  # any failure is a row
-            seconds, columns = math.inf, outcome_of(error)
+            columns = outcome_of(error, UnsupportedPatternError, UnsupportedTaskError)
+            seconds = math.inf
         self.row |= {"status": OK, "reason": None} | columns
         if self.row["status"] != OK:
             return math.inf

@@ -99,10 +99,11 @@ def test_outcomes() -> None:
         (PlanningRefusedError("26 variables"), "error", "PlanningRefusedError: 26 variables"),
         (ValueError("no"), "error", "ValueError: no"),
     ):
-        assert outcome_of(error) == {"status": status, "reason": reason}
+        refusals = UnsupportedPatternError, UnsupportedTaskError
+        assert outcome_of(error, *refusals) == {"status": status, "reason": reason}
     refused = outcome_of(PlanningRefusedError("n"), PlanningRefusedError, named=True)
     assert refused == {"status": "refused", "reason": "PlanningRefusedError: n"}
-    assert outcome_of(UnsupportedPatternError("n"), ())["status"] == "error"
+    assert outcome_of(UnsupportedPatternError("n"))["status"] == "error"
     assert outcome_of(ValueError("n"), named=False)["reason"] == "n"
 
 
