@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol, Self, TypeVar
 
 from cepbench.arguments import choice
 from cepbench.errors import MissingTypeWarning, StreamError, did_you_mean, suggest
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import (
     Aggregate,
     Arithmetic,
@@ -79,8 +81,20 @@ def check_fit(pattern: Pattern, stream: EventStream) -> None:
         _check_uses_of_time(pattern, stream)
 
 
-def under_one_hierarchy(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:
-    """The pattern and the stream, both under the concept hierarchy that either of them has.
+class _Queries(Protocol):
+    """A pattern or a workload."""
+
+    @property
+    def hierarchy(self) -> ConceptHierarchy | None: ...
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Self: ...
+
+
+_Asked = TypeVar("_Asked", bound=_Queries)
+
+
+def under_one_hierarchy(pattern: _Asked, stream: EventStream) -> tuple[_Asked, EventStream]:
+    """The pattern or workload and the stream, both under the concept hierarchy that either of them has.
 
     Raises
     ------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -19,9 +19,9 @@ from cepbench.experiments.sweeps.compare_methods import METHOD_COLUMNS, compare_
 from cepbench.experiments.sweeps.compare_planners import PLANNER_COLUMNS, compare_planners
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.measure import measure_pattern
+from cepbench.experiments.sweeps.rotation import Progress, throughput
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.markup import Html, shortened
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
@@ -30,6 +30,7 @@ from cepbench.planning.planners.registry import PlanGenerator, generators_from
 from cepbench.planning.statistics.given import statistics_from
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
@@ -42,23 +43,6 @@ COLUMNS = (
     "peak_partial_matches", "peak_bytes", "comparisons", "matches", "status", "reason",
 )  # fmt: skip
 
-#: Columns that a notebook shows before the numeric ones, and those.
-_TEXTS = ("plan generator", "evaluator", "plan")
-_METHOD_TEXTS = ("method",)
-_NUMBERS = (
-    "estimated cost", "planning", "events/s", "middle half of the runs", "runs",
-    "peak partial matches", "peak memory", "comparisons", "matches",
-)  # fmt: skip
-_METHOD_NUMBERS = (
-    "time", "time per event", "events/s", "runs", "updates", "peak counters", "peak objects",
-    "peak memory", "values",
-)  # fmt: skip
-_PLANNER_TEXTS = ("planner", "evaluator", "computed from others")
-_PLANNER_NUMBERS = (
-    "estimated cost", "planning", "events/s", "middle half of the runs", "× NAIVE", "runs",
-    "peak memory", "reused", "matches",
-)  # fmt: skip
-
 #: Characters of a workload's plan that are shown.
 _LONGEST_PLAN = 200
 
@@ -66,22 +50,73 @@ _LONGEST_PLAN = 200
 _PAGE = Html(
     """<pre class="cep-pattern">{{ pattern }}</pre>
 <table class="dataframe cep-comparison"><thead><tr>
-{% for name in texts %}<th style="text-align:left">{{ name }}</th>{% endfor %}
-{% for name in numbers %}<th style="text-align:right">{{ name }}</th>{% endfor %}
+{% for name in texts.values() %}<th style="text-align:left">{{ name }}</th>{% endfor %}
+{% for name in numbers.values() %}<th style="text-align:right">{{ name }}</th>{% endfor %}
 </tr></thead><tbody>
-{% for named, share, cells, reason in rows %}
-<tr>{% for text in named %}<td>{{ text }}</td>{% endfor %}
-{% if reason %}
-<td colspan="{{ numbers | length }}" style="text-align:left">{{ reason }}</td>
+{% for row in rows %}
+<tr>{% for text in row.texts %}<td>{{ text }}</td>{% endfor %}
+{% if row.reason %}
+<td colspan="{{ numbers | length }}" style="text-align:left">{{ row.reason }}</td>
 {% endif %}
-{% for cell in cells %}
-<td style="text-align:right;{% if loop.index == 3 %}background:linear-gradient(to left,
-rgba(31,119,180,.25) {{ share }}%,transparent 0){% endif %}">{{ cell }}</td>
+{% for name, cell in row.cells.items() %}
+<td style="text-align:right;{% if name == "events_per_second" %}background:linear-gradient(to left,
+rgba(31,119,180,.25) {{ row.share }}%,transparent 0){% endif %}">{{ cell }}</td>
 {% endfor %}
 </tr>
 {% endfor %}
 </tbody></table>"""
 )
+
+
+#: Columns of texts → their headings; of planners ``plan`` has what is computed from other queries.
+_TEXTS = {
+    "generator": "plan generator", "planner": "planner", "method": "method", "evaluator": "evaluator",
+    "plan": "plan",
+}  # fmt: skip
+
+
+class _Column(NamedTuple):
+    """How a column of numbers is shown."""
+
+    heading: str
+    form: str = ",.0f"
+    times: float = 1.0
+    unit: str = ""
+
+
+#: Columns of numbers → how they are shown, in this order.
+_NUMBERS = {
+    "cost": _Column("estimated cost", ".3g"),
+    "plan_seconds": _Column("planning", ".2f", 1e3, " ms"),
+    "seconds": _Column("time", ",.3g", 1e3, " ms"),
+    "seconds_per_slide": _Column("time per event", ",.0f", 1e9, " ns"),
+    "events_per_second": _Column("events/s"),
+    "events_per_second_q1": _Column("middle half of the runs"),
+    "times_naive": _Column("× NAIVE", ".2f"),
+    "runs": _Column("runs"),
+    "updates": _Column("updates"),
+    "peak_counters": _Column("peak counters"),
+    "peak_objects": _Column("peak objects"),
+    "peak_partial_matches": _Column("peak partial matches"),
+    "peak_bytes": _Column("peak memory"),
+    "comparisons": _Column("comparisons"),
+    "reused": _Column("reused"),
+    "matches": _Column("matches"),
+    "values": _Column("values"),
+}
+
+
+def shown(row: Mapping[Any, Any], name: str) -> str:
+    """The text of a number of a row, empty if it is missing."""
+    if name == "peak_bytes":
+        return shown_bytes(row[name])
+    if name == "runs" and not pd.isna(row.get("measured_with")):
+        return f"those of {row['measured_with']}"
+    if pd.isna(row[name]):
+        return ""
+    _, form, times, unit = _NUMBERS[name]
+    upper = f" – {row['events_per_second_q3']:,.0f}" if name == "events_per_second_q1" else ""
+    return f"{times * row[name]:{form}}{unit}{upper}"
 
 
 class Comparison(pd.DataFrame):
@@ -93,10 +128,22 @@ class Comparison(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         fastest = self["events_per_second"].max()
-        shown, texts, numbers = next(
-            its for column, its in _SHOWN_BY_COLUMN.items() if column in self
-        )
-        rows = [shown(row, fastest) for row in self.to_dict("records")]
+        texts = {name: heading for name, heading in _TEXTS.items() if name in self}
+        if "planner" in self:
+            texts["plan"] = "computed from others"
+        numbers = {name: its.heading for name, its in _NUMBERS.items() if name in self}
+        rows: list[dict[str, Any]] = []
+        for row in self.to_dict("records"):
+            named = ["" if pd.isna(row[name]) else row[name] for name in texts]
+            if "planner" in row:
+                named[-1] = shortened(named[-1], _LONGEST_PLAN)
+            found = {"texts": named, "reason": "", "share": "", "cells": {}}
+            if row["status"] == OK:
+                found["share"] = f"{100 * row['events_per_second'] / fastest:.1f}"
+                found["cells"] = {name: shown(row, name) for name in numbers}
+            else:
+                found["reason"] = f"{row['status']}: {row['reason']}"
+            rows.append(found)
         return str(_PAGE(pattern=self.pattern, texts=texts, numbers=numbers, rows=rows))
 
 
@@ -207,53 +254,43 @@ def compare(
     repetitions = whole(repetitions, "repetitions", ExperimentError, least=1)
     seconds = number(seconds, "seconds", ExperimentError, least=0.0, most=3_600.0)
     on_progress = callback(on_progress, "on_progress", ExperimentError)
-    if isinstance(pattern, Workload):
-        for name, value in {"generators": generators, "methods": methods}.items():
-            if value is not None:
-                raise ExperimentError(
-                    f"{name} are for single patterns; of a workload, give planners"
-                )
+    how: dict[str, Any] = {
+        "repetitions": repetitions, "seconds": seconds, "on_progress": on_progress
+    }  # fmt: skip
+    asked = queries_from(pattern, aggregates=True)
+    if asked.by_query:
+        _refuse("are for single patterns; of a workload, give planners",
+                generators=generators, methods=methods)  # fmt: skip
         with reporting_missing_types(missing_types):
-            by_planner = compare_planners(
-                pattern,
+            rows = compare_planners(
+                asked,
                 stream_from(stream),
                 statistics=statistics,
                 planners=planners,
                 evaluators=evaluators,
                 options=_options(options),
-                repetitions=repetitions,
-                seconds=seconds,
                 seed=seed_from(seed, ExperimentError, most=MOST),
                 partial_match_limit=whole(
                     partial_match_limit, "partial_match_limit", ExperimentError, least=1
                 ),
                 output=choice(output, "output", ("count", "matches"), ExperimentError),
                 cost="calibrated" if cost is None else cost,
-                on_progress=on_progress,
+                **how,
             )
-        return _comparison(by_planner, PLANNER_COLUMNS, str(pattern))
-    if planners is not None:
-        raise ExperimentError("planners are of workloads; for a pattern give generators")
-    cost = "throughput" if cost is None else cost
-    pattern, stream = under_one_hierarchy(
-        pattern_from(pattern, aggregates=True), stream_from(stream)
-    )
-    if pattern.aggregates:
-        for name, value in {"generators": generators, "evaluators": evaluators}.items():
-            if value is not None:
-                raise ExperimentError(f"{name} are not for a pattern with AGG; give methods")
+        return _comparison(rows, PLANNER_COLUMNS, asked)
+    _refuse("are of workloads; for a pattern give generators", planners=planners)
+    single, stream = under_one_hierarchy(asked, stream_from(stream))
+    if single.aggregates:
+        _refuse("are not for a pattern with AGG; give methods",
+                generators=generators, evaluators=evaluators)  # fmt: skip
         with reporting_missing_types(missing_types):
-            by_method = compare_methods(
-                pattern, stream, methods,
-                repetitions=repetitions, seconds=seconds, on_progress=on_progress,
-            )  # fmt: skip
-        return _comparison(by_method, METHOD_COLUMNS, pattern.describe())
-    if methods is not None:
-        raise ExperimentError("methods are for a pattern with AGG; give generators or evaluators")
+            rows = compare_methods(single, stream, methods, **how)
+        return _comparison(rows, METHOD_COLUMNS, single)
+    _refuse("are for a pattern with AGG; give generators or evaluators", methods=methods)
     chosen = generators_from(generators)
     if evaluators is not None:
         evaluators = texts(evaluators, "evaluators", ExperimentError)
-    elif alone := evaluator_without_plan(pattern.strategy.name):
+    elif alone := evaluator_without_plan(single.strategy.name):
         evaluators = [alone.name]
     seed = seed_from(seed, ExperimentError, most=MOST)  # a column of the rows' table
     choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, ExperimentError)
@@ -261,7 +298,7 @@ def compare(
     choice(output, "output", ("count", "matches"), ExperimentError)
     given = _options(options)
     statistics = None if statistics is None else statistics_from(statistics)
-    spec = PatternSpec("pattern", str(pattern.operator), len(pattern.names), str(pattern), seed)
+    spec = PatternSpec("pattern", str(single.operator), len(single.names), str(single), seed)
     grid = Grid(
         generators=chosen,
         evaluators=evaluators,
@@ -275,20 +312,28 @@ def compare(
         time_selectivity=time_selectivity,
         partial_match_limit=limit,
         outputs=(output,),
-        cost=cost_from(cost),
+        cost=cost_from("throughput" if cost is None else cost),
     )
     cells = grid.cells()
     with reporting_missing_types(missing_types):
         if statistics is None and any(cell.generator != NO_PLAN for cell in cells):
-            statistics = measure_statistics(pattern, stream, seed=seed)
-        runs = measure_pattern(spec, stream, statistics or {}, grid)
-        if on_progress is not None:
-            runs = _reporting(runs, len(cells), on_progress)
-        rows = results_frame(runs)
-    check_agreement(rows)
-    sides = [its for _, its in rows.groupby(["generator", "evaluator"], sort=False)]
+            statistics = measure_statistics(single, stream, seed=seed)
+        progress, measured = Progress(on_progress, len(cells)), []
+        for row in measure_pattern(spec, stream, statistics or {}, grid):
+            measured.append(row)
+            progress.add(1)
+    runs = results_frame(measured)
+    check_agreement(runs)
+    sides = [its for _, its in runs.groupby(["generator", "evaluator"], sort=False)]
     firsts: dict[tuple[str, str], str] = {}
-    return _comparison([_side(its, firsts) for its in sides], COLUMNS, pattern.describe())
+    return _comparison([_side(its, firsts) for its in sides], COLUMNS, single)
+
+
+def _refuse(why: str, **given: Any) -> None:
+    """Raise if an argument is given that is not for what is compared."""
+    for name, value in given.items():
+        if value is not None:
+            raise ExperimentError(f"{name} {why}")
 
 
 def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -300,19 +345,12 @@ def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
     return given
 
 
-def _comparison(rows: list[dict[str, Any]], columns: tuple[str, ...], pattern: str) -> Comparison:
+def _comparison(
+    rows: list[dict[str, Any]], columns: tuple[str, ...], asked: Pattern | Workload
+) -> Comparison:
     comparison = Comparison(rows, columns=list(columns))
-    comparison.pattern = pattern
+    comparison.pattern = asked.describe()
     return comparison
-
-
-def _reporting(
-    rows: Iterator[dict[str, Any]], total: int, on_progress: Callable[[int, int], object]
-) -> Iterator[dict[str, Any]]:
-    on_progress(0, total)
-    for count, row in enumerate(rows, start=1):
-        on_progress(count, max(count, total))
-        yield row
 
 
 def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, object]:
@@ -325,84 +363,7 @@ def _side(runs: pd.DataFrame, firsts: dict[tuple[str, str], str]) -> dict[str, o
     row: dict[str, object] = {name: shown[name] for name in COLUMNS if name in runs}
     row["cost"] = shown["plan_cost"]
     if failed.empty:
-        speeds = runs["events_per_second"]
-        row["events_per_second"] = speeds.median()
-        row["events_per_second_q1"] = speeds.quantile(0.25)
-        row["events_per_second_q3"] = speeds.quantile(0.75)
-        row["runs"] = len(runs)
+        row |= throughput(runs["events_per_second"])
     first = firsts.setdefault((shown["evaluator"], shown["plan"]), shown["generator"])
     row["measured_with"] = None if first == shown["generator"] else first
     return row
-
-
-def _shown_row(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
-    """Texts, the throughput's percentage of the fastest, and numbers or why there are none."""
-    named = [row["generator"], row["evaluator"], "" if pd.isna(row["plan"]) else row["plan"]]
-    if row["status"] != OK:
-        return named, "", [], f"{row['status']}: {row['reason']}"
-    speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
-    shared = row["measured_with"]
-    numbers = [
-        "" if pd.isna(row["cost"]) else f"{row['cost']:.3g}",
-        "" if pd.isna(row["plan_seconds"]) else f"{1e3 * row['plan_seconds']:.2f} ms",
-        f"{speed:,.0f}",
-        f"{low:,.0f} – {high:,.0f}",
-        f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {shared}",
-        _counted(row["peak_partial_matches"]),
-        shown_bytes(row["peak_bytes"]),
-        _counted(row["comparisons"]),
-        f"{row['matches']:,}",
-    ]
-    return named, f"{100 * speed / fastest:.1f}", numbers, ""
-
-
-def _shown_method(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
-    """As :func:`_shown_row`, of an aggregation method."""
-    if row["status"] != OK:
-        return [row["method"]], "", [], f"{row['status']}: {row['reason']}"
-    numbers = [
-        f"{1e3 * row['seconds']:,.3g} ms",
-        f"{1e9 * row['seconds_per_slide']:,.0f} ns",
-        f"{row['events_per_second']:,.0f}",
-        f"{row['runs']:,.0f}",
-        _counted(row["updates"]),
-        _counted(row["peak_counters"]),
-        _counted(row["peak_objects"]),
-        shown_bytes(row["peak_bytes"]),
-        _counted(row["values"]),
-    ]
-    return [row["method"]], f"{100 * row['events_per_second'] / fastest:.1f}", numbers, ""
-
-
-def _shown_planner(row: Mapping[Any, Any], fastest: float) -> tuple[list[str], str, list[str], str]:
-    """As :func:`_shown_row`, of a planner of workloads."""
-    plan = "" if pd.isna(row["plan"]) else shortened(row["plan"], _LONGEST_PLAN)
-    named = [row["planner"], row["evaluator"], plan]
-    if row["status"] != OK:
-        return named, "", [], f"{row['status']}: {row['reason']}"
-    speed, low, high = (row[f"events_per_second{end}"] for end in ("", "_q1", "_q3"))
-    shared = row["measured_with"]
-    numbers = [
-        f"{row['cost']:.3g}",
-        f"{1e3 * row['plan_seconds']:.2f} ms",
-        f"{speed:,.0f}",
-        f"{low:,.0f} – {high:,.0f}",
-        "" if pd.isna(row["times_naive"]) else f"{row['times_naive']:.2f}",
-        f"{row['runs']:,.0f}" if pd.isna(shared) else f"those of {shared}",
-        shown_bytes(row["peak_bytes"]),
-        _counted(row["reused"]),
-        _counted(row["matches"]),
-    ]
-    return named, f"{100 * speed / fastest:.1f}", numbers, ""
-
-
-def _counted(number: float) -> str:
-    return "" if bool(pd.isna(number)) else f"{number:,.0f}"
-
-
-#: The first column of a comparison → how its rows are shown, and the headings of texts and numbers.
-_SHOWN_BY_COLUMN: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
-    "generator": (_shown_row, _TEXTS, _NUMBERS),
-    "method": (_shown_method, _METHOD_TEXTS, _METHOD_NUMBERS),
-    "planner": (_shown_planner, _PLANNER_TEXTS, _PLANNER_NUMBERS),
-}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import statistics as averages
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,19 @@ from cepbench.engines.detection.tasks import options_of
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import (
     ExperimentError,
-    PartialMatchLimitError,
     PlanGeneratorError,
     PlanningRefusedError,
-    UnsupportedPatternError,
-    UnsupportedTaskError,
     errors_naming,
 )
-from cepbench.experiments.sweeps.cells import ERROR, LIMIT, OK, REFUSED
+from cepbench.experiments.sweeps.measure import timed_plan
+from cepbench.experiments.sweeps.rotation import (
+    Agreement,
+    Contender,
+    outcome_of,
+    take_turns,
+    throughput,
+)
 from cepbench.planning.costs.reuse import REUSE_COSTS
-from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import workload_statistics
@@ -56,113 +60,86 @@ def compare_planners(
     planners: Sequence[str] | None,
     evaluators: Sequence[str] | None,
     options: Mapping[str, Mapping[str, Any]],
-    repetitions: int,
-    seconds: float,
     seed: int,
     partial_match_limit: int,
     output: str,
     cost: Any,
-    on_progress: Callable[[int, int], object] | None,
+    **how: Any,
 ) -> list[dict[str, Any]]:
     """A row for each planner and evaluator, see :func:`cepbench.compare`.
 
-    The first run of each different plan, which may compile, is not measured; its matches are compared
-    with those of the other plans. The others are interleaved.
+    The matches of the first run of each different plan are compared with those of the other plans, and
+    their numbers in the measured runs.
+
+    Parameters
+    ----------
+    workload, stream, statistics, planners, evaluators, options, seed, partial_match_limit, output, cost
+        See :func:`cepbench.compare`.
+    **how
+        Of :func:`cepbench.experiments.sweeps.rotation.take_turns`.
     """
     names = _planners(planners)
     chosen = _evaluators(evaluators)
     its_options = {evaluator_for(name).name: its for name, its in options.items()}
-    for name, its in its_options.items():
-        options_of(evaluator_for(name), its)
+    for name, values in its_options.items():
+        options_of(evaluator_for(name), values)
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
     _check_queries(workload, stream)
     if statistics is None:
         statistics = measure_statistics(workload, stream, seed=seed)
     known = workload_statistics(workload, statistics)
-    plans = {
-        (name, its): _planned(workload, known, name, cost=cost, seed=seed, evaluator=its)
-        for name in names
-        for its in chosen
-    }
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    #: Evaluator and plan → the first planner with it, and the times of its runs.
-    firsts: dict[tuple[str, str], str] = {}
-    times: dict[tuple[str, str], list[float]] = {}
-    total, done = len(names) * len(chosen) * (1 + repetitions), 0
+    agreement = Agreement()
 
-    def report(runs: int) -> None:
-        nonlocal done
-        done += runs
-        if on_progress is not None:
-            on_progress(done, max(done, total))
-
-    def run(cell: tuple[str, str], output: str) -> tuple[WorkloadMatches, float]:
-        planner, evaluator = cell
+    def run(
+        planner: str, evaluator: str, plan: WorkloadPlan, first: bool
+    ) -> tuple[float, dict[str, Any]]:
         began = time.perf_counter()
         found = evaluate(
             workload,
             stream,
-            plans[planner, evaluator][0],
+            plan,
             evaluator=evaluator,
             options=its_options.get(evaluator),
-            output=output,
+            output="matches" if first else output,
             partial_match_limit=partial_match_limit,
         )
-        return found, time.perf_counter() - began
+        took = time.perf_counter() - began
+        _check_agreement(agreement, f"{planner} on {evaluator}", found, of_matches=first)
+        if not first:
+            return took, {}
+        return took, {
+            "matches": found.metrics.matches,
+            "reused": int(found.steps["reused"].sum()),
+            "peak_bytes": found.metrics.peak_bytes,
+        }
 
-    report(0)
-    agreement = _Agreement()
-    for evaluator in chosen:
-        for planner in names:
-            plan, outcome = plans[planner, evaluator]
-            row = rows[planner, evaluator] = {"planner": planner, "evaluator": evaluator, **outcome}
-            if plan is None:
-                report(1 + repetitions)
-                continue
-            its_key = evaluator, str(plan.to_dict())
-            first = firsts.setdefault(its_key, planner)
-            if first != planner:
-                row["measured_with"] = first
-                report(1 + repetitions)
-                continue
-            try:
-                found, _ = run((planner, evaluator), "matches")
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # a failure of a run is a row
-                row |= _failure(error)
-                report(1 + repetitions)
-                continue
-            agreement.check(found, f"{planner} on {evaluator}")
-            row |= {
-                "matches": found.metrics.matches,
-                "reused": int(found.steps["reused"].sum()),
-                "peak_bytes": found.metrics.peak_bytes,
-            }
-            times[planner, evaluator] = []
-            report(1)
-    waiting = [*times]
-    while waiting:
-        for cell in waiting:
-            found, took = run(cell, output)
-            agreement.check_counts(found, " on ".join(cell))
-            times[cell].append(took)
-            report(1)
-        waiting = [
-            cell for cell in waiting if len(times[cell]) < repetitions or sum(times[cell]) < seconds
-        ]
-    for cell, took_each in times.items():
-        rows[cell] |= _figures(took_each, len(stream))
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    #: Evaluator and plan → the contender of the first planner with it.
+    contenders: dict[tuple[str, str], Contender] = {}
+    for evaluator, planner in itertools.product(chosen, names):
+        plan, outcome = _planned(
+            workload, known, planner, cost=cost, seed=seed, evaluator=evaluator
+        )
+        row = rows[planner, evaluator] = {"planner": planner, "evaluator": evaluator, **outcome}
+        if plan is None:
+            continue
+        its = Contender(row, partial(run, planner, evaluator, plan))
+        first = contenders.setdefault((evaluator, str(plan.to_dict())), its)
+        if first.row is not row:
+            row["measured_with"] = first.row["planner"]
+    for contender in take_turns([*contenders.values()], rows=len(rows), **how):
+        speeds = [len(stream) / took if took else math.inf for took in contender.seconds]
+        contender.row |= throughput(speeds)
     for (_, evaluator), row in rows.items():
-        if row.get("measured_with") is not None:
+        if "measured_with" in row:
             # Its own planner, plan and planning time; the run is that of the first one.
             run_by = rows[row["measured_with"], evaluator]
             row |= {name: value for name, value in run_by.items() if row.get(name) is None}
             row |= {name: run_by[name] for name in ("status", "reason")}
     for (_, evaluator), row in rows.items():
-        naive = rows.get((_NAIVE, evaluator), {}).get("events_per_second")
-        if naive is not None and row.get("events_per_second") is not None:
-            row["times_naive"] = row["events_per_second"] / naive
+        naive = rows.get((_NAIVE, evaluator), {})
+        if "events_per_second" in row and "events_per_second" in naive:
+            row["times_naive"] = row["events_per_second"] / naive["events_per_second"]
     return [*rows.values()]
 
 
@@ -203,93 +180,30 @@ def _check_queries(workload: Workload, stream: EventStream) -> None:
             check_fit(its, under)
 
 
-def timed_plan(
-    workload: Workload, statistics: Mapping[str, Statistics], planner: str, **options: Any
-) -> tuple[WorkloadPlan, float]:
-    """A plan for a stream that is run as a whole, where no match is late, and the seconds of planning.
-
-    Refinements are part of planning, the loading of compiled code is not. Parameters and errors are
-    those of :func:`cepbench.plan_workload`.
-    """
-    plan_workload(_SMALL, _OF_SMALL, planner)
-    # A workload computes its refinements on first use.
-    fresh = Workload(workload.patterns, hierarchy=workload.hierarchy)
-    began = time.perf_counter()
-    found = plan_workload(fresh, statistics, planner, delays=True, **options)
-    return found, time.perf_counter() - began
-
-
 def _planned(
     workload: Workload, statistics: Mapping[str, Statistics], planner: str, **options: Any
 ) -> tuple[WorkloadPlan | None, dict[str, Any]]:
-    """The plan, or None, and the columns about planning."""
+    """The plan for a stream that is run as a whole, where no match is late, and the columns about it."""
     try:
-        plan, took = timed_plan(workload, statistics, planner, **options)
-    except PlanningRefusedError as error:
-        return None, {"status": REFUSED, "reason": str(error)}
+        plan, took = timed_plan(workload, statistics, planner, delays=True, **options)
     except PlanGeneratorError as error:
-        return None, {"status": ERROR, "reason": str(error)}
+        return None, outcome_of(error, PlanningRefusedError, named=False)
     ways = map(plan.reuse, plan.order)
     from_others = [f"{way.query} {way}" for way in ways if way.source is not None]
-    return plan, {
-        "plan": "; ".join(from_others),
-        "cost": plan.cost,
-        "plan_seconds": took,
-        "status": OK,
-        "reason": None,
-    }
+    return plan, {"plan": "; ".join(from_others), "cost": plan.cost, "plan_seconds": took}
 
 
-_SMALL = Workload(
-    {"q": "PATTERN SEQ(A a) WITHIN 1 units", "r": "PATTERN SEQ(A a, B b) WITHIN 1 units"}
-)
-_OF_SMALL = dict.fromkeys(_SMALL.patterns, Statistics(rates={"a": 1.0, "b": 1.0}))
-
-
-class _Agreement:
-    """Whether all runs find the same matches of every query."""
-
-    def __init__(self) -> None:
-        self._first = ""
-        self._found: dict[str, tuple[int, int]] = {}
-
-    def check(self, found: WorkloadMatches, run: str) -> None:
-        """Compare the matches of a run, in any order, with those of the first one."""
-        for query, result in found.items():
+def _check_agreement(
+    agreement: Agreement, run: str, found: WorkloadMatches, *, of_matches: bool
+) -> None:
+    """Compare the numbers of matches with those of the first run, or the matches in any order."""
+    for query, result in found.items():
+        wrong = agreement.violated(run, result.metrics.matches, query)
+        if of_matches and not wrong:
             hashed = pd.util.hash_pandas_object(result.matches, index=False).to_numpy(np.uint64)
-            own = len(hashed), int(hashed.sum(dtype=np.uint64))
-            if self._found.setdefault(query, own) != own:
-                raise self._error(query, run)
-        self._first = self._first or run
-
-    def check_counts(self, found: WorkloadMatches, run: str) -> None:
-        """Compare the numbers of matches of a run with those of the first one."""
-        for query, result in found.items():
-            if self._found[query][0] != result.metrics.matches:
-                raise self._error(query, run)
-
-    def _error(self, query: str, run: str) -> ExperimentError:
-        return ExperimentError(
-            f"{run} finds other matches of query {query!r} than {self._first}; one of both is wrong. "
-            "cep.check_evaluator finds out about a user-defined evaluator"
-        )
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, UnsupportedPatternError | UnsupportedTaskError):
-        return {"status": REFUSED, "reason": str(error)}
-    if isinstance(error, PartialMatchLimitError):
-        return {"status": LIMIT, "reason": str(error)}
-    return {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
-
-
-def _figures(times: Sequence[float], events: int) -> dict[str, Any]:
-    """Median and quartiles of the throughput."""
-    speeds = [events / took if took else math.inf for took in times]
-    low, high = np.quantile(speeds, [0.25, 0.75])
-    return {
-        "events_per_second": averages.median(speeds),
-        "events_per_second_q1": low,
-        "events_per_second_q3": high,
-        "runs": len(times),
-    }
+            wrong = agreement.violated(run, int(hashed.sum(dtype=np.uint64)), (query, "matches"))
+        if wrong:
+            raise ExperimentError(
+                f"{run} finds other matches of query {query!r} than {wrong[0]}; one of both is wrong. "
+                "cep.check_evaluator finds out about a user-defined evaluator"
+            )

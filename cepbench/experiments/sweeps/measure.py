@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -17,11 +18,7 @@ from cepbench.engines.adaptation.detector import BATCH_SIZE, AdaptiveDetector
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.errors import (
-    PartialMatchLimitError,
-    PlanningRefusedError,
-    UnsupportedPatternError,
-)
+from cepbench.errors import PlanningRefusedError, UnsupportedPatternError
 from cepbench.experiments.sweeps.aggregation import MatchLimitError, aggregated
 from cepbench.experiments.sweeps.cells import (
     ERROR,
@@ -31,7 +28,6 @@ from cepbench.experiments.sweeps.cells import (
     NO_PLAN,
     NO_SHARING,
     OK,
-    REFUSED,
     RESULT_SCHEMA,
     Cell,
     cell_of,
@@ -40,13 +36,13 @@ from cepbench.experiments.sweeps.cells import (
 from cepbench.experiments.sweeps.grid import Grid
 from cepbench.experiments.sweeps.profiler import expected_last
 from cepbench.experiments.sweeps.queries import reused
+from cepbench.experiments.sweeps.rotation import Agreement, longer, outcome_of
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.generate import plan as make_plan
-from cepbench.planning.planners.registry import PlanGenerator
+from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.generate import plan_workload
-from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
@@ -128,8 +124,7 @@ def measure_pattern(
         return
     plans = Plans(spec, stream, statistics, grid, missing)
     methods = grid.aggregations()
-    #: Window → the method that ran first, and the digest of its values.
-    digests: dict[str, tuple[str, str]] = {}
+    agreement = Agreement()
     _warm_up(plans, stream, missing, grid)
     alike = _Alike(grid.share_equal_plans)
     measured: dict[tuple[Any, ...], tuple[str, dict[str, Any]]] = {
@@ -165,11 +160,8 @@ def measure_pattern(
             if isinstance(entry.plan, WorkloadPlan):
                 row |= {"plan": entry.plan.describe(), "plan_cost": entry.plan.cost}
             elif entry.plan is not None:
-                row |= {
-                    "plan": entry.plan.text,
-                    "plan_cost": entry.plan.cost,
-                    "plan_log_cost": entry.plan.log_cost,
-                }
+                names = {"plan": "text", "plan_cost": "cost", "plan_log_cost": "log_cost"}
+                row |= {column: getattr(entry.plan, its) for column, its in names.items()}
             # An adaptive run is like no other one.
             same = (cell.repetition, alike.key(cell, row["plan"] or cell.generator))
             if same in measured:
@@ -178,13 +170,11 @@ def measure_pattern(
             else:
                 began = time.perf_counter()
                 outcome = _run(plans.query(cell), stream, entry.plan, cell, grid)
-                if outcome.get("digest"):
-                    other, digest = digests.setdefault(
-                        cell.window, (cell.generator, outcome["digest"])
-                    )
-                    if digest != outcome["digest"]:
-                        reason = f"its values differ from those of {other}; one of both is wrong"
-                        outcome |= {"status": ERROR, "reason": reason}
+                if (digest := outcome.get("digest")) and (
+                    wrong := agreement.violated(cell.generator, digest, cell.window)
+                ):
+                    reason = f"its values differ from those of {wrong[0]}; one of both is wrong"
+                    outcome |= {"status": ERROR, "reason": reason}
                 alike.ran(cell, same[1], time.perf_counter() - began, outcome["status"])
                 measured[same] = cell.generator, outcome
             row |= outcome
@@ -217,10 +207,10 @@ class _Alike:
     def further(self, repetitions: int, seconds: float) -> Iterator[Cell]:
         """Cells to run after the repetitions, until each group was run for so many seconds."""
         runs = dict.fromkeys(self._spent, repetitions)
-        while runs and self._spent[last := min(runs, key=self._spent.__getitem__)] < seconds:
-            for cell in self._cells[last]:
-                yield cell._replace(repetition=runs[last])
-            runs[last] += 1
+        for key in longer(self._spent, seconds):
+            for cell in self._cells[key]:
+                yield cell._replace(repetition=runs[key])
+            runs[key] += 1
 
 
 class Plans:
@@ -251,7 +241,6 @@ class Plans:
             for strategy in grid.strategies
             for window in grid.windows
         }
-        generators = grid.plan_generators()
         last: dict[str, Any] = {}
         if any(cell.alpha for cell in cells):
             for window in grid.windows:
@@ -260,45 +249,39 @@ class Plans:
         self._hierarchy = stream.hierarchy
         self._plans_reuse = bool(grid.planners)
         self._found: dict[tuple[str, ...], Planned] = {}
+        generators = grid.plan_generators()
         adaptive, methods = grid.policy_kinds(), grid.aggregations()
         for cell in cells:
+            purpose = self._purpose(cell)
             if cell.generator in adaptive:
                 kind = adaptive[cell.generator]
-                self._found[self._purpose(cell)] = replace(_UNPLANNED, plan_kind=kind)
-            elif self._purpose(cell) not in self._found:
+                self._found[purpose] = replace(_UNPLANNED, plan_kind=kind)
+            elif purpose not in self._found:
+                query = self.query(cell)
                 sharing = methods[cell.generator][1] if methods else ""
                 if cell.generator == NO_PLAN or sharing == NO_SHARING:
                     found = _UNPLANNED
-                elif grid.planners:
-                    make = partial(_reusing_plan, self.query(cell), stream, cell, grid)
+                elif query.by_query:
+                    make = partial(_workload_plan, query, stream, cell, grid, sharing)
                     found = _planned(NO_PLAN, make)
-                elif sharing:
-                    found = _planned(
-                        NO_PLAN, partial(_shared_plan, self.query(cell), stream, sharing, grid.seed)
-                    )
                 else:
                     generator = generators[cell.generator]
-                    pattern = self.specs[cell.strategy, cell.window].pattern
-                    found = _planned(
-                        generator.kind,
-                        partial(
-                            timed_plan, generator, pattern, _under(cell.window, statistics),
-                            seed=grid.seed, time_selectivity=grid.time_selectivity,
-                            alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
-                        ),
+                    make = partial(
+                        timed_plan, query, _under(cell.window, statistics), generator,
+                        seed=grid.seed, time_selectivity=grid.time_selectivity,
+                        alpha=cell.alpha, last=last.get(cell.window), cost=grid.cost,
                     )  # fmt: skip
-                self._found[self._purpose(cell)] = found
+                    found = _planned(generator.kind, make)
+                self._found[purpose] = found
 
     def of(self, cell: Cell) -> Planned:
         """The plan that a cell runs."""
         return self._found[self._purpose(cell)]
 
     def query(self, cell: Cell) -> Pattern | Workload:
-        """The pattern or workload that a cell runs, with its strategy and window."""
+        """The pattern or workload that a cell runs, with its strategy and window, under the stream's concepts."""
         query = self.specs[cell.strategy, cell.window].query
-        if isinstance(query, Workload):  # planners read the concepts of the queries
-            return Workload(query.patterns, hierarchy=self._hierarchy)
-        return query
+        return query.with_hierarchy(self._hierarchy)
 
     def _purpose(self, cell: Cell) -> tuple[str, ...]:
         """The part of a cell that its plan depends on."""
@@ -313,57 +296,52 @@ def _under(window: str, statistics: Statistics | Mapping[str, Statistics]) -> St
 def _planned(kind: str, make: Callable[[], tuple[Any, float]]) -> Planned:
     try:
         plan, seconds = make()
-    except PlanningRefusedError as error:
-        return Planned(kind, None, None, REFUSED, _reason(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # one broken generator is a row; the sweep must go on
-        return Planned(kind, None, None, ERROR, _reason(error))
+        return Planned(kind, None, None, **outcome_of(error, PlanningRefusedError, named=True))
     return Planned(kind, plan, seconds, OK, None)
 
 
-def _shared_plan(
-    workload: Pattern | Workload, stream: EventStream, planner: str, seed: int
-) -> tuple[WorkloadPlan, float]:
-    """A plan of what the queries of a workload share, and the seconds of planning."""
-    assert isinstance(workload, Workload)
-    statistics = measure_statistics(workload, stream, seed=seed)
-    began = time.perf_counter()
-    found = plan_workload(workload, statistics, planner, seed=seed)
-    return found, time.perf_counter() - began
-
-
-def _reusing_plan(
-    workload: Pattern | Workload, stream: EventStream, cell: Cell, grid: Grid
-) -> tuple[WorkloadPlan, float]:
-    """A plan of what the queries of a workload reuse, and the seconds of planning with refinements."""
-    assert isinstance(workload, Workload)
+def _workload_plan(
+    workload: Workload, stream: EventStream, cell: Cell, grid: Grid, sharing: str
+) -> tuple[Any, float]:
+    """A plan of what the queries of a workload share or reuse, and the seconds of planning."""
     statistics = measure_statistics(workload, stream, seed=grid.seed)
+    if sharing:
+        return timed_plan(workload, statistics, sharing, seed=grid.seed)
     # At the end of a stream that is run as a whole no match is late.
-    how: dict[str, Any] = {
-        "planner": cell.generator,
-        "delays": not grid.batch_size,
-        "seed": grid.seed,
-        "evaluator": cell.evaluator,
-    }
-    # On a copy, without known refinements: compiled code is loaded.
-    copy = Workload(workload.patterns, hierarchy=workload.hierarchy)
-    plan_workload(copy, statistics, **how)
-    began = time.perf_counter()
-    found = plan_workload(workload, statistics, **how)
-    return found, time.perf_counter() - began
+    return timed_plan(
+        workload, statistics, cell.generator,
+        seed=grid.seed, delays=not grid.batch_size, evaluator=cell.evaluator,
+    )  # fmt: skip
 
 
 def timed_plan(
-    generator: PlanGenerator, pattern: Pattern, statistics: Statistics, **purpose: Any
-) -> tuple[AnyPlan, float]:
-    """A generator's plan and the seconds of planning, without the loading of compiled code.
+    queries: Pattern | Workload, statistics: Any, planner: Any, **options: Any
+) -> tuple[Any, float]:
+    """A plan and the seconds of planning, without the loading of compiled code.
 
-    Parameters and errors are those of :func:`cepbench.planning.planners.generate.plan`.
+    Of a workload the refinements of its queries are part of planning.
+
+    Parameters
+    ----------
+    queries, statistics, planner, **options
+        As :func:`cepbench.plan` takes them, or of a workload :func:`cepbench.plan_workload`, with their errors.
     """
-    load_kernels(generator)
+    if queries.by_query:
+        make: Callable[[Any], Any] = partial(
+            plan_workload, statistics=statistics, planner=planner, **options
+        )
+        # A workload computes its refinements on first use, and each copy anew.
+        make(copy(queries))
+        queries = copy(queries)
+    else:
+        generator = find_generator(planner)
+        load_kernels(generator)
+        make = partial(make_plan, statistics=statistics, generator=generator, **options)
     began = time.perf_counter()
-    found = make_plan(pattern, statistics, generator, **purpose)
+    found = make(queries)
     return found, time.perf_counter() - began
 
 
@@ -425,10 +403,8 @@ def evaluated(
         method, _ = grid.aggregations()[cell.generator]
         return aggregated(query, stream, method, grid.partial_match_limit, plan)
     how = run_arguments(cell, grid)
-    if grid.planners:
-        assert isinstance(query, Workload)
+    if query.by_query:
         return reused(query, stream, plan, grid.batch_size, **how)
-    assert isinstance(query, Pattern)
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
@@ -461,31 +437,33 @@ def _run(
     try:
         measured = evaluated(query, stream, plan, cell, grid) | dict.fromkeys(LATENCY)
         is_adaptive = cell.generator in grid.policies
-        if grid.latency and not is_adaptive and evaluator_for(cell.evaluator).latency:
+        if (
+            not query.by_query
+            and grid.latency
+            and not is_adaptive
+            and evaluator_for(cell.evaluator).latency
+        ):
             how = run_arguments(cell, grid)
-            assert isinstance(query, Pattern)
             timed = evaluate(query, stream, plan, latency=True, **how).metrics.to_dict()
             measured |= {name: timed[name] for name in LATENCY}
-    except MatchLimitError as error:
-        return {"status": LIMIT, "reason": _reason(error), **_known(error.measured)}
-    except PartialMatchLimitError as error:
-        # Bounds: the run would have taken longer, and had more partial matches.
-        seconds = time.perf_counter() - began
-        limit = grid.partial_match_limit
-        return {
-            "status": LIMIT,
-            "reason": _reason(error),
-            "seconds": seconds,
-            "events": len(stream),
-            "events_per_second": len(stream) / seconds if seconds else None,
-            "partial_matches_created": limit,
-            "peak_partial_matches": limit,
-        }
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # one broken run is a row; the sweep must go on
-        refused = grid.methods and isinstance(error, UnsupportedPatternError)
-        return {"status": REFUSED if refused else ERROR, "reason": _reason(error)}
+        refusals = [UnsupportedPatternError] if grid.methods else []
+        outcome = outcome_of(error, *refusals, named=True)
+        if isinstance(error, MatchLimitError):
+            return outcome | _known(error.measured)
+        if outcome["status"] == LIMIT:
+            # Bounds: the run would have taken longer, and had more partial matches.
+            seconds = time.perf_counter() - began
+            outcome |= {
+                "seconds": seconds,
+                "events": len(stream),
+                "events_per_second": len(stream) / seconds if seconds else None,
+                "partial_matches_created": grid.partial_match_limit,
+                "peak_partial_matches": grid.partial_match_limit,
+            }
+        return outcome
     known = _known(measured)
     own = {name: known.pop(name) for name in measured if name not in METRICS}
     details = json.dumps(own, sort_keys=True) if own else None
@@ -495,7 +473,3 @@ def _run(
 def _known(measured: Mapping[str, Any]) -> dict[str, Any]:
     """None for NaN, a metric that is not counted: JSON has no NaN."""
     return {name: v if v == v else None for name, v in measured.items()}
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

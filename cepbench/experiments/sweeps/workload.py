@@ -94,8 +94,7 @@ class PatternSpec:
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         """The pattern, or those of the workload."""
-        query = self.query
-        return tuple(query.patterns.values()) if isinstance(query, Workload) else (query,)
+        return tuple(self.query.queries.values())
 
     def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
         """The same under a selection strategy and a window, those of its own by default."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepbench.arguments import kind_of
-from cepbench.errors import PlanError, StatisticsError, errors_naming
+from cepbench.errors import StatisticsError, errors_naming
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.given import workload_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 
@@ -42,10 +43,7 @@ def workload_statistics(
     StatisticsError
         If there are none of a query, or of one of its variables.
     """
-    if not isinstance(workload, Workload):
-        raise PlanError(
-            f"workload must be a cep.Workload, not {kind_of(workload)}; cep.plan plans a pattern"
-        )
+    workload = workload_from(workload)
     advice = "give cep.measure_statistics(workload, stream)"
     if not isinstance(statistics, Mapping):
         raise StatisticsError(

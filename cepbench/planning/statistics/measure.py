@@ -20,6 +20,7 @@ from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.statistics.sampling import PairSample, Sampler
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import (
@@ -186,14 +187,13 @@ def measure_statistics(
     partition with as many others on average as in the stream.
     """
     with reporting_missing_types(missing_types):
-        if not isinstance(pattern, Workload):
-            return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
+        asked = queries_from(pattern)
         found = {}
-        for query, its in pattern.patterns.items():
+        for query, its in asked.queries.items():
             with errors_naming(query):
-                its = its.without_aggregate()
-                found[query] = measure_statistics(its, stream, seed=seed, pairs=pairs)
-        return found
+                sample = sample_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)
+                found[query] = sample.to_statistics()
+        return found if asked.by_query else found[""]
 
 
 def sample_statistics(

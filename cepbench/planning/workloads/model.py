@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
@@ -73,6 +73,9 @@ class Workload:
     ('a', 'b')
     """
 
+    #: Whether results are by query, also of a workload of one.
+    by_query: ClassVar[Literal[True]] = True
+
     def __init__(
         self,
         queries: Mapping[str, Pattern | str],
@@ -107,6 +110,18 @@ class Workload:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Workload, hierarchy=self.hierarchy), (dict(self.patterns),)
+
+    @property
+    def queries(self) -> Mapping[str, Pattern]:
+        """The patterns by name; of a single :class:`cepbench.Pattern` itself."""
+        return self.patterns
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Workload:
+        """The queries under a concept hierarchy, see :meth:`cepbench.Pattern.with_hierarchy`."""
+        if hierarchy_from(hierarchy) == self.hierarchy:
+            return self
+        plain = {name: its.with_hierarchy(None) for name, its in self.patterns.items()}
+        return Workload(plain, hierarchy=hierarchy)
 
     def without_aggregates(self) -> Workload:
         """The queries of the matches that AGG is over; itself if none has AGG."""
@@ -258,6 +273,10 @@ class Workload:
         return "\n".join(
             f"{quoted_unless_plain(name)} = {pattern}" for name, pattern in self.patterns.items()
         )
+
+    def describe(self) -> str:
+        """The queries, each behind its name."""
+        return str(self)
 
     def __repr__(self) -> str:
         return f"Workload({dict(self.patterns)!r})"

@@ -102,18 +102,15 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
         If ``dataset``, ``pattern`` or ``seed`` is of another type, or queries of a workload do not fit
         the stream.
     """
-    if isinstance(dataset, Workload):
-        dataset, pattern = pattern, dataset
-    if isinstance(pattern, Workload):
-        if isinstance(dataset, str):
-            _, stream, _ = read(dataset)
-        else:
-            stream = (
-                dataset.stream()
-                if isinstance(dataset, Dataset)
-                else stream_from(dataset, "dataset")
-            )
-        return CubeExplorer(pattern, stream, seed=seed_from(seed, StatisticsError))
+    for workload, data in ((dataset, pattern), (pattern, dataset)):
+        if isinstance(workload, Workload):
+            if isinstance(data, str):
+                _, stream, _ = read(data)
+            else:
+                stream = (
+                    data.stream() if isinstance(data, Dataset) else stream_from(data, "dataset")
+                )
+            return CubeExplorer(workload, stream, seed=seed_from(seed, StatisticsError))
     if not isinstance(dataset, str | Dataset | None):
         dataset = stream_from(dataset, "dataset")
     if not isinstance(pattern, str | None):

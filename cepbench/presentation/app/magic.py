@@ -268,9 +268,10 @@ def _of_queries(
     names: dict[str, Any],
 ) -> Any:
     """The matches of several queries, or what is asked for instead."""
-    stream = _stream(options.data, workload, names, positions=False)
+    # Positions of several results are those in the whole data.
+    stream = _stream(options.data, None, names)
     if workload.hierarchy is None:
-        workload = Workload(workload.patterns, hierarchy=stream.hierarchy)
+        workload = workload.with_hierarchy(stream.hierarchy)
     else:
         stream = stream.with_hierarchy(workload.hierarchy)
     if options.explore:
@@ -299,8 +300,8 @@ def _values(
     """The values of AGG; shows their chart."""
     given = {name: vars(options)[name] for name in ("emit", "scope") if vars(options)[name]}
     # Values may change at events of other types.
-    own_types = options.emit != "change"
-    stream = _stream(options.data, pattern, names, positions=True, own_types=own_types)
+    own_types = pattern if options.emit != "change" else None
+    stream = _stream(options.data, own_types, names, positions=True)
     result = aggregate(pattern, stream, options.method, evaluator=options.evaluator, **given)
     if len(result.values):
         display(value_series(result))
@@ -318,16 +319,15 @@ def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stream(
     name: str | None,
-    pattern: Pattern | Workload,
+    pattern: Pattern | None,
     names: dict[str, Any],
     *,
-    positions: bool,
-    own_types: bool = True,
+    positions: bool = False,
 ) -> EventStream:
     """The stream of a variable or of a data set; without a name that of the previous cell.
 
-    Of a data set only the events of the pattern's types, unless contiguity needs all, or not
-    ``own_types``. With ``positions`` it has the positions of its events in the whole data set.
+    Of a data set only the events of the pattern's types, unless contiguity needs all, or there is
+    no ``pattern``. With ``positions`` it has the positions of its events in the whole data set.
     """
     if name is None:
         if _LAST not in names:
@@ -350,11 +350,8 @@ def _stream(
     names[_LAST] = source
     if isinstance(source, EventStream):
         return source
-    # Positions of several results are those in the whole data.
-    if isinstance(pattern, Workload):
-        return source.stream()
     # Neighbours are those among all events.
-    if not own_types or pattern.strategy.name.endswith("contiguity"):
+    if pattern is None or pattern.strategy.name.endswith("contiguity"):
         return source.stream()
     return source.stream(pattern, positions=positions)
 

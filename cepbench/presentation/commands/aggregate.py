@@ -165,10 +165,7 @@ def _time(text: str, asked: Pattern | Workload) -> Any:
     """A time given to ``--at``: a datetime or an integer, by the window."""
     import pandas as pd
 
-    from cepbench.planning.workloads.model import Workload
-
-    patterns = [*asked.patterns.values()] if isinstance(asked, Workload) else [asked]
-    is_datetime = patterns[0].window.is_datetime
+    is_datetime = next(iter(asked.queries.values())).window.is_datetime
     try:
         return pd.Timestamp(text) if is_datetime else int(text)
     except ValueError:

@@ -69,42 +69,27 @@ def compare(
     they reuse, on each evaluator; all plans must find the same matches.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
-    pattern = inputs.read_queries()
-
-    from cepbench.planning.workloads.model import Workload
-
-    if isinstance(pattern, Workload):
-        queries.compare(
-            inputs,
-            pattern,
-            planner or None,
-            generators=generator or None,
-            evaluators=evaluator or None,
-            options=_options_by_evaluator(evaluator, options),
-            repetitions=repetitions,
-            seconds=seconds,
-            cost=cost,
-        )
-        return
-    queries.check_pattern(planner=planner)
-    stream = inputs.read_stream(pattern)
+    asked = inputs.read_queries()
+    if not asked.by_query:
+        queries.check_pattern(planner=planner)
+    stream = inputs.read_stream(asked)
 
     from cepbench.engines.detection.tasks import evaluator_without_plan
     from cepbench.experiments.sweeps.compare import compare as comparison_of
 
-    alone = evaluator_without_plan(pattern.strategy.name)
-    if not evaluator and alone:
-        evaluator = [alone.name]
-    generators = list(dict.fromkeys(generator)) if generator else None
-    planless = bool(evaluator) and all(run_alone(name, generators) for name in evaluator or ())
-    statistics = None if planless else inputs.read_statistics(pattern, stream)
-
+    planless = False
+    if not asked.by_query:
+        if not evaluator and (alone := evaluator_without_plan(asked.strategy.name)):
+            evaluator = [alone.name]
+        planless = bool(evaluator) and all(run_alone(its, generator) for its in evaluator or ())
+    statistics = None if planless else inputs.read_statistics(asked, stream)
     with progress_of_runs("running plans") as on_progress:
         table = comparison_of(
-            pattern,
+            asked,
             stream,
             statistics=statistics,
-            generators=generators,
+            generators=list(dict.fromkeys(generator)) if generator else None,
+            planners=planner or None,
             evaluators=evaluator or None,
             options=_options_by_evaluator(evaluator, options),
             repetitions=repetitions,
@@ -116,7 +101,7 @@ def compare(
     if inputs.json:
         write_json(
             {
-                "pattern": str(pattern),
+                **queries.texts(asked),
                 "events": len(stream),
                 "repetitions": repetitions,
                 "seconds": seconds,
@@ -125,7 +110,7 @@ def compare(
             }
         )
         return
-    write_line(pattern.describe())
+    write_line(asked.describe())
     write_line(f"{len(stream):,} events")
     write_line()
     _show(table)
@@ -149,37 +134,44 @@ def _options_by_evaluator(
     return {e.name: {k: v for k, v in given.items() if k in e.options} for e in chosen}
 
 
+#: Heading → the column that it shows as a notebook does, if the comparison has it.
+_NUMBERS = {
+    "events/s": "events_per_second", "runs": "runs", "stored": "peak_partial_matches",
+    "memory": "peak_bytes", "compared": "comparisons", "reused": "reused", "matches": "matches",
+}  # fmt: skip
+
+
 def _show(table: Comparison) -> None:
-    from cepbench.engines.runs.result import shown_bytes
+    from cepbench.experiments.sweeps.compare import shown
 
     fastest = table["events_per_second"].max()
+    plan = "from other queries" if "planner" in table else "plan"
     rows: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
-        line = {"generator": row["generator"], "evaluator": row["evaluator"]}
+        named = ("generator", "planner", "evaluator")
+        line: dict[str, Any] = {name: row[name] for name in named if name in row}
         rows.append(line)
         if row["status"] != "ok":
-            line["plan"] = f"{row['status']}: {row['reason']}"
+            line[plan] = f"{row['status']}: {row['reason']}"
             continue
-        speed = row["events_per_second"]
+        line |= {head: shown(row, name) for head, name in _NUMBERS.items() if name in row}
         line |= {
             "est. cost": _cost(row["cost"]),
-            "events/s": f"{speed:,.0f}",
-            "": share_bar(speed / fastest),
-            "runs": f"as {row['measured_with']}" if row["measured_with"] else f"{row['runs']:,.0f}",
-            "stored": _counted(row["peak_partial_matches"]),
-            "memory": shown_bytes(row["peak_bytes"]),
-            "compared": _counted(row["comparisons"]),
-            "matches": int(row["matches"]),
-            "plan": row["plan"] or "",
+            "": share_bar(row["events_per_second"] / fastest),
+            "× NAIVE": row.get("times_naive"),
+            plan: row["plan"] or "",
         }
+        if isinstance(row["measured_with"], str):
+            line["runs"] = f"as {row['measured_with']}"
+    heads = ["generator", "planner", "evaluator", "est. cost", "events/s", "", "× NAIVE", "runs",
+             "stored", "memory", "compared", "reused", "matches", plan]  # fmt: skip
     write_table(
         rows,
-        ["generator", "evaluator", "est. cost", "events/s", "", "runs", "stored", "memory",
-         "compared", "matches", "plan"],
-        right=["est. cost", "events/s", "runs", "stored", "memory", "compared"],
-        shrink="plan",
+        [head for head in heads if any(line.get(head) is not None for line in rows)],
+        right=["est. cost", *_NUMBERS],
+        shrink=plan,
         less=("compared", "", "stored", "runs"),
-    )  # fmt: skip
+    )
     write_line()
     spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
     if spread > NOISY:
@@ -188,7 +180,10 @@ def _show(table: Comparison) -> None:
             "--seconds or events before relying on small ratios."
         )
     write_text("runs: interleaved, shared by equal plans; events/s: their median")
-    write_text("stored: peak number of partial matches; compared: pairs tested against conditions")
+    if "comparisons" in table:
+        write_text(
+            "stored: peak number of partial matches; compared: pairs tested against conditions"
+        )
 
 
 def _cost(cost: float | None) -> str:
@@ -196,8 +191,3 @@ def _cost(cost: float | None) -> str:
     if cost is None or math.isnan(cost):
         return ""
     return f"{cost:.4g}" if math.isfinite(cost) else "∞"
-
-
-def _counted(number: float | None) -> str:
-    """A number that user-defined evaluators may omit."""
-    return "" if number is None or math.isnan(number) else f"{number:,.0f}"

@@ -62,10 +62,7 @@ def explain(
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries(needs_data=run)
-
-    from cepbench.planning.workloads.model import Workload
-
-    if isinstance(asked, Workload):
+    if asked.by_query:
         queries.check_options(alpha=alpha, last=last)
         explained = queries.explain(
             inputs,

@@ -111,10 +111,8 @@ class StreamInputs:
         DatasetError
             If there is no such data set or path, or the pattern's name is unknown.
         """
-        from cepbench.planning.workloads.model import Workload
-
         found = self.read_queries(needs_data=needs_data)
-        if isinstance(found, Workload):
+        if found.by_query:
             raise typer.BadParameter(
                 f"it has several queries, {', '.join(found.patterns)}; this command takes one pattern",
                 param_hint="PATTERN",
@@ -284,8 +282,8 @@ class Inputs(StreamInputs):
     ] = None
     seed: SeedOption = 0
 
-    def read_statistics(self, pattern: Pattern, stream: EventStream | None) -> Statistics:
-        """The statistics in the file, or without one those measured on the stream.
+    def read_statistics(self, asked: Pattern | Workload, stream: EventStream | None) -> Any:
+        """The statistics in the file, or without one those measured on the stream; of a workload by query.
 
         The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
 
@@ -294,39 +292,27 @@ class Inputs(StreamInputs):
         typer.BadParameter
             If there is neither a file nor a stream.
         StatisticsError
-            If the file has no statistics.
+            If the file has no statistics, or none of a query.
         """
         from cepbench.planning.statistics.measure import measure_statistics
         from cepbench.planning.statistics.model import Statistics
 
-        if self.statistics is not None:
-            return Statistics.from_dict(self._statistics_in(self.statistics))
-        if stream is None:
-            raise _no_data()
-        with progress("measuring statistics"):
-            return measure_statistics(pattern, stream, seed=self.seed)
-
-    def read_workload_statistics(
-        self, workload: Workload, stream: EventStream | None
-    ) -> dict[str, Statistics]:
-        """As :meth:`read_statistics`, of every query of a workload."""
-        from cepbench.planning.statistics.measure import measure_statistics
-        from cepbench.planning.statistics.model import Statistics
-
-        if self.statistics is not None:
-            content = self._statistics_in(self.statistics)
-            content = content if isinstance(content, dict) else {}
-            missing = [query for query in workload.patterns if query not in content]
-            if missing:
-                raise StatisticsError(
-                    f"{self.statistics} has no statistics of query {', '.join(missing)}; for a workload "
-                    'it holds {"q1": {"rates": {"a": 0.5}}, …}, as `cepbench plan --json` writes it'
-                )
-            return {query: Statistics.from_dict(content[query]) for query in workload.patterns}
-        if stream is None:
-            raise _no_data()
-        with progress("measuring statistics"):
-            return measure_statistics(workload, stream, seed=self.seed)
+        if self.statistics is None:
+            if stream is None:
+                raise _no_data()
+            with progress("measuring statistics"):
+                return measure_statistics(asked, stream, seed=self.seed)
+        content = self._statistics_in(self.statistics)
+        if not asked.by_query:
+            return Statistics.from_dict(content)
+        content = content if isinstance(content, dict) else {}
+        missing = [query for query in asked.queries if query not in content]
+        if missing:
+            raise StatisticsError(
+                f"{self.statistics} has no statistics of query {', '.join(missing)}; for a workload "
+                'it holds {"q1": {"rates": {"a": 0.5}}, …}, as `cepbench plan --json` writes it'
+            )
+        return {query: Statistics.from_dict(content[query]) for query in asked.queries}
 
     @staticmethod
     def _statistics_in(file: Path) -> Any:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.errors import PlanGeneratorError
 from cepbench.presentation.commands import queries
 from cepbench.presentation.commands.inputs import Inputs, last_variable
 from cepbench.presentation.commands.options import (
@@ -24,7 +24,6 @@ from cepbench.presentation.commands.options import (
     with_shared,
 )
 from cepbench.presentation.commands.output import (
-    progress,
     width,
     write_json,
     write_line,
@@ -79,10 +78,7 @@ def plan(
     they reuse, and the cheapest plan or those of the given planners.
     """
     asked = inputs.read_queries(needs_data=inputs.statistics is None)
-
-    from cepbench.planning.workloads.model import Workload
-
-    if isinstance(asked, Workload):
+    if asked.by_query:
         queries.check_options(alpha=alpha, last=last, rewrite=rewrite, time=time)
         queries.plan(inputs, asked, planner, queries.only_one(generator), cost)
         return
@@ -171,20 +167,13 @@ def _planned(
     StatisticsError
         If statistics are missing or invalid, for any generator.
     """
-    from cepbench.experiments.sweeps.measure import timed_plan
-
     row = dict.fromkeys(KEYS) | {"generator": generator.name, "kind": generator.kind, "nodes": []}
-    with progress(f"planning with {generator.name}"):
-        try:
-            found, seconds = timed_plan(generator, pattern, statistics, **options)
-        except StatisticsError:
-            raise
-        except CepbenchError as error:
-            refused = isinstance(error, PlanningRefusedError)
-            return row | {"status": "refused" if refused else "error", "reason": str(error)}
+    found, outcome = queries.planned(pattern, statistics, generator.name, **options)
+    if found is None:
+        return row | outcome
     plans[generator.name] = found
     noted = {key: getattr(found, key) for key in ("cost", "log_cost", "cost_model", "log_latency")}
-    return row | noted | {"plan": found.text, "seconds": seconds, "status": "ok"}
+    return row | noted | outcome | {"plan": found.text}
 
 
 def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commands ``plan``, ``run``, ``compare`` and ``explain`` of several queries, a workload."""
+"""The commands ``plan``, ``run`` and ``explain`` of several queries, a workload."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedEr
 from cepbench.presentation.commands.match_files import match_writer
 from cepbench.presentation.commands.output import (
     progress,
-    progress_of_runs,
-    share_bar,
     width,
     write_json,
     write_line,
     write_table,
-    write_text,
 )
 
 if TYPE_CHECKING:
-    from cepbench.experiments.sweeps.compare import Comparison
+    from cepbench.patterns.model import Pattern
     from cepbench.planning.plans.workload import WorkloadPlan
-    from cepbench.planning.statistics.model import Statistics
     from cepbench.planning.workloads.model import Workload
     from cepbench.presentation.commands.inputs import Inputs
     from cepbench.streams.event_stream import EventStream
@@ -94,7 +90,7 @@ def plan(
     stream = None
     if inputs.statistics is None:
         workload, stream = _read(inputs, workload)
-    statistics = inputs.read_workload_statistics(workload, stream)
+    statistics = inputs.read_statistics(workload, stream)
     counted = all(pattern.aggregates for pattern in workload.patterns.values())
     shares = "aggregates" if counted else "matches"
     names = planners or [n for n, entry in WORKLOAD_PLANNERS.items() if entry.shares == shares]
@@ -102,25 +98,21 @@ def plan(
     plans: dict[str, WorkloadPlan] = {}
     for name in dict.fromkeys(WORKLOAD_PLANNERS.find(name).name for name in names):
         row: dict[str, Any] = {"planner": name, "cost": None, "seconds": None, "steps": []}
-        rows.append(row)
-        try:
-            plans[name], row["seconds"] = _planned(
-                inputs, workload, statistics, name, generator=generator, cost=cost
-            )
-        except StatisticsError:
-            raise
-        except CepbenchError as error:
-            refused = isinstance(error, PlanningRefusedError)
-            row |= {"status": "refused" if refused else "error", "reason": str(error)}
-            continue
-        row |= {"status": "ok", "reason": None, "cost": plans[name].cost}
-        row["steps"] = [] if plans[name].sources is None else plans[name].steps
+        found, outcome = planned(
+            workload, statistics, name, delays=True, seed=inputs.seed, generator=generator,
+            cost=cost or "calibrated",
+        )  # fmt: skip
+        rows.append(row | outcome)
+        if found is not None:
+            plans[name] = found
+            steps = [] if found.sources is None else found.steps
+            rows[-1] |= {"cost": found.cost, "steps": steps}
     if not plans:
         raise PlanGeneratorError("\n".join(f"{row['planner']}: {row['reason']}" for row in rows))
     if inputs.json:
         of_queries = {query: its.to_dict() for query, its in statistics.items()}
         write_json(
-            {"queries": _texts(workload), "statistics": of_queries, "cost": cost or "calibrated",
+            {**texts(workload), "statistics": of_queries, "cost": cost or "calibrated",
              "plans": rows}
         )  # fmt: skip
         return
@@ -172,10 +164,8 @@ def run(
 
     files = {} if output is None else _files(output, workload)
     workload, stream = _read(inputs, workload, positions=not count)
-    statistics = inputs.read_workload_statistics(workload, stream)
-    plan, _ = _planned(
-        inputs, workload, statistics, planner or "CHASE", generator=generator, evaluator=evaluator
-    )
+    statistics = inputs.read_statistics(workload, stream)
+    plan = _plan(inputs, workload, statistics, planner, generator=generator, evaluator=evaluator)
     how: dict[str, Any] = {"evaluator": evaluator, "options": options}
     how["output"] = "count" if count else "arrow"
     with progress("warming up"):
@@ -195,7 +185,7 @@ def run(
     if inputs.json:
         write_json(
             {
-                "queries": _texts(workload),
+                **texts(workload),
                 "planner": plan.planner,
                 "cost": plan.cost,
                 "plan": plan.steps,
@@ -250,10 +240,8 @@ def explain(
     stream = None
     if runs or inputs.statistics is None:
         workload, stream = _read(inputs, workload)
-    statistics = inputs.read_workload_statistics(workload, stream)
-    plan, _ = _planned(
-        inputs, workload, statistics, planner or "CHASE", generator=generator, evaluator=evaluator
-    )
+    statistics = inputs.read_statistics(workload, stream)
+    plan = _plan(inputs, workload, statistics, planner, generator=generator, evaluator=evaluator)
     with progress("running the plan" if runs else "explaining the plan"):
         found = explanation_of(
             workload,
@@ -266,7 +254,7 @@ def explain(
     if inputs.json:
         write_json(
             {
-                "queries": _texts(workload),
+                **texts(workload),
                 "planner": plan.planner,
                 "cost": plan.cost,
                 "evaluator": found.evaluator,
@@ -280,92 +268,53 @@ def explain(
     return found
 
 
-def compare(inputs: Inputs, workload: Workload, planners: Sequence[str] | None, **how: Any) -> None:
-    """Planners of workloads side by side; see :func:`cepbench.compare`."""
-    from cepbench.experiments.sweeps.compare import compare as comparison_of
-
-    workload, stream = _read(inputs, workload)
-    statistics = inputs.read_workload_statistics(workload, stream)
-    with progress_of_runs("running plans") as on_progress:
-        table = comparison_of(
-            workload,
-            stream,
-            statistics=statistics,
-            planners=planners,
-            seed=inputs.seed,
-            on_progress=on_progress,
-            **how,
-        )
-    if inputs.json:
-        write_json({"queries": _texts(workload), "events": len(stream), "rows": table})
-        return
-    write_line(str(workload))
-    write_line(f"{len(stream):,} events")
-    write_line()
-    _show(table)
-
-
-def _show(table: Comparison) -> None:
-    fastest = table["events_per_second"].max()
-    rows: list[dict[str, Any]] = []
-    for row in table.to_dict("records"):
-        line = {"planner": row["planner"], "evaluator": row["evaluator"]}
-        rows.append(line)
-        if row["status"] != "ok":
-            line["from other queries"] = f"{row['status']}: {row['reason']}"
-            continue
-        shared = row["measured_with"]
-        line |= {
-            "est. cost": f"{row['cost']:,.4g}",
-            "events/s": f"{row['events_per_second']:,.0f}",
-            "": share_bar(row["events_per_second"] / fastest),
-            "× NAIVE": row["times_naive"],
-            "runs": f"as {shared}" if isinstance(shared, str) else f"{row['runs']:,.0f}",
-            "reused": int(row["reused"]),
-            "matches": int(row["matches"]),
-            "from other queries": row["plan"],
-        }
-    write_table(
-        rows,
-        ["planner", "evaluator", "est. cost", "events/s", "", "× NAIVE", "runs", "reused", "matches",
-         "from other queries"],
-        right=["est. cost", "events/s", "runs"],
-        shrink="from other queries",
-        less=("", "runs"),
-    )  # fmt: skip
-    write_line()
-    write_text("runs: interleaved, shared by equal plans; events/s: their median")
-
-
 def _read(
     inputs: Inputs, workload: Workload, *, positions: bool = False
 ) -> tuple[Workload, EventStream]:
     """The stream, and the workload under its concepts."""
-    from cepbench.planning.workloads.model import Workload as WorkloadOf
+    from cepbench.streams.fit import under_one_hierarchy
 
-    stream = inputs.read_stream(workload, positions=positions)
-    if workload.hierarchy is None and stream.hierarchy is not None:
-        workload = WorkloadOf(workload.patterns, hierarchy=stream.hierarchy)
-    return workload, stream
+    return under_one_hierarchy(workload, inputs.read_stream(workload, positions=positions))
 
 
-def _planned(
-    inputs: Inputs,
-    workload: Workload,
-    statistics: Mapping[str, Statistics],
-    planner: str,
-    **options: Any,
-) -> tuple[WorkloadPlan, float]:
-    """A plan and the seconds of planning."""
-    from cepbench.experiments.sweeps.compare_planners import timed_plan
+def _plan(
+    inputs: Inputs, workload: Workload, statistics: Any, planner: str | None, **options: Any
+) -> WorkloadPlan:
+    from cepbench.planning.planners.sharing.generate import plan_workload
 
-    given = {name: value for name, value in options.items() if value is not None}
+    name = planner or "CHASE"
+    with progress(f"planning with {name}"):
+        return plan_workload(workload, statistics, name, delays=True, seed=inputs.seed, **options)
+
+
+def planned(
+    asked: Pattern | Workload, statistics: Any, planner: str, **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """A plan, or None, and its columns: ``status``, ``reason`` and the ``seconds`` of planning.
+
+    Raises
+    ------
+    StatisticsError
+        If statistics are missing or invalid, for any planner.
+    """
+    from cepbench.experiments.sweeps.measure import timed_plan
+    from cepbench.experiments.sweeps.rotation import outcome_of
+
     with progress(f"planning with {planner}"):
-        return timed_plan(workload, statistics, planner, seed=inputs.seed, **given)
+        try:
+            found, seconds = timed_plan(asked, statistics, planner, **options)
+        except StatisticsError:
+            raise
+        except CepbenchError as error:
+            return None, outcome_of(error, PlanningRefusedError, named=False)
+    return found, {"status": "ok", "reason": None, "seconds": seconds}
 
 
-def _texts(workload: Workload) -> dict[str, str]:
-    return {query: str(its) for query, its in workload.patterns.items()}
+def texts(asked: Pattern | Workload) -> dict[str, Any]:
+    """The text of the pattern, or those of all queries, as the first key of a JSON document."""
+    if not asked.by_query:
+        return {"pattern": str(asked)}
+    return {"queries": {query: str(its) for query, its in asked.queries.items()}}
 
 
 def _files(output: Path, workload: Workload) -> dict[str, Path]:

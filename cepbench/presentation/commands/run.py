@@ -96,11 +96,8 @@ def run(
         raise typer.BadParameter("it requires --spark", param_hint="'--master'")
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries()
-
-    from cepbench.planning.workloads.model import Workload
-
     if spark:
-        if isinstance(asked, Workload) or options or attribute or limit or planner:
+        if asked.by_query or options or attribute or limit or planner:
             raise typer.BadParameter(
                 "it takes one pattern, and not --option, --attribute, --limit or --planner",
                 param_hint="'--spark'",
@@ -109,7 +106,7 @@ def run(
 
         run_on_spark(inputs, asked, generator or "DP-LD", evaluator, output, master)
         return
-    if isinstance(asked, Workload):
+    if asked.by_query:
         queries.check_options(limit=limit)
         queries.run(
             inputs, asked, planner, generator, evaluator=evaluator, options=options, output=output,

@@ -13,7 +13,6 @@ from cepbench.engines.detection.task_runs import run_task
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.errors import PlanError, UnsupportedPatternError
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import cost_from
@@ -24,6 +23,7 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import statistics_from
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.explainer.automaton import AutomatonExplanation
 from cepbench.presentation.explainer.estimates import estimate
@@ -150,7 +150,8 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
-    if isinstance(pattern, Workload):
+    pattern = queries_from(pattern)
+    if pattern.by_query:
         if (time_selectivity, alpha, last) != ("adjacent", None, None):
             raise PlanError(
                 "time_selectivity, alpha and last are of plans of single patterns; explain "
@@ -168,7 +169,6 @@ def explain(
                 partial_match_limit=partial_match_limit,
             )
     cost = "throughput" if cost is None else cost
-    pattern = pattern_from(pattern)
     plan = automaton(pattern) if plan is None else plan_from(plan)
     if stream is not None:
         pattern, stream = under_one_hierarchy(pattern, stream_from(stream))

@@ -1,5 +1,6 @@
 """Workloads: several queries by name."""
 
+import pandas as pd
 import pytest
 
 import cepbench as cep
@@ -152,3 +153,27 @@ def test_parameters_are_those_of_all_queries() -> None:
         cep.Workload.parse(text, {"low": 1, "lower": 2, "length": 3, "high": 4})
     with pytest.raises(PatternNameError, match=r"query 'Q2': .*lower"):
         cep.Workload.parse(text, {"low": 1, "length": 3})
+
+
+def test_a_pattern_is_a_workload_of_one_query_without_a_name() -> None:
+    """Both are asked in the same words, and errors about a pattern name no query."""
+    h = ConceptHierarchy({"C": ["A", "B"]})
+    pattern = cep.parse("PATTERN SEQ(C c, D d) WHERE c.x < d.x WITHIN 5 units")
+    workload = cep.Workload({"q": pattern})
+    assert (pattern.queries, pattern.by_query) == ({"": pattern}, False)
+    assert (workload.queries, workload.by_query) == ({"q": pattern}, True)
+    for asked in (pattern, workload):
+        under = asked.with_hierarchy(h)
+        assert under.hierarchy == h and under.with_hierarchy(h) is under
+        assert {its.hierarchy for its in under.queries.values()} == {h}
+        assert under.with_hierarchy(None) == asked
+        assert str(pattern.structure) in asked.describe()
+    frame = pd.DataFrame({"type": list("ADBDAD"), "time": range(6), "x": [1, 2, 3, 4, 5, 3]})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time", hierarchy=h)
+    measured = cep.measure_statistics(workload, stream)
+    assert measured == {"q": cep.measure_statistics(pattern, stream)}
+    assert 0 < measured["q"].selectivity("c", "d") < 1
+    without = cep.EventStream.from_pandas(frame[["type", "time"]], type="type", time="time")
+    for asked, message in ((pattern, "^(?!query)"), (workload, "^query 'q': ")):
+        with pytest.raises(cep.errors.StreamError, match=f"{message}.*'x'"):
+            cep.measure_statistics(asked, without)

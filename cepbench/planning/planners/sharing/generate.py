@@ -25,6 +25,7 @@ from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.generalization import common_generalizations
+from cepbench.planning.workloads.given import workload_from
 from cepbench.planning.workloads.model import Workload
 
 
@@ -82,9 +83,10 @@ def plan_workload(
     PlanError
         If it is not a workload.
     """
+    workload = workload_from(workload)
     if planner is None:
-        patterns = workload.patterns.values() if isinstance(workload, Workload) else ()
-        planner = "SHARON" if all(its.aggregates for its in patterns) else "CHASE"
+        counted = all(its.aggregates for its in workload.queries.values())
+        planner = "SHARON" if counted else "CHASE"
     entry = WORKLOAD_PLANNERS.find(planner)
     rng = np.random.default_rng(seed_from(seed, PlanGeneratorError))
     flag(delays, "delays", PlanGeneratorError)
