@@ -45,6 +45,8 @@ def how_to_make_one(given: Any) -> str:
         call, columns = "from_arrow(table", list(given.schema.names)
     elif comes_from(given, "polars", "DataFrame"):
         call, columns = "from_arrow(frame", list(given.columns)
+    elif comes_from(given, "pyspark", "DataFrame"):
+        return "call cep.spark.detect(df, pattern, time=…, type=…) or its other functions"
     elif comes_from(given, "polars", "LazyFrame"):
         return (
             'call collect() first: cep.EventStream.from_arrow(frame.collect(), type="…", time="…")'

@@ -220,7 +220,7 @@ def _arrival_order(
     before, found = timestamps[row - 1 : row + 1].view("M8[ns]" if is_datetime else np.int64)
     raise StreamError(
         f"row {row}: timestamp {found} in {time!r} is smaller than {before} "
-        "in the previous row; sort the events by time, or pass sort=True",
+        "in the previous row; sort the events by time, or make the EventStream with sort=True",
         row=row,
     )
 

@@ -33,7 +33,7 @@ from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 #: Columns of the comparison, in order.
 COLUMNS = (
@@ -102,8 +102,10 @@ class Comparison(pd.DataFrame):
 
 def compare(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     statistics: Statistics | Mapping[str, Statistics] | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
@@ -137,7 +139,8 @@ def compare(
     ----------
     pattern : Pattern, str or Workload
         A pattern, its text, or a workload without AGG.
-    stream : EventStream
+    stream, type, time
+        See :func:`cepbench.evaluate`.
     statistics : Statistics, optional
         For planning; by default measured on the stream, if there is anything to plan. Of a workload
         those of every query.
@@ -216,7 +219,7 @@ def compare(
         with reporting_missing_types(missing_types):
             by_planner = compare_planners(
                 pattern,
-                stream_from(stream),
+                events_from(stream, type, time),
                 statistics=statistics,
                 planners=planners,
                 evaluators=evaluators,
@@ -236,7 +239,7 @@ def compare(
         raise ExperimentError("planners are of workloads; for a pattern give generators")
     cost = "throughput" if cost is None else cost
     pattern, stream = under_one_hierarchy(
-        pattern_from(pattern, aggregates=True), stream_from(stream)
+        pattern_from(pattern, aggregates=True), events_from(stream, type, time)
     )
     if pattern.aggregates:
         for name, value in {"generators": generators, "evaluators": evaluators}.items():

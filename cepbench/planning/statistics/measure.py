@@ -28,7 +28,7 @@ from cepbench.streams.fit import (
     reporting_missing_types,
     under_one_hierarchy,
 )
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from, stream_from
 
 #: Sampled candidates per pair of variables, in one slice.
 PAIRS = 20_000
@@ -111,8 +111,10 @@ class StatisticsSample:
 @overload
 def measure_statistics(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
@@ -120,16 +122,20 @@ def measure_statistics(
 @overload
 def measure_statistics(
     pattern: Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
 ) -> dict[str, Statistics]: ...
 def measure_statistics(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
@@ -141,8 +147,9 @@ def measure_statistics(
     pattern : Pattern, str or Workload
         All variables of all branches are measured, negated ones included. Of a workload, those of
         the matches of each query.
-    stream : EventStream
-        With events of all types, if the strategy is a contiguity strategy.
+    stream, type, time
+        See :func:`cepbench.evaluate`; with events of all types, if the strategy is a contiguity
+        strategy.
     seed : int
         Seed of the sample.
     pairs : int
@@ -187,8 +194,9 @@ def measure_statistics(
     """
     with reporting_missing_types(missing_types):
         if not isinstance(pattern, Workload):
+            pattern, stream = pattern_from(pattern), events_from(stream, type, time)
             return sample_statistics(pattern, stream, seed=seed, pairs=pairs).to_statistics()
-        found = {}
+        found, stream = {}, events_from(stream, type, time)
         for query, its in pattern.patterns.items():
             with errors_naming(query):
                 its = its.without_aggregate()
