@@ -13,6 +13,7 @@ from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import PlanGenerator, default_generator
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
 
@@ -39,8 +40,12 @@ def generator_for(
 def planned(pattern: Pattern, stream: EventStream) -> AnyPlan | None:
     """The default generator's plan by statistics sampled from a stream.
 
-    None under a strategy whose default evaluator runs without a plan.
+    None under a strategy whose default evaluator runs without a plan. In a window of length 0, in which
+    nothing has a rate, all variables count as equally frequent.
     """
     if evaluator_without_plan(pattern.strategy.name) is not None:
         return None
-    return plan(pattern, measure_statistics(pattern, stream))
+    if pattern.window.length:
+        return plan(pattern, measure_statistics(pattern, stream))
+    same = dict.fromkeys(pattern.names, 1.0)
+    return plan(pattern, Statistics(cardinalities=same, stream_rate=1.0, partitions=1.0))
