@@ -42,7 +42,7 @@ VERBS = {
     "evaluate": lambda stream, **how: cep.evaluate(TEXT, stream, **how).matches,
     "evaluate a workload": lambda stream, **how: cep.evaluate(WORKLOAD, stream, **how)["r"].matches,
     "aggregate": lambda stream, **how: cep.aggregate(COUNTED, stream, **how).values,
-    "aggregate a workload": lambda stream, **how: cep.aggregate(VALUES, stream, **how).values["q"],
+    "aggregate a workload": lambda stream, **how: cep.aggregate(VALUES, stream, **how).values,
     "adapt": lambda stream, **how: cep.adapt(TEXT, stream, batch_size=8, **how).matches,
     "adapt a workload": lambda stream, **how: cep.adapt(
         WORKLOAD, stream, batch_size=8, **how
