@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from cepbench.arguments import comes_from, kind_of
 from cepbench.errors import StreamError
-from cepbench.streams.advice import how_to_make_one
+from cepbench.streams.advice import columns_of, how_to_make_one
 from cepbench.streams.event_stream import EventStream
 
 
@@ -52,32 +52,33 @@ def events_from(given: Any, type: str | None, time: str | None) -> EventStream:
     StreamError
         If it is neither, columns are named beside a stream, or the constructor refuses the frame.
     """
+    of_pandas = comes_from(given, "pandas", "DataFrame")
+    if not (of_pandas or _exports_arrow(given)):
+        if isinstance(given, EventStream) and not (type is None and time is None):
+            raise StreamError(
+                "type= and time= name the columns of a DataFrame or an Arrow table; an EventStream has "
+                "them already, leave them out"
+            )
+        return stream_from(given)
     if type is None and time is None:
-        try:
-            return stream_from(given)
-        except StreamError as error:
-            if _is_frame(given):
-                raise StreamError(f"{error}; or give type= and time= to this call") from None
-            raise
-    if isinstance(given, EventStream):
         raise StreamError(
-            "type= and time= name the columns of a DataFrame or an Arrow table; an EventStream has "
-            "them already, leave them out"
+            f"stream must be an EventStream, not {kind_of(given)}; name its columns of event type and "
+            f'time in this call, by type="…" and time="…", or {how_to_make_one(given)}'
         )
     if type is None or time is None:
         missing = "type" if type is None else "time"
         raise StreamError(
-            f'{missing}="…" is missing, the name of the column of event {missing}s; '
-            f"{how_to_make_one(given)}"
+            f'{missing}="…" is missing, the name of the column of event {missing}s; the '
+            f"{kind_of(given).partition(' ')[2]} has {columns_of(given)}"
         )
-    if comes_from(given, "pandas", "DataFrame"):
+    if of_pandas:
         return EventStream.from_pandas(given, type=type, time=time)
-    if _is_frame(given):
-        return EventStream.from_arrow(given, type=type, time=time)
-    return stream_from(given)
+    return EventStream.from_arrow(given, type=type, time=time)
 
 
-def _is_frame(given: Any) -> bool:
+def _exports_arrow(given: Any) -> bool:
+    if comes_from(given, "pyspark", "DataFrame"):
+        return False  # It would be collected; cep.spark has the same verbs.
     return hasattr(given, "__arrow_c_stream__") or comes_from(
         given, "pyarrow", "Table", "RecordBatch", "RecordBatchReader"
     )

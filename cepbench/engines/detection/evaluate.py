@@ -82,16 +82,15 @@ def evaluate(
         are events in order of time; with ``type`` and ``time``.
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
-        them. None for an evaluator that runs without a plan; with neither, the plan that ``cep.plan``
-        makes of statistics sampled from the stream, which is then ``Result.plan``. Of a workload a WorkloadPlan with
-        sources, or a mapping of queries to such plans; a query without one is evaluated in written
-        order.
+        them; None for an evaluator that runs without. Else by default the plan that ``cep.plan`` makes of
+        statistics sampled from the stream, which is ``Result.plan``. Of a workload a WorkloadPlan with
+        sources, or a mapping of queries to such plans, in which a query without one is evaluated in
+        written order; by default each query has its own plan as above.
     type, time : str, optional
         Names of the columns of event types and times of a stream that is no EventStream.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata and under ``STRATEGY next``, for which none is planned; ``tree``
-        for queries of a workload without a plan.
+        for tree plans, ``sase`` for automata and under ``STRATEGY next``, for which none is planned.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
@@ -144,8 +143,8 @@ def evaluate(
             )
     pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
-        if plan is None and evaluator is None:
-            plan = planned(pattern, stream)
+        if plan is None:
+            plan = planned(pattern, stream, evaluator)
         chosen, task = task_for(
             pattern,
             plan,

@@ -37,15 +37,24 @@ def generator_for(
     )
 
 
-def planned(pattern: Pattern, stream: EventStream) -> AnyPlan | None:
+def planned(
+    pattern: Pattern, stream: EventStream, evaluator: str | Evaluator | None = None
+) -> AnyPlan | None:
     """The default generator's plan by statistics sampled from a stream.
 
-    None under a strategy whose default evaluator runs without a plan. In a window of length 0, in which
-    nothing has a rate, all variables count as equally frequent.
+    None for an evaluator that runs without a plan, or none of these, and under a strategy whose default
+    evaluator does. In a window of length 0, in which nothing has a rate, all variables count as equally
+    frequent.
     """
-    if evaluator_without_plan(pattern.strategy.name) is not None:
+    if evaluator is None:
+        chosen = evaluator_without_plan(pattern.strategy.name)
+    else:
+        chosen = evaluator_for(evaluator)
+    if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
         return None
+    statistics = Statistics(
+        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
+    )
     if pattern.window.length:
-        return plan(pattern, measure_statistics(pattern, stream))
-    same = dict.fromkeys(pattern.names, 1.0)
-    return plan(pattern, Statistics(cardinalities=same, stream_rate=1.0, partitions=1.0))
+        statistics = measure_statistics(pattern, stream)
+    return plan(pattern, statistics, generator_for([pattern], evaluator))

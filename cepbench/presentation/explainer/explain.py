@@ -23,6 +23,7 @@ from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import statistics_from
+from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.explainer.automaton import AutomatonExplanation
@@ -103,9 +104,9 @@ def explain(
         None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
         of queries to plans; None for each query from scratch.
     statistics : Statistics, optional
-        Basis of the estimates; may differ from the statistics that the plan was made with. An
-        automaton needs none. Of a workload those of every query, as ``cep.measure_statistics`` gives
-        them.
+        Basis of the estimates, by default measured on the stream; may differ from the statistics that
+        the plan was made with. An automaton needs none. Of a workload those of every query, as
+        ``cep.measure_statistics`` gives them.
     stream, type, time : optional
         Stream on which to run the plan, see :func:`cepbench.evaluate`; matches are only counted, except
         of a workload.
@@ -191,6 +192,9 @@ def explain(
                 options=options,
                 partial_match_limit=partial_match_limit,
             )
+    if statistics is None and events is not None:
+        with reporting_missing_types(missing_types):
+            statistics = measure_statistics(pattern, events)
     statistics = statistics_from(statistics)
     chosen, task = task_for(
         pattern,

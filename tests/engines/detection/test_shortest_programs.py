@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -30,12 +32,22 @@ VALUES = cep.Workload({"q": COUNTED})
 STATISTICS = cep.measure_statistics(TEXT, STREAM)
 COLUMNS = {"type": "kind", "time": "at"}
 
-FRAMES = {
-    "pandas": FRAME,
-    "polars": pl.from_pandas(FRAME),
-    "an Arrow table": pa.Table.from_pandas(FRAME),
-    "a RecordBatch": pa.RecordBatch.from_pandas(FRAME),
-}
+
+def frames_of(frame: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "pandas": frame,
+        "polars": pl.from_pandas(frame),
+        "an Arrow table": pa.Table.from_pandas(frame),
+        "a RecordBatch": pa.RecordBatch.from_pandas(frame),
+    }
+
+
+FRAMES = frames_of(FRAME)
+
+#: As Spark has them: it would be collected.
+OF_SPARK = type(
+    "DataFrame", (), {"__module__": "pyspark.sql", "__arrow_c_stream__": lambda _: FRAME}
+)()
 
 #: Verb and kind of query → the call on a stream, and what to compare of its result.
 VERBS = {
@@ -53,6 +65,13 @@ VERBS = {
     "explain": lambda stream, **how: cep.explain(
         TEXT, cep.plan(TEXT, STATISTICS), STATISTICS, stream, **how
     ).nodes.filter(regex="^(node|created|expected)"),
+    "explain a workload": lambda stream, **how: cep.explain(
+        WORKLOAD, stream=stream, **how
+    ).steps[["query", "results", "estimated"]],
+    "match_batches": lambda stream, **how: pa.concat_tables(
+        cep.match_batches(TEXT, stream, **how)
+    ).to_pandas(),
+    "trace": lambda stream, **how: cep.trace(TEXT, stream, **how).matches,
     "measure_statistics": lambda stream, **how: pd.DataFrame(
         cep.measure_statistics(TEXT, stream, **how).rows()
     ),
@@ -74,10 +93,22 @@ def test_a_frame_is_taken_as_the_stream_that_is_made_of_it(verb: str) -> None:
 @pytest.mark.parametrize(
     ("given", "how", "message"),
     [
-        (FRAME, {}, r"not a DataFrame; .*from_pandas.*it has kind, at, x; or give type= and time="),
-        (FRAMES["polars"], {}, r"from_arrow\(frame, .*; or give type= and time= to this call"),
-        (FRAME, {"type": "kind"}, r'time="…" is missing, .*it has kind, at, x'),
-        (FRAME, {"time": "at"}, r'type="…" is missing, .*it has kind, at, x'),
+        (FRAME, {}, r'not a DataFrame; name its .*type="…" .* from_pandas.*it has kind, at, x$'),
+        (
+            FRAMES["polars"],
+            {},
+            r'name its columns .* by type="…" and time="…", or .*from_arrow\(frame',
+        ),
+        (
+            FRAME,
+            {"type": "kind"},
+            r'time="…" is missing, .*event times; the DataFrame has kind, at, x',
+        ),
+        (
+            FRAMES["an Arrow table"],
+            {"time": "at"},
+            r'type="…" is missing, .*the Table has kind, at, x',
+        ),
         (FRAME, {"type": "kindd", "time": "at"}, "no column 'kindd'.*did you mean 'kind'"),
         (FRAMES["polars"], {"type": "kind", "time": "a"}, "no column 'a'; there are kind, at, x"),
         (FRAME, {"type": "kind", "time": 3}, "time must be a text"),
@@ -85,6 +116,13 @@ def test_a_frame_is_taken_as_the_stream_that_is_made_of_it(verb: str) -> None:
         (STREAM, COLUMNS, "an EventStream has them already, leave them out"),
         (STREAM, {"time": "at"}, "an EventStream has them already"),
         (pl.from_pandas(FRAME).lazy(), COLUMNS, r"call collect\(\) first"),
+        (FRAMES["polars"]["kind"], COLUMNS, "^a Series cannot be read"),
+        (OF_SPARK, COLUMNS, r"cep\.spark\.detect\(df, pattern"),
+        (
+            FRAMES["polars"].with_columns(pl.col("at").cast(pl.String)),
+            COLUMNS,
+            r"use datetimes or integers: frame.with_columns\(polars.col\('at'\)",
+        ),
         ("events.csv", COLUMNS, "read_csv"),
         (None, COLUMNS, "stream must be an EventStream, not None"),
     ],
@@ -130,12 +168,60 @@ def test_a_window_without_length_has_a_plan_although_it_has_no_rates(strategy: s
     assert not len(cep.evaluate(text, STREAM[:0]).matches)
 
 
+@pytest.mark.parametrize("evaluator", ["tree", "zstream", "lazy-nfa", "lazy-nfa-instances"])
+def test_an_evaluator_without_a_plan_gets_one_that_it_runs(evaluator: str) -> None:
+    found = cep.evaluate(TEXT, STREAM, evaluator=evaluator)
+    assert found.evaluator == evaluator
+    assert found.plan.generator == ("DP-LD" if "lazy-nfa" in evaluator else "DP-B")
+    pd.testing.assert_frame_equal(found.matches, cep.evaluate(TEXT, STREAM).matches)
+
+
+@pytest.mark.parametrize("evaluator", [None, "tree", "stack-nfa"])
+def test_the_queries_of_a_workload_without_a_plan_run_as_each_does_alone(evaluator) -> None:
+    found = cep.evaluate(WORKLOAD, STREAM, evaluator=evaluator)
+    for query, pattern in WORKLOAD.patterns.items():
+        alone = cep.evaluate(pattern, STREAM, evaluator=evaluator)
+        assert (found[query].plan, found[query].evaluator) == (alone.plan, alone.evaluator)
+        pd.testing.assert_frame_equal(found[query].matches, alone.matches)
+    # Beside given plans, a query without one keeps its written order.
+    plans = {"q": cep.plan(TEXT, STATISTICS)}
+    written = cep.evaluate(WORKLOAD, STREAM, plans)["r"].plan
+    assert written.tree == ("b", "c") and written.generator is None
+
+
+def test_explained_on_a_stream_statistics_are_measured() -> None:
+    plan = cep.plan(TEXT, STATISTICS)
+    found = cep.explain(TEXT, plan, stream=FRAME, **COLUMNS)
+    assert found.nodes["log_estimated"].equals(
+        cep.explain(TEXT, plan, STATISTICS).nodes["log_estimated"]
+    )
+    measured = cep.measure_statistics(WORKLOAD, STREAM)
+    steps = cep.explain(WORKLOAD, stream=FRAME, **COLUMNS).steps
+    assert steps["estimated"].equals(
+        cep.explain(WORKLOAD, None, measured, STREAM).steps["estimated"]
+    )
+    with pytest.raises(CepbenchError, match="give cep"):
+        cep.explain(TEXT, plan)
+
+
+def test_no_events_have_no_matches() -> None:
+    for empty in frames_of(FRAME[:0]).values():
+        assert not len(cep.evaluate(TEXT, empty, **COLUMNS).matches)
+
+
+def test_a_live_detector_without_a_plan_says_who_needs_none() -> None:
+    for evaluator in (None, "tree"):
+        with pytest.raises(
+            CepbenchError,
+            match=r"cep\.plan\(pattern, statistics\) makes .*, cep\.AdaptiveDetector\(pattern\) chooses",
+        ):
+            cep.Detector(TEXT, evaluator=evaluator)
+
+
 def test_strategies_and_evaluators_without_plans_keep_their_own() -> None:
     found = cep.evaluate("PATTERN SEQ(A a, B b) STRATEGY next WITHIN 4 units", STREAM)
     assert (found.plan, found.evaluator) == (None, "sase")
     assert cep.evaluate(TEXT, STREAM, evaluator="stack-nfa").plan is None
-    with pytest.raises(CepbenchError, match="tree cannot run without a plan"):
-        cep.evaluate(TEXT, STREAM, evaluator="tree")
     with pytest.raises(EvaluationError, match="output"):
         cep.evaluate(TEXT, STREAM, output="lists")
 
