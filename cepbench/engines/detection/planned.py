@@ -57,4 +57,5 @@ def planned(
     )
     if pattern.window.length:
         statistics = measure_statistics(pattern, stream)
-    return plan(pattern, statistics, generator_for([pattern], evaluator))
+    generator = None if evaluator is None else generator_for([pattern], evaluator)
+    return plan(pattern, statistics, generator)
