@@ -62,6 +62,12 @@ VERBS = {
     "compare": lambda stream, **how: cep.compare(
         TEXT, stream, generators=["DP-B"], repetitions=1, seconds=0, **how
     )[["plan", "cost", "matches"]],
+    "compare a workload": lambda stream, **how: cep.compare(
+        WORKLOAD, stream, planners=["NAIVE"], repetitions=1, seconds=0, **how
+    )[["planner", "plan", "matches"]],
+    "compare methods": lambda stream, **how: cep.compare(
+        COUNTED, stream, repetitions=1, seconds=0, **how
+    )[["method", "updates"]],
     "explain": lambda stream, **how: cep.explain(
         TEXT, cep.plan(TEXT, STATISTICS), STATISTICS, stream, **how
     ).nodes.filter(regex="^(node|created|expected)"),
@@ -93,7 +99,7 @@ def test_a_frame_is_taken_as_the_stream_that_is_made_of_it(verb: str) -> None:
 @pytest.mark.parametrize(
     ("given", "how", "message"),
     [
-        (FRAME, {}, r'not a DataFrame; name its .*type="…" .* from_pandas.*it has kind, at, x$'),
+        (FRAME, {}, r'not a DataFrame; name its .*type="…" .*\.from_pandas.*it has kind, at, x$'),
         (
             FRAMES["polars"],
             {},
