@@ -187,7 +187,7 @@ MISTAKES: dict[str, tuple[Any, type[CepbenchError], str]] = {
         r"cep\.plan\(pattern, statistics, 'GREEDY'\)",
     ),
     "no plan": (
-        lambda: cep.evaluate(PATTERN, STREAM, None), PlanError, r"cep\.plan\(pattern, statistics\)",
+        lambda: cep.Detector(PATTERN, None), PlanError, r"cep\.plan\(pattern, statistics\)",
     ),
     "a stream as statistics": (
         lambda: cep.plan(PATTERN, STREAM), StatisticsError,

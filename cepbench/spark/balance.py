@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.slices import Slice, SliceDetection, cut, types_of_matches
 from cepbench.engines.detection.tasks import evaluator_without_plan, runs_without
@@ -193,7 +194,7 @@ def planned_slices(
     density: Density,
     pieces: Sequence[EventStream],
     given: AnyPlan | WorkloadPlan | str | None,
-    generator: str,
+    generator: str | None,
     *,
     tasks: int | None,
     cores: int,
@@ -207,7 +208,7 @@ def planned_slices(
     pieces : sequence of EventStream
         Parts of the stream with all events of the pattern in a time.
     given : OrderPlan, TreePlan, Automaton, UnionPlan, WorkloadPlan, "per-slice" or None
-    generator : str
+    generator : str or None
     tasks : int or None
         How many tasks there should be, by default four per core; but in time no more than keep the
         copied events below :data:`COPIED`, and further ones by key if there is one.
@@ -300,12 +301,14 @@ def sampled_statistics(
 
 
 def _plan(
-    detection: SliceDetection, measured: Mapping[str, Statistics | None], generator: str
+    detection: SliceDetection, measured: Mapping[str, Statistics | None], generator: str | None
 ) -> AnyPlan | WorkloadPlan | None:
     """A plan of what is detected; None if its evaluator runs no plans of generators."""
     evaluator = detection.evaluator
     alone = evaluator is not None and runs_without(evaluator_for(evaluator), ("order", "tree"))
     known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
+    if generator is None:
+        generator = generator_for(detection.queries.values(), evaluator).name
     if isinstance(detection.pattern, Workload):
         its_generator = None if alone else generator
         return plan_workload(detection.pattern, known, generator=its_generator, evaluator=evaluator)

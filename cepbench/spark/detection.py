@@ -77,7 +77,7 @@ def detect(
     type: str,
     id: str | None = None,
     key: str | None = None,
-    generator: str = "DP-B",
+    generator: str | None = None,
     evaluator: str | None = None,
     output: str = "matches",
     slices: Slices | int | None = None,
@@ -114,8 +114,9 @@ def detect(
         An attribute by whose values the stream is divided instead of time; equalities must tie all
         variables of each query to it. By default one is used if matches depend on earlier ones, and besides time
         if slices for all cores would copy too many events.
-    generator : str
-        A name in ``cep.PLAN_GENERATORS``, if a plan is made.
+    generator : str, optional
+        A name in ``cep.PLAN_GENERATORS``, if a plan is made; by default that of :func:`cepbench.plan`,
+        of orders for an evaluator that does not run all trees.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; a built-in one.
     output : {"matches", "count", "arrow"}
@@ -167,7 +168,7 @@ def slices(
     time: str,
     type: str,
     key: str | None = None,
-    generator: str = "DP-B",
+    generator: str | None = None,
     evaluator: str | None = None,
     output: str = "matches",
     tasks: int | None = None,
@@ -290,7 +291,7 @@ class DetectionJob:
     def slices(
         self,
         plan: AnyPlan | str | None,
-        generator: str,
+        generator: str | None,
         tasks: int | None,
         *,
         sample: tuple[Density, list[EventStream]] | None = None,

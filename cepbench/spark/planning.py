@@ -81,7 +81,7 @@ def plan(
     df, pattern, time, type
         See :func:`measure_statistics`, by which they are measured.
     generator : str, optional
-        A name in ``cep.PLAN_GENERATORS``, by default DP-B; of a workload in
+        A name in ``cep.PLAN_GENERATORS``, by default that of :func:`cepbench.plan`; of a workload in
         ``cep.WORKLOAD_PLANNERS``, by default CHASE.
     seed, cost
         See :func:`cepbench.plan` and :func:`cepbench.plan_workload`.
@@ -99,4 +99,4 @@ def plan(
     given: dict[str, Any] = {} if cost is None else {"cost": cost}
     if isinstance(pattern, Workload):
         return plan_workload(pattern, statistics, generator, seed=seed, **given)
-    return generate.plan(pattern, statistics, generator or "DP-B", seed=seed, **given)
+    return generate.plan(pattern, statistics, generator, seed=seed, **given)

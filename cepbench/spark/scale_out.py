@@ -143,7 +143,7 @@ def scaling(
     time: str,
     type: str,
     key: str | None = None,
-    generator: str = "DP-B",
+    generator: str | None = None,
     evaluator: str | None = None,
     cores: Iterable[int] = CORES,
 ) -> Scaling:

@@ -17,6 +17,8 @@ def how_to_make_times(name: str, kind: pa.DataType) -> str:
     """The call that converts a column of this type of Arrow to datetimes."""
     import pyarrow as pa
 
+    if pa.types.is_string_view(kind):  # as Polars exports texts
+        return f"frame.with_columns(polars.col({name!r}).str.to_datetime())"
     call = f"pandas.to_datetime(frame[{name!r}]"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return f"{call}, unit='s') if the numbers are seconds, {UNIT_OF_TIMES}"
@@ -40,11 +42,13 @@ def how_to_make_one(given: Any) -> str:
     if comes_from(given, "cepbench", "Dataset"):
         return "make a stream by dataset.stream()"
     if comes_from(given, "pandas", "DataFrame"):
-        call, columns = "from_pandas(frame", list(given.columns)
+        call = "from_pandas(frame"
     elif comes_from(given, "pyarrow", "Table", "RecordBatch", "RecordBatchReader"):
-        call, columns = "from_arrow(table", list(given.schema.names)
+        call = "from_arrow(table"
     elif comes_from(given, "polars", "DataFrame"):
-        call, columns = "from_arrow(frame", list(given.columns)
+        call = "from_arrow(frame"
+    elif comes_from(given, "pyspark", "DataFrame"):
+        return "call cep.spark.detect(df, pattern, time=…, type=…) or its other functions"
     elif comes_from(given, "polars", "LazyFrame"):
         return (
             'call collect() first: cep.EventStream.from_arrow(frame.collect(), type="…", time="…")'
@@ -54,8 +58,15 @@ def how_to_make_one(given: Any) -> str:
             "make a stream by cep.EventStream.from_pandas, from_arrow or from_parquet, and check "
             "the order of the arguments"
         )
-    names = ", ".join(str(name)[:40] for name in columns[:8]) or "none"
     return (
         f'make a stream by cep.EventStream.{call}, type="…", time="…") with the names of the '
-        f"columns of event type and time; it has {names}{' …' if len(columns) > 8 else ''}"
+        f"columns of event type and time; it has {columns_of(given)}"
     )
+
+
+def columns_of(frame: Any) -> str:
+    """The names of the first columns of a table, for a message."""
+    of_arrow = comes_from(frame, "pyarrow", "Table", "RecordBatch", "RecordBatchReader")
+    columns = list(frame.schema.names if of_arrow else getattr(frame, "columns", ()))
+    names = ", ".join(str(name)[:40] for name in columns[:8]) or "none"
+    return f"{names}{' …' if len(columns) > 8 else ''}"

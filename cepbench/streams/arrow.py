@@ -179,7 +179,7 @@ def _table_from(given: Any) -> pa.Table:
             return pa.table(given)
         except Exception as error:  # raised by Arrow or the library of the object
             raise StreamError(
-                f"the {kind_of(given)} cannot be read: {shown(str(error))}; convert it to a "
+                f"{kind_of(given)} cannot be read: {shown(str(error))}; convert it to a "
                 "pyarrow.Table"
             ) from error
     raise StreamError(
@@ -220,7 +220,7 @@ def _arrival_order(
     before, found = timestamps[row - 1 : row + 1].view("M8[ns]" if is_datetime else np.int64)
     raise StreamError(
         f"row {row}: timestamp {found} in {time!r} is smaller than {before} "
-        "in the previous row; sort the events by time, or pass sort=True",
+        "in the previous row; sort the events by time, or make the EventStream with sort=True",
         row=row,
     )
 
@@ -287,7 +287,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _coded(column: pa.ChunkedArray) -> CodedStrings:
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
+        # Arrow cannot make an empty dictionary of Polars' texts.
+        column = (column if len(column) else pa.chunked_array([], pa.string())).dictionary_encode()
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):  # if there are no rows
         array = (

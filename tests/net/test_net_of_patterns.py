@@ -118,7 +118,7 @@ def _refused_way(case: NetCase, how: Choice, way: str) -> str | None:
     if way == "adaptive":
         if not case.pattern.window.length:
             return "adaptive, window 0"
-        generator = cep.PLAN_GENERATORS[how.generator or "ZSTREAM"]
+        generator = cep.PLAN_GENERATORS[how.generator or "DP-B"]
         if generator.kind not in how.engine.kinds:
             return f"adaptive, no {generator.kind} plans"
     return None

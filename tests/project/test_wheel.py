@@ -16,7 +16,9 @@ pytestmark = pytest.mark.xdist_group("wheel")  # built once
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("cepbench", "datasets", "setup.py", "MANIFEST.in", "pyproject.toml", "README.md")
-(CODE,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+SHORTEST, CODE = re.findall(
+    r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+)
 
 #: Where the parts of the catalogue are found and made.
 WHERE = """
@@ -110,6 +112,16 @@ def test_samples_are_opened_and_others_made_where_the_user_may_write(
     assert quick == made / "quick"
     assert sorted(path.name for path in made.iterdir()) == ["quick"]
     assert not list(installed.rglob("data"))
+
+
+def test_the_shortest_program_of_readme_finds_matches(installed: Path, tmp_path: Path) -> None:
+    done = run(SHORTEST, installed, tmp_path)
+    assert done.stderr == ""
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["a", "b"],
+        ["0", "0", "3"],
+        ["1", "2", "3"],
+    ]
 
 
 def test_the_example_of_readme_runs_and_shows_its_generator_among_all(

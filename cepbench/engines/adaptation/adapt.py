@@ -35,7 +35,7 @@ from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +86,10 @@ class AdaptiveResult(Result):
 
 def adapt(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     generator: str | PlanGenerator | None = None,
     planner: str | None = None,
     evaluator: str | Evaluator | None = None,
@@ -115,9 +117,11 @@ def adapt(
     ----------
     pattern : Pattern, str or Workload
         A pattern, its text, or several queries.
-    stream : EventStream
+    stream, type, time
+        See :func:`cepbench.evaluate`.
     generator : str or PlanGenerator, optional
-        A name in ``PLAN_GENERATORS``, in any case; by default ZSTREAM. Of a workload the generator for
+        A name in ``PLAN_GENERATORS``, in any case; by default that of
+        :func:`cepbench.plan`, of orders for an evaluator that does not run all trees. Of a workload the generator for
         the queries that reuse none, by default none; see :func:`cepbench.plan_workload`.
     planner : str, optional
         Of a workload: a name in ``WORKLOAD_PLANNERS``, by default CHASE.
@@ -183,8 +187,8 @@ def adapt(
     }
     if isinstance(pattern, Workload):
         with reporting_missing_types(missing_types):
-            return adapt_workload(pattern, stream_from(stream), **given)
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+            return adapt_workload(pattern, events_from(stream, type, time), **given)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
         check_types(pattern, stream)
     # What matches return is read from the whole stream.

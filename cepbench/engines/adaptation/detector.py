@@ -15,6 +15,7 @@ from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.engines.adaptation.rounds import Switch
 from cepbench.engines.adaptation.run import AdaptiveRun, PatternSettings
 from cepbench.engines.detection.detector import Detector
+from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import EVALUATORS
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
@@ -32,8 +33,8 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.streams.event_stream import EventStream
 
-#: The default plan generator and cost of a pattern.
-GENERATOR, COST = "ZSTREAM", "throughput"
+#: The default cost of a pattern's plans.
+COST = "throughput"
 
 #: Events in a round, by default.
 BATCH_SIZE = 65_536
@@ -122,7 +123,9 @@ class AdaptiveDetector(Detector):
         if how["policy"].name == "bound":
             check_bounded(model)
         self._settings = PatternSettings(
-            generator=find_generator(GENERATOR if generator is None else generator),
+            generator=generator_for([pattern], evaluator, model)
+            if generator is None
+            else find_generator(generator),
             cost=model,
             planned=initial is None,
             **how,

@@ -38,7 +38,7 @@ from cepbench.streams.fit import (
     reporting_missing_types,
     under_one_hierarchy,
 )
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,11 @@ class AggregateResult:
 @overload
 def aggregate(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     method: str | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     sharing: WorkloadPlan | str | None = None,
     emit: str = "trigger",
     scope: str = "window",
@@ -131,9 +133,11 @@ def aggregate(
 @overload
 def aggregate(
     pattern: Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     method: str | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     sharing: WorkloadPlan | str | None = None,
     emit: str = "trigger",
     scope: str = "window",
@@ -143,9 +147,11 @@ def aggregate(
 ) -> WorkloadResult: ...
 def aggregate(
     pattern: Pattern | Workload | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     method: str | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     sharing: WorkloadPlan | str | None = None,
     emit: str = "trigger",
     scope: str = "window",
@@ -159,7 +165,8 @@ def aggregate(
     ----------
     pattern : Pattern, str or Workload
         With AGG, or its text; or several queries with AGG.
-    stream : EventStream
+    stream, type, time
+        See :func:`cepbench.evaluate`.
     method, sharing, emit, scope, evaluator
         See :class:`Aggregator`.
     at : list of int or datetime, optional
@@ -192,7 +199,7 @@ def aggregate(
     0         1     2      1
     1         3     4      3
     """
-    stream = stream_from(stream)
+    stream = events_from(stream, type, time)
     if not isinstance(pattern, Workload):
         pattern, stream = under_one_hierarchy(pattern_from(pattern, aggregates=True), stream)
     elif pattern.hierarchy is None and stream.hierarchy is not None:

@@ -118,7 +118,7 @@ class Detector(Live):
     A push happens whole or not at all, see :class:`~cepbench.engines.detection.live.Live`.
     """
 
-    KIND = "detector"
+    KIND = "detector with one plan"
 
     HEADER: ClassVar[Mapping[str, Any]] = {
         "pattern": str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, overload
 
+from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.task_runs import run_task
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
@@ -19,15 +20,17 @@ from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 
 @overload
 def evaluate(
     pattern: Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     output: str = "matches",
@@ -38,9 +41,11 @@ def evaluate(
 @overload
 def evaluate(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     plan: AnyPlan | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     output: str = "matches",
@@ -53,9 +58,11 @@ def evaluate(
 
 def evaluate(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     plan: Any = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     output: str = "matches",
@@ -70,16 +77,20 @@ def evaluate(
     ----------
     pattern : Pattern, str or Workload
         A pattern or its text; or a workload, of which every query gets its own matches.
-    stream : EventStream
+    stream : EventStream or Frame
+        Or a DataFrame of pandas or Polars, an Arrow table or another exporter of Arrow data, whose rows
+        are events in order of time; with ``type`` and ``time``.
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         One plan, or for a pattern with OR one for each of its branches, as ``cep.plan`` returns
-        them. None for an evaluator that runs without a plan. Of a workload a WorkloadPlan with
-        sources, or a mapping of queries to such plans; a query without one is evaluated in written
-        order.
+        them; None for an evaluator that runs without. Else by default the plan that ``cep.plan`` makes of
+        statistics sampled from the stream, which is ``Result.plan``. Of a workload a WorkloadPlan with
+        sources, or a mapping of queries to such plans, in which a query without one is evaluated in
+        written order; by default each query has its own plan as above.
+    type, time : str, optional
+        Names of the columns of event types and times of a stream that is no EventStream.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``, in any case; by default ``lazy-nfa`` for order plans, ``tree``
-        for tree plans, ``sase`` for automata and, without a plan, under ``STRATEGY next``; ``tree``
-        for queries of a workload without a plan.
+        for tree plans, ``sase`` for automata and under ``STRATEGY next``, for which none is planned.
     options : mapping, optional
         Options of the evaluator by name; others have their defaults.
     output : {"matches", "arrow", "count", "compressed"}
@@ -123,24 +134,26 @@ def evaluate(
         with reporting_missing_types(missing_types):
             return evaluate_workload(
                 pattern,
-                stream_from(stream),
+                events_from(stream, type, time),
                 plan,
                 evaluator=evaluator,
                 options=options,
                 output=output,
                 partial_match_limit=partial_match_limit,
             )
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
-    chosen, task = task_for(
-        pattern,
-        plan,
-        evaluator=evaluator,
-        options=options,
-        output=output,
-        partial_match_limit=partial_match_limit,
-        latency=latency,
-        node_times=node_times,
-        whole_stream=True,
-    )
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
+        if plan is None:
+            plan = planned(pattern, stream, evaluator)
+        chosen, task = task_for(
+            pattern,
+            plan,
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+            latency=latency,
+            node_times=node_times,
+            whole_stream=True,
+        )
         return run_task(chosen, task, stream)

@@ -33,14 +33,11 @@ from cepbench.streams.fit import under_hierarchy_of
 from cepbench.streams.given import stream_from
 from cepbench.streams.kinds import ComparedIntegers, KnownKinds
 
-#: What a snapshot says that it is of → the class that restores it.
+#: What a snapshot says that it is of, but for "of a workload" → the class that restores it.
 _RESTORED_BY = {
-    "detector": "Detector",
-    "detector of a workload": "Detector",
+    "detector with one plan": "Detector",
     "adaptive detector": "AdaptiveDetector",
-    "adaptive detector of a workload": "AdaptiveDetector",
     "aggregator": "Aggregator",
-    "aggregator of a workload": "Aggregator",
 }
 
 
@@ -275,13 +272,12 @@ class Live(ABC):
         for its in (cls, vars(cls).get("of_workloads", cls)):
             if kind == its.KIND:
                 return its
-        if kind not in _RESTORED_BY:
-            raise SnapshotError(
-                f"the snapshot is damaged: its header has no usable 'kind': {kind[:40]!r}"
-            )
-        article = "an" if kind[0] == "a" else "a"
+        what = kind.removesuffix(" of a workload")
+        if what not in _RESTORED_BY:
+            raise SnapshotError("the snapshot is damaged: its header has no usable 'kind'")
+        article = "an" if what[0] == "a" else "a"
         raise SnapshotError(
-            f"the snapshot is that of {article} {kind}; restore it by cep.{_RESTORED_BY[kind]}.restore or load"
+            f"the snapshot is that of {article} {what}; restore it by cep.{_RESTORED_BY[what]}.restore or load"
         )
 
     @classmethod

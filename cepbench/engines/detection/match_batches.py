@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepbench.arguments import callback, whole
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics
@@ -20,7 +21,7 @@ from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types, reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 #: Number of events pushed first, and at most.
 _FIRST_EVENTS, _MOST_EVENTS = 1 << 10, 1 << 20
@@ -50,9 +51,11 @@ class MatchBatches(Iterator[pa.Table]):
 
 def match_batches(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     plan: AnyPlan | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     rows: int = 1_000_000,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
@@ -69,8 +72,8 @@ def match_batches(
     ----------
     pattern : Pattern or str
         Or its text.
-    stream : EventStream
-    plan : OrderPlan, TreePlan, UnionPlan or None
+    stream, plan, type, time
+        As in :func:`~cepbench.engines.detection.evaluate.evaluate`.
     rows : int
         Maximum number of rows of a batch.
     evaluator, options
@@ -96,20 +99,20 @@ def match_batches(
     """
     rows = whole(rows, "rows", EvaluationError, least=1)
     on_progress = callback(on_progress, "on_progress", EvaluationError)
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
-    plan = None if plan is None else plan_from(plan)
-    asked: dict[str, Any] = {
-        "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
-        "options": options,
-        "output": "arrow",
-        "partial_match_limit": partial_match_limit,
-    }
-    if not asked["evaluator"].batches:
-        result = evaluate(pattern, stream, plan, **asked, missing_types=missing_types)
-        if on_progress is not None:
-            on_progress(len(stream), len(stream))
-        return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
+        plan = planned(pattern, stream, evaluator) if plan is None else plan_from(plan)
+        asked: dict[str, Any] = {
+            "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
+            "options": options,
+            "output": "arrow",
+            "partial_match_limit": partial_match_limit,
+        }
+        if not asked["evaluator"].batches:
+            result = evaluate(pattern, stream, plan, **asked)
+            if on_progress is not None:
+                on_progress(len(stream), len(stream))
+            return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
         check_types(pattern, stream)
     detector = Detector(pattern, plan, **asked)
     return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)

@@ -29,6 +29,9 @@ _CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
 #: Outputs: a DataFrame of the matches, an Arrow table, their number, or a graph of them.
 OUTPUTS = ("matches", "arrow", "count", "compressed")
 
+#: Who needs no plan on a live stream, of which there are no statistics yet.
+_PLANS_ITSELF = "cep.AdaptiveDetector(pattern) chooses its own by the events that it gets"
+
 #: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
 
@@ -124,7 +127,8 @@ def chosen_evaluator(
         return alone
     able = [e.name for e in EVALUATORS.values() if e.without_plan and strategy in e.strategies]
     raise PlanError(
-        "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan"
+        "there is neither a plan nor an evaluator; cep.plan(pattern, statistics) makes a plan, "
+        + _PLANS_ITSELF
         + (f", and evaluator= one of {', '.join(able)} needs none" if able else "")
     )
 
@@ -179,6 +183,8 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
     if task.plan is None:
         if not evaluator.without_plan:
             advice = "; cep.plan(pattern, statistics) makes one"
+            if not task.whole:
+                advice += f", {_PLANS_ITSELF}"
             refuse(evaluator, "run without a plan", lambda e: e.without_plan, advice)
     elif not runs_some(evaluator, kind := task.plan.kind):
         advice = "; leave out the plan" if evaluator.without_plan else ""

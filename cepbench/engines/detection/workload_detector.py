@@ -139,7 +139,7 @@ class WorkloadDetector(Detector):
     for their window.
     """
 
-    KIND = "detector of a workload"
+    KIND = "detector with one plan of a workload"
 
     HEADER: ClassVar[Mapping[str, Any]] = {
         "plan": dict,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.arguments import choice, kind_of
+from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.task_runs import run_task, run_together
 from cepbench.engines.detection.tasks import (
@@ -56,6 +57,7 @@ def evaluate_workload(
     partial_match_limit: int,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
+    plans = plan is None
     plan = workload_plan(workload, plan)
     patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
@@ -66,10 +68,11 @@ def evaluate_workload(
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
-            pattern, given = patterns[query], plan.plans.get(query)
+            pattern = under_one_hierarchy(patterns[query], stream)[0]
+            given = planned(pattern, stream, evaluator) if plans else plan.plans.get(query)
             chosen, given = chosen_for(pattern, given, evaluator)
             tasks[query] = task_for(
-                under_one_hierarchy(pattern, stream)[0],
+                pattern,
                 given,
                 evaluator=chosen,
                 options=options,

@@ -34,7 +34,7 @@ from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 #: Columns of the comparison, in order.
 COLUMNS = (
@@ -149,8 +149,10 @@ class Comparison(pd.DataFrame):
 
 def compare(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     statistics: Statistics | Mapping[str, Statistics] | None = None,
     generators: Sequence[str | PlanGenerator] | None = None,
     evaluators: Sequence[str] | None = None,
@@ -184,7 +186,8 @@ def compare(
     ----------
     pattern : Pattern, str or Workload
         A pattern, its text, or a workload without AGG.
-    stream : EventStream
+    stream, type, time
+        See :func:`cepbench.evaluate`.
     statistics : Statistics, optional
         For planning; by default measured on the stream, if there is anything to plan. Of a workload
         those of every query.
@@ -264,7 +267,7 @@ def compare(
         with reporting_missing_types(missing_types):
             rows = compare_planners(
                 asked,
-                stream_from(stream),
+                events_from(stream, type, time),
                 statistics=statistics,
                 planners=planners,
                 evaluators=evaluators,
@@ -279,7 +282,7 @@ def compare(
             )
         return _comparison(rows, PLANNER_COLUMNS, asked)
     _refuse("are of workloads; for a pattern give generators", planners=planners)
-    single, stream = under_one_hierarchy(asked, stream_from(stream))
+    single, stream = under_one_hierarchy(asked, events_from(stream, type, time))
     if single.aggregates:
         _refuse("are not for a pattern with AGG; give methods",
                 generators=generators, evaluators=evaluators)  # fmt: skip

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
 from cepbench.arguments import choice, elements, flag, folded, number, shown, text, whole
-from cepbench.engines.adaptation.detector import GENERATOR
 from cepbench.engines.adaptation.policies import ADAPTATION_POLICIES
 from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.detection.registry import evaluator_for
@@ -36,7 +35,7 @@ from cepbench.errors import (
     did_you_mean,
 )
 from cepbench.experiments.sweeps.cells import NO_SHARING
-from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.grid import POLICY_GENERATOR, Grid
 from cepbench.experiments.sweeps.reached_code import reached_code
 from cepbench.experiments.sweeps.workload import MAX_KLEENE_EVENTS, PATTERN_SETS, PREDICATES
 from cepbench.patterns.model import ANY, STRATEGIES
@@ -320,7 +319,7 @@ def _check_policy(table: Mapping[str, Any]) -> None:
     # Workers know no user-defined ones.
     builtin = [each.name for each in ADAPTATION_POLICIES.values() if each.is_builtin]
     choice(table.get("policy"), "policy", builtin, AdaptationError)
-    find_generator(table.get("generator", GENERATOR))
+    find_generator(table.get("generator", POLICY_GENERATOR))
     if "cost" in table:
         costs = [each.name for each in COST_MODELS.values() if each.is_builtin]
         choice(table["cost"], "cost", costs, PlanGeneratorError)

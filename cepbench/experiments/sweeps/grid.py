@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cepbench.engines.adaptation.detector import GENERATOR
 from cepbench.engines.aggregation.e_cube import E_CUBE
 from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.aggregation.workload_run import SHARED
@@ -19,6 +18,9 @@ from cepbench.experiments.sweeps.cells import NO_OPTIONS, NO_PLAN, NO_SHARING, V
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.planners.registry import PlanGenerator, find_generator
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+
+#: The generator of a policy that names none: that of [mei2009]_, by which recorded sweeps were measured.
+POLICY_GENERATOR = "ZSTREAM"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +160,7 @@ class Grid:
     def policy_kinds(self) -> dict[str, str]:
         """The kind of plans of each adaptive run."""
         return {
-            name: find_generator(policy.get("generator", GENERATOR)).kind
+            name: find_generator(policy.get("generator", POLICY_GENERATOR)).kind
             for name, policy in self.policies.items()
         }
 

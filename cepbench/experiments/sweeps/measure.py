@@ -33,7 +33,7 @@ from cepbench.experiments.sweeps.cells import (
     cell_of,
     provenance,
 )
-from cepbench.experiments.sweeps.grid import Grid
+from cepbench.experiments.sweeps.grid import POLICY_GENERATOR, Grid
 from cepbench.experiments.sweeps.profiler import expected_last
 from cepbench.experiments.sweeps.queries import reused
 from cepbench.experiments.sweeps.rotation import Agreement, longer, outcome_of
@@ -408,7 +408,12 @@ def evaluated(
     policy = grid.policies.get(cell.generator)
     if policy is not None:
         size = grid.batch_size or BATCH_SIZE
-        adaptive: dict[str, Any] = {"cost": grid.cost, "seed": grid.seed, "batch_size": size}
+        adaptive: dict[str, Any] = {
+            "generator": POLICY_GENERATOR,
+            "cost": grid.cost,
+            "seed": grid.seed,
+            "batch_size": size,
+        }
         detector: Detector = AdaptiveDetector(query, **how, **{**adaptive, **policy})
     elif grid.batch_size or cell.output == "arrow":
         size = grid.batch_size or BATCH_EVENTS

@@ -16,11 +16,8 @@ from cepbench.errors import PlanningRefusedError
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.predicate_graph import adjacency
+from cepbench.planning.planners.registry import MOST_OF_OTHER_COSTS, OPTIMAL
 from cepbench.planning.plans.tree import Tree
-
-#: Maximum numbers of variables, which take a few seconds: n·2^n and 3^n/2 joins are evaluated.
-MOST_OF_ORDERS = 16
-MOST_OF_TREES = 14
 
 #: An order counts as better if its cost is lower by more than this fraction.
 _LEAST_GAIN = 1e-9
@@ -43,10 +40,10 @@ def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
     Raises
     ------
     PlanningRefusedError
-        If there are more than :data:`MOST_OF_ORDERS` variables.
+        If there are more variables than :data:`MOST_OF_OTHER_COSTS`.
     """
     n = problem.n
-    _refuse_beyond(MOST_OF_ORDERS, "DP-LD", problem)
+    _refuse_beyond("order", problem)
     deadline = budget.deadline()
     if budget.most_steps < (1 << n) - 1:
         return Found(extended(problem, []), complete=False)
@@ -82,10 +79,10 @@ def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
     Raises
     ------
     PlanningRefusedError
-        If there are more than :data:`MOST_OF_TREES` variables.
+        If there are more variables than :data:`MOST_OF_OTHER_COSTS`.
     """
     n = problem.n
-    _refuse_beyond(MOST_OF_TREES, "DP-B", problem)
+    _refuse_beyond("tree", problem)
     deadline = budget.deadline()
     best = np.empty(1 << n)
     best[1 << np.arange(n)] = problem.cost.log_leaves(problem, "tree")
@@ -269,9 +266,10 @@ def _members(n: int) -> np.ndarray:
     return (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(bool)
 
 
-def _refuse_beyond(most: int, name: str, problem: CostedProblem) -> None:
+def _refuse_beyond(kind: str, problem: CostedProblem) -> None:
+    most = MOST_OF_OTHER_COSTS[kind]
     if problem.n > most:
         raise PlanningRefusedError(
-            f"{name} takes at most {most} variables for the cost {problem.cost.name}, and the "
+            f"{OPTIMAL[kind]} takes at most {most} variables for the cost {problem.cost.name}, and the "
             f'pattern has {problem.n}; choose ZSTREAM-ORD or SA, or cost="throughput"'
         )

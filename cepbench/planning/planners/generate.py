@@ -22,7 +22,12 @@ from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.problem import PlanningProblem
 from cepbench.planning.costs.throughput import Throughput
 from cepbench.planning.planners.budget import Budget, Found, budget_from
-from cepbench.planning.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planning.planners.registry import (
+    PLAN_GENERATORS,
+    PlanGenerator,
+    default_generator,
+    find_generator,
+)
 from cepbench.planning.plans.kinds import PLAN_KINDS
 from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.planning.statistics.given import statistics_from
@@ -32,7 +37,7 @@ from cepbench.planning.statistics.model import Statistics
 def plan(
     pattern: Pattern | str,
     statistics: Statistics,
-    generator: str | PlanGenerator = "DP-B",
+    generator: str | PlanGenerator | None = None,
     *,
     seed: int = 0,
     time_selectivity: str = "adjacent",
@@ -50,8 +55,9 @@ def plan(
     pattern : Pattern or str
     statistics : Statistics
         Rates and selectivities of the pattern's variables.
-    generator : str or PlanGenerator
-        A name in ``PLAN_GENERATORS``, in any case.
+    generator : str or PlanGenerator, optional
+        A name in ``PLAN_GENERATORS``, in any case; by default DP-B, for branches beyond its number of
+        variables ZSTREAM-ORD.
     seed : int
         Seed of randomized generators; the same seed gives the same plan.
     time_selectivity : {"adjacent", "exact"}
@@ -100,7 +106,7 @@ def plan(
 def plan_branches(
     pattern: Pattern,
     problems: Sequence[CostedProblem],
-    generator: str | PlanGenerator,
+    generator: str | PlanGenerator | None,
     *,
     seed: int = 0,
     budget: Budget | float | None = None,
@@ -122,7 +128,7 @@ def plan_branches(
 
 def plan_problem(
     problem: PlanningProblem,
-    generator: str | PlanGenerator = "DP-B",
+    generator: str | PlanGenerator | None = None,
     *,
     seed: int = 0,
     budget: Budget | float | None = None,
@@ -133,6 +139,8 @@ def plan_problem(
     """
     if not isinstance(problem, CostedProblem):
         problem = CostedProblem.of(problem, Throughput())
+    if generator is None:
+        generator = default_generator(problem.n, cost=problem.cost)
     generator = find_generator(generator)
     if not generator.takes(problem.cost):
         able = [

@@ -29,7 +29,7 @@ from cepbench.streams.fit import (
     reporting_missing_types,
     under_one_hierarchy,
 )
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from, stream_from
 
 #: Sampled candidates per pair of variables, in one slice.
 PAIRS = 20_000
@@ -112,8 +112,10 @@ class StatisticsSample:
 @overload
 def measure_statistics(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
@@ -121,16 +123,20 @@ def measure_statistics(
 @overload
 def measure_statistics(
     pattern: Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
 ) -> dict[str, Statistics]: ...
 def measure_statistics(
     pattern: Pattern | str | Workload,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
     missing_types: str = "warn",
@@ -142,8 +148,9 @@ def measure_statistics(
     pattern : Pattern, str or Workload
         All variables of all branches are measured, negated ones included. Of a workload, those of
         the matches of each query.
-    stream : EventStream
-        With events of all types, if the strategy is a contiguity strategy.
+    stream, type, time
+        See :func:`cepbench.evaluate`; with events of all types, if the strategy is a contiguity
+        strategy.
     seed : int
         Seed of the sample.
     pairs : int
@@ -188,7 +195,7 @@ def measure_statistics(
     """
     with reporting_missing_types(missing_types):
         asked = queries_from(pattern)
-        found = {}
+        found, stream = {}, events_from(stream, type, time)
         for query, its in asked.queries.items():
             with errors_naming(query):
                 sample = sample_statistics(its.without_aggregate(), stream, seed=seed, pairs=pairs)

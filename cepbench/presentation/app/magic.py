@@ -19,6 +19,7 @@ from cepbench.arguments import named_values
 from cepbench.engines.aggregation.aggregate import AggregateResult, aggregate
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import evaluator_without_plan, runs_some, runs_without
 from cepbench.errors import CepbenchError, did_you_mean
@@ -50,7 +51,8 @@ Find a pattern in a stream, or aggregate its matches. The cell is the pattern's 
                      a Spark DataFrame, in slices: the matches are a DataFrame
     --columns TYPE,TIME
                      columns of a Spark DataFrame, by default symbol,ts
-    --generator NAME the plan generator, by default DP-B
+    --generator NAME the plan generator, by default DP-B, for an evaluator of orders
+                     alone DP-LD
     --evaluator NAME by default the one for the kind of the plan; with AGG that of two-step
     --option NAME=VALUE
                      an option of the evaluator; may be repeated
@@ -185,7 +187,7 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         chosen = evaluator_without_plan(pattern.strategy.name)
     else:
         chosen = evaluator_for(options.evaluator)
-    generator = options.generator or "DP-B"
+    generator = options.generator or generator_for([pattern], options.evaluator).name
     if chosen is None or not runs_without(chosen, [find_generator(generator).kind]):
         statistics = measure_statistics(pattern, stream, seed=options.seed)
         found = plan(pattern, statistics, generator, seed=options.seed)
@@ -210,7 +212,7 @@ def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
     from cepbench.spark.detection import detect  # loads Spark
     from cepbench.spark.planning import plan as plan_on_spark
 
-    generator, columns = options.generator or "DP-B", _columns(options)
+    generator, columns = options.generator, _columns(options)
     if options.plan:
         return plan_on_spark(df, pattern, generator, **columns, seed=options.seed)
     return detect(

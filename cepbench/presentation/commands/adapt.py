@@ -13,7 +13,7 @@ from cepbench.presentation.commands.options import (
     CostOption,
     EvaluatorOption,
     EvaluatorOptions,
-    GeneratorOption,
+    GeneratorOrDefault,
     examples,
     with_shared,
 )
@@ -35,7 +35,7 @@ EXAMPLES = examples(
 @with_shared
 def adapt(
     inputs: Inputs,
-    generator: GeneratorOption = "ZSTREAM",
+    generator: GeneratorOrDefault = None,
     evaluator: EvaluatorOption = None,
     option: EvaluatorOptions = None,
     cost: CostOption = "throughput",
@@ -77,11 +77,14 @@ def adapt(
 
     from cepbench.engines.adaptation.adapt import AdaptiveResult
     from cepbench.engines.adaptation.adapt import adapt as adapted
+    from cepbench.engines.detection.planned import generator_for
+    from cepbench.planning.costs.models import cost_from
     from cepbench.planning.planners.generate import plan
     from cepbench.planning.statistics.model import Statistics
 
     stream = inputs.read_stream(pattern)
     initial = None
+    generator = generator or generator_for([pattern], evaluator, cost_from(cost)).name
     if inputs.statistics is not None:
         known: Statistics = inputs.read_statistics(pattern, stream)
         initial = plan(pattern, known, generator, seed=inputs.seed, cost=cost)

@@ -78,9 +78,9 @@ def explain(
             html.write_text(_page(str(asked), explained), encoding="utf-8")
         return
     queries.check_pattern(planner=planner)
-    generator = generator or "DP-LD"
     stream = None if inputs.data is None else inputs.read_stream(asked)
 
+    from cepbench.engines.detection.planned import generator_for
     from cepbench.engines.detection.tasks import evaluator_without_plan
     from cepbench.planning.planners.generate import plan
     from cepbench.presentation.explainer.explain import explain as explanation_of
@@ -88,6 +88,7 @@ def explain(
     if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
         evaluator = alone.name
     planned, statistics, its_last = None, None, None
+    generator = generator or generator_for([asked], evaluator).name
     if not run_alone(evaluator, [generator]):
         statistics = inputs.read_statistics(asked, stream)
         its_last = last if last or not alpha else last_variable(asked, stream, statistics)

@@ -100,11 +100,10 @@ def _generator(help: str) -> Any:
     )
 
 
-GeneratorOption = Annotated[str, _generator("Plan generator; `cepbench generators` lists them.")]
 GeneratorOrDefault = Annotated[
     str | None,
-    _generator("Plan generator; `cepbench generators` lists them. By default DP-LD, for several "
-               "queries none."),
+    _generator("Plan generator; `cepbench generators` lists them. By default DP-B, for an "
+               "evaluator of orders alone DP-LD, for several queries none."),
 ]  # fmt: skip
 PlannerOption = Annotated[
     str | None,

@@ -104,7 +104,7 @@ def run(
             )
         from cepbench.presentation.commands.spark_run import run_on_spark
 
-        run_on_spark(inputs, asked, generator or "DP-LD", evaluator, output, master)
+        run_on_spark(inputs, asked, generator, evaluator, output, master)
         return
     if asked.by_query:
         queries.check_options(limit=limit)
@@ -114,7 +114,6 @@ def run(
         )  # fmt: skip
         return
     queries.check_pattern(planner=planner)
-    generator = generator or "DP-LD"
     if attribute and asked.returns:
         raise typer.BadParameter(
             "the pattern's RETURN names the columns; add the attribute there, as in "
@@ -122,6 +121,7 @@ def run(
             param_hint="'--attribute'",
         )
 
+    from cepbench.engines.detection.planned import generator_for
     from cepbench.engines.detection.tasks import chosen_evaluator, evaluator_without_plan
     from cepbench.engines.runs.arrow_matches import event_time
     from cepbench.planning.planners.generate import plan
@@ -130,6 +130,7 @@ def run(
     stream = inputs.read_stream(asked, positions=not count)
     if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
         evaluator = alone.name
+    generator = generator or generator_for([asked], evaluator).name
     if evaluator is not None and run_alone(evaluator, [generator]):
         planned = automaton_for(asked, evaluator)
     else:

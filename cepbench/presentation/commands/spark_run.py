@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run_on_spark(
     inputs: Inputs,
     pattern: Pattern,
-    generator: str,
+    generator: str | None,
     evaluator: str | None,
     output: Path | None,
     master: str | None,
@@ -49,6 +49,7 @@ def run_on_spark(
 
     import pandas as pd
 
+    from cepbench.engines.detection.planned import generator_for
     from cepbench.planning.planners.generate import plan
     from cepbench.spark.detection import DetectionJob
     from cepbench.spark.session import spark_session
@@ -57,6 +58,7 @@ def run_on_spark(
         spark = spark_session(master)
     planned = None
     if inputs.statistics is not None:
+        generator = generator or generator_for([pattern], evaluator).name
         planned = plan(pattern, inputs.read_statistics(pattern, None), generator, seed=inputs.seed)
     kind = "count" if output is None else "matches"
     job = DetectionJob.of(path, pattern, time_column, type_column, None, None, evaluator, kind)

@@ -22,6 +22,7 @@ from cepbench.planning.plans.given import plan_from
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import statistics_from
+from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
@@ -33,7 +34,7 @@ from cepbench.presentation.explainer.nodes import ExplainedNode
 from cepbench.presentation.explainer.workload import WorkloadExplanation, explain_workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 
 @overload
@@ -41,8 +42,10 @@ def explain(
     pattern: Workload,
     plan: WorkloadPlan | Mapping[str, AnyPlan] | None = None,
     statistics: Mapping[str, Statistics] | None = None,
-    stream: EventStream | None = None,
+    stream: EventStream | Frame | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     cost: str | None = None,
@@ -56,8 +59,10 @@ def explain(
     pattern: Pattern | str,
     plan: AnyPlan | None = None,
     statistics: Statistics | None = None,
-    stream: EventStream | None = None,
+    stream: EventStream | Frame | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     time_selectivity: str = "adjacent",
@@ -73,8 +78,10 @@ def explain(
     pattern: Pattern | str | Workload,
     plan: Any = None,
     statistics: Any = None,
-    stream: EventStream | None = None,
+    stream: EventStream | Frame | None = None,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str | Evaluator | None = None,
     options: Mapping[str, Any] | None = None,
     time_selectivity: str = "adjacent",
@@ -97,11 +104,12 @@ def explain(
         None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
         of queries to plans; None for each query from scratch.
     statistics : Statistics, optional
-        Basis of the estimates; may differ from the statistics that the plan was made with. An
-        automaton needs none. Of a workload those of every query, as ``cep.measure_statistics`` gives
-        them.
-    stream : EventStream, optional
-        Stream on which to run the plan; matches are only counted, except of a workload.
+        Basis of the estimates, by default measured on the stream; may differ from the statistics that
+        the plan was made with. An automaton needs none. Of a workload those of every query, as
+        ``cep.measure_statistics`` gives them.
+    stream, type, time : optional
+        Stream on which to run the plan, see :func:`cepbench.evaluate`; matches are only counted, except
+        of a workload.
     evaluator : str, optional
         A name in ``cep.EVALUATORS``; by default the first one for this kind of plan. To run a plan
         of nodes on a stream it must provide metrics by node.
@@ -150,6 +158,7 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
+    runs = not (stream is None and type is None and time is None)
     pattern = queries_from(pattern)
     if pattern.by_query:
         if (time_selectivity, alpha, last) != ("adjacent", None, None):
@@ -162,7 +171,7 @@ def explain(
                 pattern,
                 plan,
                 statistics,
-                None if stream is None else stream_from(stream),
+                events_from(stream, type, time) if runs else None,
                 evaluator=evaluator,
                 options=options,
                 cost="calibrated" if cost is None else cost,
@@ -170,18 +179,22 @@ def explain(
             )
     cost = "throughput" if cost is None else cost
     plan = automaton(pattern) if plan is None else plan_from(plan)
-    if stream is not None:
-        pattern, stream = under_one_hierarchy(pattern, stream_from(stream))
+    events = None
+    if runs:
+        pattern, events = under_one_hierarchy(pattern, events_from(stream, type, time))
     if plan.kind == "automaton":
         with reporting_missing_types(missing_types):
             return _explain_automaton(
                 pattern,
                 plan,
-                stream,
+                events,
                 evaluator=evaluator,
                 options=options,
                 partial_match_limit=partial_match_limit,
             )
+    if statistics is None and events is not None:
+        with reporting_missing_types(missing_types):
+            statistics = measure_statistics(pattern, events)
     statistics = statistics_from(statistics)
     chosen, task = task_for(
         pattern,
@@ -190,7 +203,7 @@ def explain(
         options=options,
         output="count",
         partial_match_limit=partial_match_limit,
-        node_times=stream is not None,
+        node_times=events is not None,
         whole_stream=True,
     )
     assert task.plan is not None
@@ -217,11 +230,11 @@ def explain(
         )
     ]
     metrics = None
-    if stream is not None:
+    if events is not None:
         with reporting_missing_types(missing_types):
-            result = run_task(chosen, task, stream)
+            result = run_task(chosen, task, events)
         metrics = result.metrics
-        found = measure(result, stream, estimates.nodes, estimates.tables)
+        found = measure(result, events, estimates.nodes, estimates.tables)
         tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
     return Explanation(
         pattern=pattern,

@@ -26,7 +26,7 @@ from cepbench.streams.fit import (
     reporting_missing_types,
     under_one_hierarchy,
 )
-from cepbench.streams.given import stream_from
+from cepbench.streams.given import Frame, events_from
 
 #: The engines of automata whose runs can be traced.
 TRACED = ("sase-basic", "sase", "sase-backtrack")
@@ -100,8 +100,10 @@ class Trace:
 
 def trace(
     pattern: Pattern | str,
-    stream: EventStream,
+    stream: EventStream | Frame,
     *,
+    type: str | None = None,
+    time: str | None = None,
     evaluator: str = "sase-basic",
     missing_types: str = "warn",
 ) -> Trace:
@@ -110,7 +112,8 @@ def trace(
     Parameters
     ----------
     pattern : Pattern or str
-    stream : EventStream
+    stream, type, time
+        See :func:`cepbench.evaluate`.
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
         The engine whose moves are shown: all runs read an event before the next one; the same with
         equivalent runs merged; or one run at a time, with events read again.
@@ -141,7 +144,7 @@ def trace(
     gets a digit more, and the other one the next number. With the next number for both, as for
     take and proceed, two pointers of one event could be compatible with one run. Nothing is pruned.
     """
-    pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
+    pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     name = evaluator_for(evaluator).name
     evaluator = choice(name, "the evaluator of a trace", TRACED, EvaluationError)
     with reporting_missing_types(missing_types):

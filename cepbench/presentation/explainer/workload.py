@@ -216,6 +216,8 @@ def explain_workload(
     compared.
     """
     plan = workload_plan(workload, plan)
+    if statistics is None and stream is not None:
+        statistics = measure_statistics(workload, stream)
     computed = plan.computed
     known = workload_statistics(workload, {} if statistics is None else statistics)
     if plan.virtual:

@@ -251,6 +251,21 @@ def test_snapshots_resume_and_are_checked() -> None:
         cep.AdaptiveDetector.restore(lacking)
 
 
+def test_a_snapshot_keeps_its_generator_whatever_the_default_is() -> None:
+    """As those do that were made when ZSTREAM was the default."""
+    detector = cep.AdaptiveDetector(PATTERN, generator="ZSTREAM", batch_size=SIZE)
+    assert cep.AdaptiveDetector(PATTERN).plan.generator == "DP-B"
+    first, *others = DRIFT.batches(2700)
+    detector.push(first)
+    restored = cep.AdaptiveDetector.restore(detector.snapshot())
+    for batch in others:
+        pd.testing.assert_frame_equal(restored.push(batch), detector.push(batch))
+    columns = ["position", "old", "new", "predicted_gain", "reason"]
+    assert len(detector.switches) >= 1
+    pd.testing.assert_frame_equal(restored.switches[columns], detector.switches[columns])
+    assert restored.plan.generator == detector.plan.generator == "ZSTREAM"
+
+
 def test_a_requested_switch_is_checked() -> None:
     detector = cep.AdaptiveDetector(PATTERN, generator="DP-LD", evaluator="lazy-nfa")
     detector.push(DRIFT[:SIZE])

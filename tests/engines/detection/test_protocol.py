@@ -237,9 +237,9 @@ def test_what_the_check_finds_in_declarations() -> None:
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        (lambda: cep.evaluate(PATTERN, STREAM), "neither a plan nor an evaluator; cep.plan"),
+        (lambda: cep.Detector(PATTERN), "neither a plan nor an evaluator; cep.plan"),
         (
-            lambda: cep.evaluate(PATTERN, STREAM, evaluator="tree"),
+            lambda: cep.Detector(PATTERN, evaluator="tree"),
             f"the evaluator tree cannot run without a plan; stack-nfa, sase, sase-basic, sase-backtrack, hierarchical-stacks, {NAME} can; cep.plan(pattern, st",
         ),
         (

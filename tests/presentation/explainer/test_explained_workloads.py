@@ -175,7 +175,7 @@ def test_virtual_queries_and_several_sources(stream, statistics) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"statistics": None}, "there are no statistics of query 'q1'"),
+        ({"statistics": None, "stream": None}, "there are no statistics of query 'q1'"),
         ({"statistics": cep.Statistics(rates={"a": 1})}, "are a mapping of its queries"),
         ({"alpha": 1.0}, "of plans of single patterns"),
         ({"cost": "throughput"}, "is one of calibrated, e-cube"),

@@ -1,0 +1,61 @@
+"""The plan of a pattern for which none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cepbench.engines.detection.registry import evaluator_for
+from cepbench.engines.detection.tasks import evaluator_without_plan
+from cepbench.engines.runs.protocol import Evaluator
+from cepbench.patterns.model import Pattern
+from cepbench.planning.costs.model import CostModel
+from cepbench.planning.planners.generate import plan
+from cepbench.planning.planners.registry import PlanGenerator, default_generator
+from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.statistics.model import Statistics
+from cepbench.streams.event_stream import EventStream
+
+
+def generator_for(
+    patterns: Iterable[Pattern],
+    evaluator: str | Evaluator | None = None,
+    cost: CostModel | None = None,
+) -> PlanGenerator:
+    """The default plan generator of patterns, of orders for an evaluator that does not run all trees.
+
+    Raises
+    ------
+    EvaluationError
+        If the evaluator is unknown.
+    """
+    kinds = ("tree",) if evaluator is None else evaluator_for(evaluator).kinds
+    return default_generator(
+        max(len(branch.planned_names) for its in patterns for branch in its.branches()),
+        "order" if "order" in kinds and "tree" not in kinds else "tree",
+        cost,
+    )
+
+
+def planned(
+    pattern: Pattern, stream: EventStream, evaluator: str | Evaluator | None = None
+) -> AnyPlan | None:
+    """The default generator's plan by statistics sampled from a stream.
+
+    None for an evaluator that runs without a plan, or none of these, and under a strategy whose default
+    evaluator does. In a window of length 0, in which nothing has a rate, all variables count as equally
+    frequent.
+    """
+    if evaluator is None:
+        chosen = evaluator_without_plan(pattern.strategy.name)
+    else:
+        chosen = evaluator_for(evaluator)
+    if chosen is not None and (chosen.without_plan or not {"order", "tree"} & {*chosen.kinds}):
+        return None
+    statistics = Statistics(
+        cardinalities=dict.fromkeys(pattern.names, 1.0), stream_rate=1.0, partitions=1.0
+    )
+    if pattern.window.length:
+        statistics = measure_statistics(pattern, stream)
+    generator = None if evaluator is None else generator_for([pattern], evaluator)
+    return plan(pattern, statistics, generator)
