@@ -210,11 +210,12 @@ def at_key(key: str) -> Iterator[None]:
 
 @contextmanager
 def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a workload's query to errors about it."""
+    """Add the name of a workload's query to errors about it; a single pattern has none."""
     try:
         yield
     except CepbenchError as error:
-        error.args = (f"query {query!r}: {error}",)
+        if query:
+            error.args = (f"query {query!r}: {error}",)
         raise
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -384,6 +384,11 @@ class Pattern:
         """
         hierarchy = hierarchy_from(hierarchy)
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
+
+    @property
+    def queries(self) -> Mapping[str, Pattern]:
+        """Itself, as the only query of a workload: one without a name."""
+        return {"": self}
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:

@@ -108,6 +108,11 @@ class Workload:
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Workload, hierarchy=self.hierarchy), (dict(self.patterns),)
 
+    @property
+    def queries(self) -> Mapping[str, Pattern]:
+        """:attr:`patterns`, as a single pattern has them too."""
+        return self.patterns
+
     def without_aggregates(self) -> Workload:
         """The queries of the matches that AGG is over; itself if none has AGG."""
         if not any(pattern.aggregates for pattern in self.patterns.values()):
@@ -264,6 +269,24 @@ class Workload:
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
+
+
+def pattern_or_workload(given: Any) -> Pattern | Workload:
+    """The workload, or the pattern without AGG, of an argument; a text is parsed.
+
+    Raises
+    ------
+    PatternError, UnsupportedPatternError
+        As :func:`cepbench.patterns.given.pattern_from`.
+    """
+    return given if isinstance(given, Workload) else pattern_from(given)
+
+
+def of_queries(
+    queries: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
+) -> Pattern | Workload:
+    """The pattern or the workload whose ``queries`` these are."""
+    return queries[""] if "" in queries else Workload(queries, hierarchy=hierarchy)
 
 
 def _names_parameter(text: str, name: str) -> bool:
