@@ -38,7 +38,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Slice, SliceDetection
+from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.runs.slices import Slice
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.spark.session import spark_session
@@ -233,7 +234,7 @@ def peak_megabytes(files: ParquetSlices, detection: SliceDetection, part: Slice)
 
 
 def _peak(files: ParquetSlices, detection: SliceDetection, part: Slice) -> float:
-    detection.count(part, files.batches(detection, (part, 0, 1)))
+    detection.count(part, files.batches(detection, part))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

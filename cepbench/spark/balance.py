@@ -7,14 +7,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.slices import Slice, SliceDetection, cut, types_of_matches
+from cepbench.engines.detection.slices import SliceDetection, types_of_matches
 from cepbench.engines.detection.tasks import evaluator_without_plan, runs_without
+from cepbench.engines.runs.slices import Slice, cut
 from cepbench.errors import PartialMatchLimitError, StatisticsError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern, Variable
 from cepbench.planning.costs.branches import branch_problems, log_plan_cost
@@ -24,7 +26,6 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import merge_samples, slice_sample
 from cepbench.planning.statistics.model import Statistics
-from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 
 #: Greatest share of copied events, if slices are not given and cores do not ask for more.
@@ -155,6 +156,14 @@ class Slices:
             for number, ((start, end), its) in enumerate(zip(cut(starts), plans, strict=False))
         ]
 
+    def all_parts(self) -> list[Slice]:
+        """The parts of all slices by the values of the key, with numbers of their own."""
+        return [
+            replace(its, number=its.number * self.parts + part, of_key=part, parts=self.parts)
+            for its in self.slices()
+            for part in range(self.parts)
+        ]
+
     @property
     def tasks(self) -> int:
         """The number of Spark tasks."""
@@ -270,8 +279,7 @@ def planned_slices(
     rows = []
     for its in made.slices():
         events = density.between(density.events, its.start, its.end)
-        before = None if its.start is None else its.start - detection.lead
-        after = None if its.end is None else its.end + detection.tail
+        before, after = detection.reach(its)
         copied = density.between(density.events, before, after) - events
         expected = density.between(partial, its.start, after)
         units = events + copied + expected
@@ -309,12 +317,13 @@ def _plan(
     known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
     if generator is None:
         generator = generator_for(detection.queries.values(), evaluator).name
-    if isinstance(detection.pattern, Workload):
+    if "" not in known:
+        workload: Any = detection.pattern
         its_generator = None if alone else generator
-        return plan_workload(detection.pattern, known, generator=its_generator, evaluator=evaluator)
-    if alone or evaluator_without_plan(detection.pattern.strategy.name) is not None:
+        return plan_workload(workload, known, generator=its_generator, evaluator=evaluator)
+    if alone or evaluator_without_plan(detection.queries[""].strategy.name) is not None:
         return None
-    return plan(detection.pattern, known[""], generator)
+    return plan(detection.queries[""], known[""], generator)
 
 
 def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:
@@ -362,12 +371,7 @@ def _weighted(
 ) -> Mapping[str, Statistics | None]:
     """The statistics of the queries in a slice: the rates that its events see on average."""
     middles = (density.edges[1:] + density.edges[:-1]) / 2
-    inside = np.ones(len(middles), bool)
-    if part.start is not None:
-        inside &= middles >= part.start
-    if part.end is not None:
-        inside &= middles < part.end
-    weights = np.where(inside, density.events, 0.0)
+    weights = np.where(part.has(middles), density.events, 0.0)
     if not weights.sum():
         return measured
     weights /= weights.sum()

@@ -1,4 +1,4 @@
-"""DataFrames of events, and how they are divided into slices of time."""
+"""DataFrames of events: their columns, times and types."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from cepbench.files import user_path
 from cepbench.patterns.times import read_columns
 from cepbench.streams.dataset_folder import read_declaration
 from cepbench.streams.event_stream import EventStream
-
-#: Columns of our own; an attribute does not begin with a space.
-SLICE, ORDER = " slice", " order"
 
 
 @dataclass(frozen=True)
@@ -145,22 +142,6 @@ def column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def rank(value: Column, starts: Sequence[int]) -> Column:
-    """How many of the ascending starts are not after a value; of a missing one 0.
-
-    A binary search: as nested CASE, thousands of starts make code that Java does not compile.
-    """
-    if not starts:
-        return F.lit(0)
-    times = F.lit(list(starts))
-    steps = F.lit([1 << bit for bit in reversed(range(len(starts).bit_length()))])
-    return F.aggregate(
-        steps,
-        F.lit(0),
-        lambda at, step: F.when(F.get(times, at + step - 1) <= value, at + step).otherwise(at),
-    )
-
-
 def ticks_of(df: DataFrame, time: str) -> Column:
     """Times in ticks."""
     micros = microseconds(df, time)
@@ -189,36 +170,6 @@ def compared(df: DataFrame, key: str) -> Column:
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The schema of the rows in Arrow, in workers."""
     return to_arrow_schema(df.schema, timezone="UTC")
-
-
-def slices_with(ticks: Column, starts: Sequence[int], lead: int, tail: int) -> Column:
-    """The number of each slice that needs an event; a row for each.
-
-    Parameters
-    ----------
-    ticks : Column
-    starts : sequence of int
-        Of all slices but the first one.
-    lead, tail : int
-        How long before its start and after its end are events that a slice needs.
-    """
-    if not starts:
-        return F.lit(0)
-    return F.explode(F.sequence(rank(ticks - tail, starts), rank(ticks + lead, starts)))
-
-
-def together(
-    events: DataFrame, tasks: int, order: Sequence[str], columns: Sequence[str]
-) -> DataFrame:
-    """The columns of events, those of a slice in a partition of its number, in order.
-
-    Columns are named by their place: Arrow's side of Spark does not take names with dots.
-    """
-    return (
-        events.repartitionById(tasks, column(SLICE))
-        .sortWithinPartitions(*map(column, order))
-        .select(*(column(name).alias(f"c{place}") for place, name in enumerate(columns)))
-    )
 
 
 #: Types that Spark does not have, and those that hold their values.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,13 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
 
 from cepbench.arguments import kind_of, text
-from cepbench.engines.detection.slices import Batch, SliceDetection
+from cepbench.engines.runs.slices import Batch, Reader, Slice, Slicer, part_of
 from cepbench.errors import DatasetError, StreamError
 from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.spark.balance import Slices
 from cepbench.spark.frames import Columns
-from cepbench.spark.slice_tasks import Part, TimeLimit, run_part
+from cepbench.spark.session import spark_session
 from cepbench.streams.dataset_folder import SEQUENCE, read_declaration
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.parquet import rows_of, with_row_groups_of
@@ -62,6 +64,8 @@ class ParquetSlices:
     ordered: int = 200_000
     sampled: int = 4_000_000
 
+    where = "files"
+
     @classmethod
     def of(
         cls, path: Path, time: str, type: str, attributes: tuple[str, ...], id: str | None
@@ -78,18 +82,27 @@ class ParquetSlices:
         names = _opened(path, text(type, "type", StreamError)).schema.names
         return cls(path, Columns.of(names, time, type, attributes, id), id)
 
+    @property
+    def spark(self) -> SparkSession:
+        return spark_session()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns that there are."""
+        return self.dataset().schema
+
     def dataset(self) -> ds.Dataset:
         return _opened(self.path, self.columns.type)
 
     def hierarchy(self) -> ConceptHierarchy | None:
         """The concepts above the types that the files state."""
-        return hierarchy_of_schema(self.dataset().schema)
+        return hierarchy_of_schema(self.schema)
 
     @cached_property
     def tie_breaker(self) -> str | None:
         """The column that orders events of one time; None where they are in the order of rows."""
         if self.id is None and read_declaration(self.path) is not None:
-            return SEQUENCE if SEQUENCE in self.dataset().schema.names else None
+            return SEQUENCE if SEQUENCE in self.schema.names else None
         return self.id
 
     @cached_property
@@ -122,6 +135,45 @@ class ParquetSlices:
         """The columns by which events are ordered."""
         return [self.columns.time, *filter(None, [self.tie_breaker])]
 
+    def starts(self, number: int) -> list[int]:
+        """Where slices with about as many events each start, by the statistics of row groups."""
+        times, before, _ = self.groups.profile
+        if not len(times):
+            return []
+        shares = np.linspace(0, before[-1], number + 1)[1:-1]
+        found: list[int] = np.unique(np.interp(shares, before, times).astype(np.int64)).tolist()
+        return found
+
+    def sampled_by_type(
+        self, types: Sequence[str] | None, most: int
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+        """Times and types of some events, and the number of all of each type.
+
+        Parameters
+        ----------
+        types : sequence of str or None
+            Events of others are of the type "", as all are if it is None.
+        most : int
+            Of each type, about.
+        """
+        stream, times_as_many = self.sample()
+        rows = {name: stream.rows_of(name) for name in types or ()}
+        if self.types is None:
+            others = np.ones(len(stream), bool)
+            for its in rows.values():
+                others[its] = False
+            rows[""] = np.flatnonzero(others)
+        totals = {name: round(len(its) * times_as_many) for name, its in rows.items() if len(its)}
+        some = {name: rows[name][:: max(1, len(rows[name]) // most)] for name in totals}
+        times = [np.empty(0, np.int64), *(stream.timestamps[its] for its in some.values())]
+        names = np.repeat(np.array(list(some), object), list(map(len, some.values())))
+        return np.concatenate(times), names, totals
+
+    def known_types(self) -> list[str]:
+        """Some of the types that there are."""
+        stream, _ = replace(self, types=None).sample()
+        return sorted(stream.type_names)
+
     def sample(self) -> tuple[EventStream, float]:
         """Events without attributes of some row groups, and how many times as many there are.
 
@@ -142,12 +194,14 @@ class ParquetSlices:
                 return stream, float(rows.sum() / max(1, rows[some].sum()))
             every = 1
 
-    def events(self, start: int | None, stop: int | None) -> EventStream:
+    def events(self, ranges: Sequence[tuple[int, int]]) -> list[EventStream]:
         """All events from one tick on and before another, in order."""
         names = [*self.columns.names, *self.order]
-        groups = self.groups
-        table = self._read(groups, groups.between(start, stop), names, self.types, start, stop)
-        return self.columns.stream(_taken(table, _in_order(table, self.order)))
+        groups, found = self.groups, []
+        for start, stop in ranges:
+            table = self._read(groups, groups.between(start, stop), names, self.types, start, stop)
+            found.append(self.columns.stream(_taken(table, _in_order(table, self.order))))
+        return found
 
     def _read(
         self,
@@ -172,27 +226,30 @@ class ParquetSlices:
         with _as_parquet(self.path):
             return rows_of(schema, self.columns.type, self.columns.time, types, *bounds)
 
-    def run(
-        self,
-        detection: SliceDetection,
-        parts: Sequence[Part],
-        schema: pa.Schema,
-        limit: TimeLimit | None,
-        places: Iterator[pa.RecordBatch],
-    ) -> Iterator[pa.RecordBatch]:
-        """What is detected in the parts at these places; in a Spark worker."""
-        for place in (its for batch in places for its in batch.column(0).to_pylist()):
-            events = self.batches(detection, parts[place])
-            yield from run_part(detection, parts, place, events, schema, limit)
+    def divided(
+        self, slicer: Slicer, made: Slices, rests: Sequence[Slice] | None
+    ) -> tuple[DataFrame, Reader]:
+        """The place of each slice, or of each rest of some, and how tasks read their events."""
+        self.read_footers()  # before tasks do, each for itself
+        parts = made.all_parts() if rests is None else rests
+        places = self.spark.range(len(parts), numPartitions=len(parts))
+        return places, partial(self._parts, slicer, parts)
 
-    def batches(self, detection: SliceDetection, its: Part) -> Iterator[Batch]:
-        """The events that a part needs, in order."""
-        part, of_key, parts = its
-        first, last = detection.reach(part)
+    def _parts(
+        self, slicer: Slicer, parts: Sequence[Slice], places: Iterator[pa.RecordBatch]
+    ) -> Iterator[tuple[int, Iterable[Batch]]]:
+        """The parts at these places, and their events; in a Spark worker."""
+        for batch in places:
+            for place in batch.column(0).to_pylist():
+                yield place, self.batches(slicer, parts[place])
+
+    def batches(self, slicer: Slicer, part: Slice) -> Iterator[Batch]:
+        """The events that a slice needs, in order."""
+        first, last = slicer.reach(part)
         begin, end = self.extent
         first = begin if first is None else max(begin, first)
         last = end if last is None else min(end, last)
-        names = [*self.columns.names, *self.order, *filter(None, [self.id, detection.key])]
+        names = [*self.columns.names, *self.order, *filter(None, [self.id, slicer.key])]
         order, reported = self.order, self.id
         groups = self.groups
         if self.numbered:
@@ -204,9 +261,9 @@ class ParquetSlices:
             else:
                 some = groups.between(start, stop)
                 table = self._read(groups, some, names, self.types, start, stop)
-            if parts > 1:
-                assert detection.key is not None
-                table = table.filter(_of_part(table.column(detection.key), parts) == of_key)
+            if slicer.key is not None and part.parts > 1:
+                keys = table.column(slicer.key).to_numpy()
+                table = table.filter(part_of(keys, part.parts) == part.of_key)
             table = table.unify_dictionaries().combine_chunks()
             rows = _in_order(table, order)
             for row in range(0, len(rows), self.ordered):
@@ -282,14 +339,6 @@ def _opened(path: Path, type: str) -> ds.Dataset:
 
 def _taken(table: pa.Table, rows: pa.Array) -> pa.Table:
     return table.unify_dictionaries().take(rows)
-
-
-def _of_part(values: pa.ChunkedArray, parts: int) -> np.ndarray:
-    """The part of each event by its value of a key: equal values are of one part."""
-    its = values.to_numpy()
-    if its.dtype != object:
-        its = its.astype(np.float64) + 0.0  # as they are compared; and −0 is 0
-    return pd.util.hash_array(its) % np.uint64(parts)
 
 
 def _in_order(table: pa.Table, keys: Sequence[str]) -> pa.Array:

@@ -53,7 +53,7 @@ def measure_statistics(
     job = DetectionJob.of(df, pattern, time, type, None, None, None, "count")
     sample = job.sample()
     measured = {}
-    for query, its in job.detection.queries.items():
+    for query, its in job.slicer.queries.items():
         found = sampled_statistics(its, *sample, seed=seed)
         if found is None:
             raise StatisticsError(
@@ -61,7 +61,7 @@ def measure_statistics(
                 "types, or of a window without length"
             )
         measured[query] = found
-    return measured if isinstance(pattern, Workload) else measured[""]
+    return measured.get("", measured)
 
 
 def plan(
@@ -97,6 +97,7 @@ def plan(
     """
     statistics = measure_statistics(df, pattern, time=time, type=type, seed=seed)
     given: dict[str, Any] = {} if cost is None else {"cost": cost}
-    if isinstance(pattern, Workload):
-        return plan_workload(pattern, statistics, generator, seed=seed, **given)
-    return generate.plan(pattern, statistics, generator, seed=seed, **given)
+    its: Any = pattern
+    if isinstance(statistics, dict):
+        return plan_workload(its, statistics, generator, seed=seed, **given)
+    return generate.plan(its, statistics, generator, seed=seed, **given)

@@ -6,7 +6,6 @@ import heapq
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepbench.arguments import whole
-from cepbench.engines.detection.slices import COUNTS, Slice
+from cepbench.engines.detection.slices import COUNTS
+from cepbench.engines.runs.slices import Slice
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.spark.balance import Slices
 from cepbench.spark.detection import DetectionJob
 from cepbench.spark.jobs import watched
-from cepbench.spark.slice_tasks import Part
+from cepbench.spark.parquet_slices import ParquetSlices
 
 #: Numbers of cores of the table.
 CORES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -194,10 +194,10 @@ def scaling(
     made = job.slices(plan, generator, None, sample=sample)
     overheads = measured_overheads(job, made)
     divided = job.divided(made)
-    seconds, (*earlier, tasks) = timed(divided.detected(made))
+    seconds, (*earlier, tasks) = timed(divided.run(made))
     if seconds < _SHORT_SECONDS:
         # A new DataFrame, since Spark keeps the shuffled events of one that ran.
-        seconds, (*earlier, tasks) = timed(divided.detected(made))
+        seconds, (*earlier, tasks) = timed(divided.run(made))
     before = np.concatenate([np.zeros(0), *earlier])
     rows = []
     for number in wanted:
@@ -298,14 +298,15 @@ def measured_overheads(job: DetectionJob, made: Slices) -> Overheads:
         empty._jdf.rdd().count()
         dispatch = (time.perf_counter() - began) / _EMPTY_TASKS
     number = 2 * spark.sparkContext.defaultParallelism
-    run = _nothing
-    if job.files is not None:
-        after = job.files.extent[1] + job.detection.lead
-        nothing = [Part(Slice(0, after, None, made.plans[0]))] * number
-        run = partial(job.files.run, job.detection, nothing, COUNTS, None)
-    tasks = spark.range(number, numPartitions=number)
+    if isinstance(job.events, ParquetSlices):
+        after = job.events.extent[1] + job.slicer.lead
+        nothing = [Slice(0, after, None, made.plans[0])] * number
+        tasks = job.run(made, nothing)
+    else:
+        rows = spark.range(number, numPartitions=number)
+        tasks = rows.mapInArrow(_nothing, from_arrow_schema(COUNTS))
     for _ in range(2):  # the first time workers start
-        seconds, (each,) = timed(tasks.mapInArrow(run, from_arrow_schema(COUNTS)))
+        seconds, (each,) = timed(tasks)
     constant = seconds - list_schedule(each, number // 2, dispatch)
     return Overheads(max(0.0, constant), dispatch, float(np.median(each)))
 

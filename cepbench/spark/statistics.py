@@ -81,8 +81,8 @@ def measure_statistics(
     """
     path = user_path(data_path).resolve()
     read_declaration(path)
-    if isinstance(patterns, Workload):
-        patterns = patterns.patterns
+    if not isinstance(patterns, Mapping):
+        patterns = patterns.queries
     hierarchies = {its.hierarchy for its in patterns.values()} - {None}
     if len(hierarchies) > 1:
         raise StatisticsError(

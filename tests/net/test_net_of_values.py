@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.aggregation.protocol import EMITS, SCOPES, AggregationTask, Row
-from cepbench.engines.aggregation.slices import SliceTask
+from cepbench.engines.aggregation.slices import SliceAggregation
+from cepbench.engines.runs.slices import Slice, cut
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back
@@ -64,18 +65,20 @@ def live(case: NetCase, how: _Choice, data: st.DataObject) -> None:
 
 
 def sliced(case: NetCase, how: _Choice, data: st.DataObject) -> None:
-    task = SliceTask(case.pattern, how.method, how.emit, how.scope, how.evaluator)
+    task = SliceAggregation(case.pattern, how.method, how.emit, how.scope, how.evaluator)
     times = case.stream.timestamps
     known = [*dict.fromkeys(times.tolist())] or [0]
     cuts = data.draw(st.lists(st.integers(0, len(known)), max_size=5).map(sorted))
-    starts = [-(2**62), *(known[cut] if cut < len(known) else known[-1] + 1 for cut in cuts)]
+    starts = [known[at] if at < len(known) else known[-1] + 1 for at in cuts]
     parts = data.draw(st.integers(1, 3)) if task.shared_key else 1
     rows: list[Row] = []
-    for part in range(parts):
+    for of_key in range(parts):
         slices = []
-        for start, end in zip(starts, [*starts[1:], 2**62], strict=True):
-            first, last = np.searchsorted(times, [start - task.lead, end])
-            slices.append(task.values(case.stream[first:last], start, (part, parts)))
+        for number, (start, end) in enumerate(cut(starts)):
+            part = Slice(number, start, end, None, of_key, parts)
+            needed = np.flatnonzero(task.events_of(part, times))
+            pieces = data.draw(batches_of(case.stream.with_rows(needed)))
+            slices.append(task.values(part, ((piece, None) for piece in pieces)))
         rows += task.joined(slices)
     _agrees(case, how, sorted(rows, key=lambda row: row.position))
 

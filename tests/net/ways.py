@@ -14,9 +14,10 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection, cut
+from cepbench.engines.detection.slices import SliceDetection
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.slices import Batch, Budget, Slice, cut
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from tests.engines.detection.checks import Labelled, check, check_in_batches, found_in

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.dataset as ds
 import pytest
 
 import cepbench as cep
 from cepbench.engines.aggregation.aggregate import AggregateResult
-from cepbench.engines.aggregation.slices import SliceTask
+from cepbench.engines.aggregation.slices import SliceAggregation
 from cepbench.errors import (
     CepbenchError,
     DatasetError,
@@ -20,9 +19,9 @@ from cepbench.errors import (
     MissingTypeWarning,
     StreamError,
 )
-from cepbench.spark.aggregation import aggregate, slices_of
+from cepbench.spark.aggregation import aggregate, even_slices
 from cepbench.spark.generate import generate_stream
-from cepbench.spark.parquet_slices import row_groups
+from cepbench.spark.parquet_slices import ParquetSlices
 from cepbench.streams.nasdaq_style import NasdaqStyle
 
 if TYPE_CHECKING:
@@ -72,9 +71,9 @@ def test_a_data_set_in_slices_is_one_pass(spark: SparkSession, data: Path, emit:
 
 
 def test_slices_have_about_as_many_events_each(data: Path) -> None:
-    task = SliceTask(cep.parse(COUNTED), None, "trigger", "window", None)
-    groups = row_groups(ds.dataset(data), "ts")
-    slices = slices_of(groups, task, 5)
+    task = SliceAggregation(cep.parse(COUNTED))
+    files = ParquetSlices.of(data, "ts", "symbol", (), None)
+    slices = even_slices(files, task, 5).all_parts()
     times = cep.EventStream.from_parquet(data).timestamps
     cuts = np.searchsorted(times, [its.start for its in slices[1:]])
     counts = np.diff([0, *cuts, len(times)])
@@ -82,7 +81,7 @@ def test_slices_have_about_as_many_events_each(data: Path) -> None:
     assert [its.end for its in slices] == [*(its.start for its in slices[1:]), None]
     # No slice is shorter than its lead.
     weeks = cep.parse(COUNTED.replace("5 minutes", "240 hours"))
-    assert len(slices_of(groups, SliceTask(weeks, None, "trigger", "window", None), 5)) == 3
+    assert even_slices(files, SliceAggregation(weeks), 5).tasks == 3
 
 
 @pytest.mark.parametrize(

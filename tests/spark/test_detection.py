@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Budget, Slice, SliceDetection
+from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.runs.slices import Budget, Slice
 from cepbench.errors import (
     DatasetError,
     EvaluationError,
@@ -29,9 +30,9 @@ from cepbench.errors import (
     StreamError,
     UnsupportedPatternError,
 )
-from cepbench.spark import slice_tasks
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.detection import DetectionJob
+from cepbench.spark.slice_job import TimeLimit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -290,11 +291,11 @@ def test_a_rest_is_worth_the_events_around_it() -> None:
     """Not shorter than two windows, nor divided into pieces that are."""
     cuts = SimpleNamespace(value=[(1, 500)])
     whole = Slices((100, 700), plans=(None,))
-    limit = slice_tasks.TimeLimit(0.0, 40, cuts)  # type: ignore[arg-type]
+    limit = TimeLimit(0.0, 40, cuts)  # type: ignore[arg-type]
     for wanted, expected in [(3, [500, 566, 633, 700]), (99, [500, 540, 580, 620, 660, 700])]:
-        pieces = limit.rests(slice_tasks.parts_of(whole), 2_000, wanted)
-        assert [its.slice.start for its in pieces] + [pieces[-1].slice.end] == expected
-        assert {its.slice.number for its in pieces} == {1}
+        pieces = limit.rests(whole.all_parts(), 2_000, wanted)
+        assert [its.start for its in pieces] + [pieces[-1].end] == expected
+        assert {its.number for its in pieces} == {1}
     frame = pd.DataFrame({"type": ["A"], "time": [661]})
     events = cep.EventStream.from_pandas(frame, type="type", time="time")
     for end, cut in [(701, None), (702, 662), (None, 662)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Slice, SliceDetection
+from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.runs.slices import Slice
 from cepbench.errors import StreamError
 from cepbench.spark.frames import Columns
 from cepbench.spark.parquet_slices import ParquetSlices, RowGroups, row_groups
@@ -67,7 +69,7 @@ def test_all_events_of_a_slice_in_order(
     seen = 0
     for parts in (1, 2):
         for of_key in range(parts):
-            batches = list(files.batches(detection, (part, of_key, parts)))
+            batches = list(files.batches(detection, replace(part, of_key=of_key, parts=parts)))
             assert all(len(stream) <= 5 for stream, _ in batches)
             lots = np.concatenate([[], *(s.column("lot") for s, _ in batches)])
             times = np.concatenate([[], *(s.timestamps for s, _ in batches)])
@@ -109,7 +111,7 @@ def test_equal_keys_are_of_one_part_whatever_the_files_have(
     keys = pd.Series([key for its in columns for key in its.to_pylist()])
     part_of = {}
     for of_key in range(4):
-        for stream, _ in files.batches(detection, (Slice(0, None, None, None), of_key, 4)):
+        for stream, _ in files.batches(detection, Slice(0, None, None, None, of_key, 4)):
             part_of |= dict.fromkeys(stream.timestamps.tolist(), of_key)
     parts = pd.Series(part_of).sort_index()
     assert parts.index.tolist() == [*range(8)]

@@ -5,29 +5,38 @@ The rows of all slices together are those of one pass, sums of floats up to roun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from cepbench.arguments import MOST
 from cepbench.engines.aggregation.live import Aggregator
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Key, Row
 from cepbench.engines.aggregation.triggers import Triggers
+from cepbench.engines.runs.slices import Batch, Budget, Slice, Slicer, part_of, selection
 from cepbench.errors import EvaluationError, UnsupportedPatternError
-from cepbench.patterns.model import Kind, Pattern
-from cepbench.patterns.reach import looks_back
+from cepbench.patterns.model import Pattern
 from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import under_hierarchy_of
+
+#: Columns of values: a row for each slice that has events, with its SliceValues as bytes.
+VALUES = pa.schema({"slice": pa.int64(), "values": pa.binary()})
 
 #: Strategies by which events of other groups do not matter.
 _BLIND = ("any", "next")
 
 
 @dataclass(frozen=True)
-class SliceTask:
-    """How slices are aggregated; checked on construction.
+class SliceAggregation(Slicer):
+    """The values after the events of each slice; checked on construction.
+
+    Events of all parts of a slice have positions, so each part divides them by itself.
 
     Attributes
     ----------
@@ -47,10 +56,12 @@ class SliceTask:
     """
 
     pattern: Pattern
-    method: str | None
-    emit: str
-    scope: str
-    evaluator: str | None
+    method: str | None = None
+    emit: str = "trigger"
+    scope: str = "window"
+    evaluator: str | None = None
+
+    spans = 1, 0
 
     def __post_init__(self) -> None:
         self.live()
@@ -61,12 +72,11 @@ class SliceTask:
             )
         pattern = self.pattern
         if pattern.selects:
-            what = "STRATEGY consuming" if pattern.output == "all" else f"OUTPUT {pattern.output}"
             raise UnsupportedPatternError(
-                f"{what}: a match depends on all earlier matches, not only on those in the window; "
+                f"{selection(pattern)}: a match depends on all earlier matches, not only on those in the window; "
                 "use cep.aggregate, which takes the stream in one pass"
             )
-        if self.emit == "trigger" and not self._has_known_keys() and looks_back(self.pattern):
+        if self._has_unknown_keys and self.looks_back:
             raise UnsupportedPatternError(
                 f"GROUP BY {', '.join(map(str, pattern.group_by))} with a NOT or a group before the "
                 "first item: which groups were seen depends on all earlier events; group by an "
@@ -79,14 +89,10 @@ class SliceTask:
             self.pattern, self.method, emit=self.emit, scope=self.scope, evaluator=self.evaluator
         )
 
-    @property
-    def lead(self) -> int:
-        """How long before a slice the events begin that its values depend on, in ticks.
-
-        A match that counts lies in the window. What stands before its first item reaches back from
-        its last event by another window.
-        """
-        return (1 + looks_back(self.pattern)) * self.pattern.window.length
+    @cached_property
+    def _has_unknown_keys(self) -> bool:
+        """Whether a trigger has rows of groups that it does not determine."""
+        return self.emit == "trigger" and not Triggers(self.pattern).knows_all
 
     @property
     def shared_key(self) -> str | None:
@@ -95,47 +101,59 @@ class SliceTask:
             return None
         return next((str(k.attribute) for k in self.pattern.group_by if k.variable is None), None)
 
-    def values(
-        self, events: EventStream, start: int, keys: tuple[int, int] = (0, 1)
-    ) -> SliceValues:
-        """The values of a slice.
+    def schema(self, nothing: EventStream, names: pa.DataType | None) -> pa.Schema:
+        return VALUES
 
-        Parameters
-        ----------
-        events : EventStream
-            From :attr:`lead` ticks before the slice to its end.
-        start : int
-            Time of the slice's beginning, in ticks.
-        keys : (int, int)
-            (k, n): the k-th of n parts of the groups, by :attr:`shared_key`.
-        """
-        events = under_hierarchy_of([self.pattern], events)
-        first = int(np.searchsorted(events.timestamps, start))
-        kept = np.arange(len(events))
-        if keys[1] > 1:
-            assert self.shared_key is not None
-            kept = np.flatnonzero(_codes(events.column(self.shared_key)) % keys[1] == keys[0])
-        live = self.live()
-        rows = [
-            row._replace(position=int(kept[row.position]) - first)
-            for row in live.take(events.with_rows(kept))
-        ]
-        triggers: list[Trigger] = []
-        if self.emit == "trigger" and not self._has_known_keys():
-            own = kept[kept >= first]
-            its_events = events.with_rows(own)
-            triggers = [
-                (int(own[row]) - first, int(its_events.timestamps[row]), known)
-                for row, found in sorted(Triggers(self.pattern).of(its_events).items())
-                for known in found
-            ]
+    def found(
+        self, part: Slice, batches: Iterable[Batch], budget: Budget | None = None
+    ) -> Iterator[pa.Table]:
+        """The values of a slice; none if there is no event."""
+        values = self.values(part, batches)
+        if values.types:
+            yield pa.table([[part.number], [pickle.dumps(values)]], schema=VALUES)
+
+    def values(self, part: Slice, batches: Iterable[Batch]) -> SliceValues:
+        """The values of a slice, of the batches of :meth:`found`."""
+        start = -MOST if part.start is None else part.start
+        live, triggers = self.live(), Triggers(self.pattern)
+        begin, seen, before = None, 0, 0
+        types: dict[str, None] = {}
+        rows: list[Row] = []
+        unknown: list[Trigger] = []
+        positions = [np.zeros(0, np.int64)]
+        for batch, _ in batches:
+            events = under_hierarchy_of([self.pattern], batch)
+            types |= dict.fromkeys(events.type_names)
+            first = int(np.searchsorted(events.timestamps, start))
+            before += first
+            if begin is None and first < len(events):
+                begin = int(events.timestamps[first])
+            kept = np.arange(len(events))
+            if part.parts > 1:
+                assert self.shared_key is not None
+                parts = _parts(events.column(self.shared_key), part.parts)
+                kept = np.flatnonzero(parts == part.of_key)
+                events = events.with_rows(kept)
+            rows += live.take(events)
+            positions.append(seen + kept)
+            if self._has_unknown_keys:
+                own = int(np.searchsorted(kept, first))
+                unknown += [
+                    (seen - before + int(kept[own + row]), int(events.timestamps[own + row]), known)
+                    for row, found in sorted(triggers.of(events[own:]).items())
+                    for known in found
+                ]
+            seen += len(batch)
+        at = np.concatenate(positions) - before
+        rows = [row._replace(position=int(at[row.position])) for row in rows]
         return SliceValues(
-            events=len(events) - first,
-            start=None if first == len(events) else int(events.timestamps[first]),
+            events=seen - before,
+            start=begin,
             # With changes, the rows before the slice are what it changes from.
             rows=[row for row in rows if row.position >= 0 or self.emit == "change"],
             groups=live.groups(),
-            triggers=triggers,
+            triggers=unknown,
+            types=tuple(types),
             method=live.method,
             metrics=live.metrics,
             floats=live.floats,
@@ -190,23 +208,12 @@ class SliceTask:
         """The values of no match."""
         return tuple(0 if its.function == "COUNT" else None for its in self.pattern.aggregates)
 
-    def _has_known_keys(self) -> bool:
-        """Whether a trigger determines its group."""
-        lasts = [
-            [v.name for v in branch.variables() if v.kind is not Kind.NEGATED][-1]
-            for branch in self.pattern.structure.alternatives()
-        ]
-        return all(
-            key.variable is None or all(key.variable == last for last in lasts)
-            for key in self.pattern.group_by
-        )
 
-
-def _codes(column: AttributeColumn) -> np.ndarray:
-    """Numbers of the values of a column."""
+def _parts(column: AttributeColumn, parts: int) -> np.ndarray:
+    """The part of each event by its value in a column, in all batches and slices the same."""
     if isinstance(column, CodedStrings | Booleans):
-        return column.codes
-    return np.unique(numbers_of(column), return_inverse=True)[1]
+        return part_of(np.array([*map(str, column.values), ""], object), parts)[column.codes]
+    return part_of(numbers_of(column), parts)
 
 
 #: Position and time of a trigger, and its keys with ``...`` for what it does not determine.
@@ -228,6 +235,8 @@ class SliceValues:
         The groups seen, in order.
     triggers : list of Trigger
         Those that do not determine their groups.
+    types : tuple of str
+        Those of the events; () without events.
     method : str
     metrics : AggregateMetrics
     floats : list of bool
@@ -238,6 +247,7 @@ class SliceValues:
     rows: list[Row]
     groups: list[Key]
     triggers: list[Trigger]
+    types: tuple[str, ...]
     method: str
     metrics: AggregateMetrics
     floats: list[bool]

@@ -290,6 +290,19 @@ def workload_plan(workload: Workload, given: Any) -> WorkloadPlan:
     return WorkloadPlan(workload, sources=sources, plans=given or {})
 
 
+def given_plan(pattern: Pattern | Workload | str, given: Any) -> Any:
+    """The plan of a pattern as it is, and of a workload as :func:`workload_plan`.
+
+    None or a word, which stands for a plan to be made, stays; the queries of a workload are checked.
+    """
+    if not isinstance(pattern, Workload):
+        return given
+    if given is None or isinstance(given, str):
+        workload_plan(pattern, None)
+        return given
+    return workload_plan(pattern, given)
+
+
 def total_metrics(
     metrics: Iterable[Metrics],
     *,

@@ -285,6 +285,24 @@ class Workload:
         return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
 
 
+def pattern_or_workload(given: Any) -> Pattern | Workload:
+    """The workload, or the pattern without AGG, of an argument; a text is parsed.
+
+    Raises
+    ------
+    PatternError, UnsupportedPatternError
+        As :func:`cepbench.patterns.given.pattern_from`.
+    """
+    return given if isinstance(given, Workload) else pattern_from(given)
+
+
+def of_queries(
+    queries: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
+) -> Pattern | Workload:
+    """The pattern or the workload whose ``queries`` these are."""
+    return queries[""] if "" in queries else Workload(queries, hierarchy=hierarchy)
+
+
 def _names_parameter(text: str, name: str) -> bool:
     return re.search(rf":{re.escape(name)}\b", text) is not None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.engines.aggregation.protocol import EMITS
-from cepbench.engines.aggregation.slices import SliceTask
+from cepbench.engines.aggregation.slices import SliceAggregation
+from cepbench.engines.runs.slices import Slice, cut
 from cepbench.errors import EvaluationError, UnsupportedPatternError
 from tests.budgets import examples
 from tests.engines.aggregation.cases import SEQUENCES, aggregate_cases, methods_for
+from tests.engines.detection.strategies import batches_of
 
 
 @given(data=st.data())
@@ -24,21 +28,23 @@ def test_slices_together_are_one_pass(data: st.DataObject) -> None:
     emit = data.draw(st.sampled_from(EMITS))
     method = data.draw(st.sampled_from(methods_for(case.pattern, scope)))
     try:
-        task = SliceTask(case.pattern, method, emit, scope, None)
+        task = SliceAggregation(case.pattern, method, emit, scope, None)
     except UnsupportedPatternError:
         assume(False)
     times = case.stream.timestamps
     known = sorted({*times.tolist()}) or [0]
     # Between any two events, and beyond them.
     cuts = data.draw(st.lists(st.integers(0, len(known)), max_size=5).map(sorted))
-    starts = [-(2**62), *(known[cut] if cut < len(known) else known[-1] + 1 for cut in cuts)]
+    starts = [known[at] if at < len(known) else known[-1] + 1 for at in cuts]
     parts = data.draw(st.integers(1, 3)) if task.shared_key else 1
     rows = []
-    for part in range(parts):
+    for of_key in range(parts):
         slices = []
-        for start, end in zip(starts, [*starts[1:], 2**62], strict=True):
-            first, last = np.searchsorted(times, [start - task.lead, end])
-            slices.append(task.values(case.stream[first:last], start, (part, parts)))
+        for number, (start, end) in enumerate(cut(starts)):
+            part = Slice(number, start, end, None, of_key, parts)
+            needed = np.flatnonzero(task.events_of(part, times))
+            pieces = data.draw(batches_of(case.stream.with_rows(needed)))
+            slices.append(task.values(part, ((piece, None) for piece in pieces)))
         rows += task.joined(slices)
     expected = cep.aggregate(case.pattern, case.stream, method, emit=emit, scope=scope)
     assert sorted(rows, key=lambda row: row.position) == expected.rows
@@ -49,14 +55,41 @@ def test_groups_of_earlier_slices_have_their_rows() -> None:
     frame = pd.DataFrame({"kind": list("ABABB"), "at": [1, 2, 51, 52, 99], "v": list("uwvww")})
     stream = cep.EventStream.from_pandas(frame, type="kind", time="at")
     pattern = cep.parse("PATTERN SEQ(A a, B b) GROUP BY a.v AGG COUNT WITHIN 9 units")
-    task = SliceTask(pattern, None, "trigger", "window", None)
+    task = SliceAggregation(pattern, None, "trigger", "window", None)
     slices = [
-        task.values(stream[:2], 0), task.values(stream[2:4], 50), task.values(stream[4:], 60),
-    ]  # fmt: skip
+        task.values(Slice(number, start, None), [(events, None)])
+        for number, (start, events) in enumerate(
+            [(None, stream[:2]), (50, stream[2:4]), (60, stream[4:])]
+        )
+    ]
     found = [(row.position, row.key, row.values) for row in task.joined(slices)]
     assert found == [
         (1, ("u",), (1,)), (3, ("u",), (0,)), (3, ("v",), (1,)), (4, ("u",), (0,)), (4, ("v",), (0,)),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "values", ["yyxxyy", [2, 2, 1, 1, 2, 2], [True, True, False, False, True, True]]
+)
+def test_a_group_is_of_one_part_whatever_values_are_around(values: Any) -> None:
+    """In each slice and batch, which may have other values than those before."""
+    times = [1, 2, 51, 52, 53, 54]
+    frame = pd.DataFrame({"kind": list("ABABAB"), "at": times, "v": list(values), "w": times})
+    pattern = cep.parse("PATTERN SEQ(A a, B b) GROUP BY v, a.w AGG COUNT WITHIN 9 units")
+    aggregation = SliceAggregation(pattern)
+    parts = [frame[:2], frame[2:5], frame[5:]]
+    one, *both = [cep.EventStream.from_pandas(its, type="kind", time="at") for its in parts]
+    rows = []
+    for of_key in range(2):
+        first, second = Slice(0, None, 50, None, of_key, 2), Slice(1, 50, None, None, of_key, 2)
+        slices = [
+            aggregation.values(first, [(one, None)]),
+            aggregation.values(second, [(its, None) for its in both]),
+        ]
+        rows += aggregation.joined(slices)
+    stream = cep.EventStream.from_pandas(frame, type="kind", time="at")
+    assert sorted(rows, key=lambda row: row.position) == cep.aggregate(pattern, stream).rows
+    assert len(rows) == 4
 
 
 @pytest.mark.parametrize(
@@ -72,7 +105,7 @@ def test_groups_of_earlier_slices_have_their_rows() -> None:
 def test_what_needs_one_pass_is_refused(text, options, kind, words) -> None:
     given = {"method": None, "emit": "trigger", "scope": "window", "evaluator": None, **options}
     with pytest.raises(kind) as refused:
-        SliceTask(cep.parse(f"PATTERN {text} WITHIN 9 units"), **given)
+        SliceAggregation(cep.parse(f"PATTERN {text} WITHIN 9 units"), **given)
     assert words in str(refused.value)
 
 
@@ -87,4 +120,4 @@ def test_what_needs_one_pass_is_refused(text, options, kind, words) -> None:
 )
 def test_the_lead_is_one_window_or_two(structure: str, windows: int) -> None:
     pattern = cep.parse(f"PATTERN {structure} AGG COUNT WITHIN < 9 units")
-    assert SliceTask(pattern, None, "trigger", "window", None).lead == 8 * windows
+    assert SliceAggregation(pattern, None, "trigger", "window", None).lead == 8 * windows

@@ -15,7 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepbench as cep
-from cepbench.engines.detection.slices import Batch, Budget, Slice, SliceDetection, cut
+from cepbench.engines.detection.slices import SliceDetection
+from cepbench.engines.runs.slices import Batch, Budget, Slice, cut
 from cepbench.errors import StreamError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.reach import looks_back, shared_keys
