@@ -396,11 +396,6 @@ class Pattern:
         hierarchy = hierarchy_from(hierarchy)
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
 
-    @property
-    def queries(self) -> Mapping[str, Pattern]:
-        """Itself, as the only query of a workload: one without a name."""
-        return {"": self}
-
     @cached_property
     def concepts(self) -> tuple[str, ...]:
         """The types of items that have names below them in the hierarchy."""
