@@ -22,7 +22,8 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
-from cepbench.planning.workloads.model import Workload, pattern_or_workload
+from cepbench.planning.workloads.given import queries_from
+from cepbench.planning.workloads.model import Workload
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.frames import opened
 from cepbench.spark.jobs import check_is_builtin, watched
@@ -183,7 +184,7 @@ class DetectionJob(SliceJob[SliceDetection]):
     ) -> Self:
         """Check the arguments of :func:`detect`."""
         given = opened(df)
-        pattern = pattern_or_workload(pattern)
+        pattern = queries_from(pattern)
         given_plan(pattern, None)  # without AGG
         _check_names(pattern.queries)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)

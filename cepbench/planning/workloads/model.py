@@ -285,17 +285,6 @@ class Workload:
         return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
 
 
-def pattern_or_workload(given: Any) -> Pattern | Workload:
-    """The workload, or the pattern without AGG, of an argument; a text is parsed.
-
-    Raises
-    ------
-    PatternError, UnsupportedPatternError
-        As :func:`cepbench.patterns.given.pattern_from`.
-    """
-    return given if isinstance(given, Workload) else pattern_from(given)
-
-
 def of_queries(
     queries: Mapping[str, Pattern], hierarchy: ConceptHierarchy | None = None
 ) -> Pattern | Workload:
