@@ -210,7 +210,7 @@ def at_key(key: str) -> Iterator[None]:
 
 @contextmanager
 def errors_naming(query: str) -> Iterator[None]:
-    """Add the name of a workload's query to errors about it; a single pattern has none."""
+    """Add the name of a workload's query to errors about it; a pattern is a query without a name."""
     try:
         yield
     except CepbenchError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar, Literal
 
 from cepbench.arguments import choice, decimal
 from cepbench.errors import PatternError, PatternSyntaxError
@@ -268,6 +269,9 @@ class Pattern:
     hierarchy: ConceptHierarchy | None = field(default=None, repr=False)
     order: str = "time"
 
+    #: Whether results are by query: those of a workload are, and those of a pattern are its own.
+    by_query: ClassVar[Literal[False]] = False
+
     def __post_init__(self) -> None:
         choice(self.output, "the output", OUTPUTS, PatternError)
         choice(self.order, "the order", ORDERS, PatternError)
@@ -293,6 +297,11 @@ class Pattern:
                 "AGG and GROUP BY",
                 culprit=self.returns[0],
             )
+
+    @property
+    def queries(self) -> Mapping[str, Pattern]:
+        """The pattern as a workload of one query, which has no name."""
+        return {"": self}
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -337,7 +346,9 @@ class Pattern:
         )
 
     def without_aggregate(self) -> Pattern:
-        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``."""
+        """The pattern of the matches that AGG is over: GROUP BY k becomes ``[k]``; itself without AGG."""
+        if not self.aggregates:
+            return self
         shared = (str(key.attribute) for key in self.group_by if key.variable is None)
         equivalences = (*self.equivalences, *shared)
         return replace(self, equivalences=equivalences, group_by=(), aggregates=())
@@ -384,11 +395,6 @@ class Pattern:
         """
         hierarchy = hierarchy_from(hierarchy)
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
-
-    @property
-    def queries(self) -> Mapping[str, Pattern]:
-        """Itself, as the only query of a workload: one without a name."""
-        return {"": self}
 
     @cached_property
     def concepts(self) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -314,13 +313,12 @@ def _plan(
     evaluator = detection.evaluator
     alone = evaluator is not None and runs_without(evaluator_for(evaluator), ("order", "tree"))
     known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
-    if "" not in known:
-        workload: Any = detection.pattern
+    if detection.pattern.by_query:
         its_generator = None if alone else generator
-        return plan_workload(workload, known, generator=its_generator, evaluator=evaluator)
-    if alone or evaluator_without_plan(detection.queries[""].strategy.name) is not None:
+        return plan_workload(detection.pattern, known, generator=its_generator, evaluator=evaluator)
+    if alone or evaluator_without_plan(detection.pattern.strategy.name) is not None:
         return None
-    return plan(detection.queries[""], known[""], generator)
+    return plan(detection.pattern, known[""], generator)
 
 
 def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:

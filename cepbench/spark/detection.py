@@ -22,7 +22,8 @@ from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.workload import WorkloadPlan
-from cepbench.planning.workloads.model import Workload, pattern_or_workload
+from cepbench.planning.workloads.given import queries_from
+from cepbench.planning.workloads.model import Workload
 from cepbench.spark.balance import Density, Slices, planned_slices
 from cepbench.spark.frames import opened
 from cepbench.spark.jobs import check_is_builtin, watched
@@ -123,7 +124,7 @@ def detect(
     if output != "arrow":
         return job.run(made)
     table = pa.concat_tables(job.at_once(made, DataFrame.toArrow))
-    return table if "" in job.slicer.queries else _by_query(table)
+    return _by_query(table) if job.slicer.pattern.by_query else table
 
 
 def slices(
@@ -182,7 +183,7 @@ class DetectionJob(SliceJob[SliceDetection]):
     ) -> Self:
         """Check the arguments of :func:`detect`."""
         given = opened(df)
-        pattern = pattern_or_workload(pattern)
+        pattern = queries_from(pattern)
         given_plan(pattern, None)  # without AGG
         _check_names(pattern.queries)
         choice(output, "output", ("matches", "count", "arrow"), EvaluationError)

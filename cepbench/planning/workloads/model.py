@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cepbench.arguments import kind_of, text
 from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
@@ -73,6 +73,9 @@ class Workload:
     ('a', 'b')
     """
 
+    #: Whether results are by query, also of a workload of one.
+    by_query: ClassVar[Literal[True]] = True
+
     def __init__(
         self,
         queries: Mapping[str, Pattern | str],
@@ -110,8 +113,15 @@ class Workload:
 
     @property
     def queries(self) -> Mapping[str, Pattern]:
-        """:attr:`patterns`, as a single pattern has them too."""
+        """The patterns by name; of a single :class:`cepbench.Pattern` itself."""
         return self.patterns
+
+    def with_hierarchy(self, hierarchy: ConceptHierarchy | None) -> Workload:
+        """The queries under a concept hierarchy, see :meth:`cepbench.Pattern.with_hierarchy`."""
+        if hierarchy_from(hierarchy) == self.hierarchy:
+            return self
+        plain = {name: its.with_hierarchy(None) for name, its in self.patterns.items()}
+        return Workload(plain, hierarchy=hierarchy)
 
     def without_aggregates(self) -> Workload:
         """The queries of the matches that AGG is over; itself if none has AGG."""
@@ -264,22 +274,15 @@ class Workload:
             f"{quoted_unless_plain(name)} = {pattern}" for name, pattern in self.patterns.items()
         )
 
+    def describe(self) -> str:
+        """The queries, each behind its name."""
+        return str(self)
+
     def __repr__(self) -> str:
         return f"Workload({dict(self.patterns)!r})"
 
     def _repr_html_(self) -> str:
         return f'<pre class="cep-pattern">{html.escape(str(self))}</pre>'
-
-
-def pattern_or_workload(given: Any) -> Pattern | Workload:
-    """The workload, or the pattern without AGG, of an argument; a text is parsed.
-
-    Raises
-    ------
-    PatternError, UnsupportedPatternError
-        As :func:`cepbench.patterns.given.pattern_from`.
-    """
-    return given if isinstance(given, Workload) else pattern_from(given)
 
 
 def of_queries(
