@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
-from cepbench.errors import HierarchyError, SnapshotError
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.streams.columns import (
-    AttributeColumn,
     CodedStrings,
     joined_columns,
-    packed_column,
-    unpacked_column,
 )
 from cepbench.streams.event_stream import EventStream
 
@@ -36,7 +30,7 @@ class RecentEvents:
     """
 
     def __init__(self, attributes: Collection[str], span: int, first: int, least: int = 0) -> None:
-        self._attributes = tuple(attributes)
+        self.attributes = tuple(attributes)
         self._span = span
         self._least = least
         self._pieces: list[EventStream] = []
@@ -62,15 +56,15 @@ class RecentEvents:
             self.first += dropped + old
             self._size -= dropped + old
         self.pushed = True
-        kept = {name: batch.column(name) for name in self._attributes}
+        kept = {name: batch.column(name) for name in self.attributes}
         self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
         self._size += len(batch)
 
     def keep(self, attributes: Collection[str]) -> None:
         """Keep these of the attributes only."""
-        self._attributes = tuple(name for name in self._attributes if name in attributes)
+        self.attributes = tuple(name for name in self.attributes if name in attributes)
         self._pieces = [
-            replace(piece, attributes={name: piece.attributes[name] for name in self._attributes})
+            replace(piece, attributes={name: piece.attributes[name] for name in self.attributes})
             for piece in self._pieces
         ]
 
@@ -83,7 +77,7 @@ class RecentEvents:
     def stream(self) -> EventStream:
         """The events kept, from position :attr:`first` on."""
         if not self._pieces:
-            nothing = dict.fromkeys(self._attributes, np.empty(0))
+            nothing = dict.fromkeys(self.attributes, np.empty(0))
             codes, times = np.empty(0, np.int32), np.empty(0, np.int64)
             return EventStream(codes, (), times, False, nothing, {}, None)
         while len(self._pieces) > 1:
@@ -92,64 +86,10 @@ class RecentEvents:
             self._pieces[-2:] = [_joined(*self._pieces[-2:])]
         return self._pieces[0]
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        if not self._pieces:
-            return {}
-        stream = self.stream
-        columns = {}
-        arrays = {"types": stream.type_codes, "times": stream.timestamps}
-        for number, (name, column) in enumerate(stream.attributes.items()):
-            arrays[f"{number}"], columns[name] = packed_column(column)
-        hierarchy = stream.hierarchy
-        known = {
-            "attributes": self._attributes,
-            "columns": columns,
-            "type_names": stream.type_names,
-            "first": self.first,
-            "is_datetime": stream.is_datetime,
-            "hierarchy": hierarchy and hierarchy.mapping,
-        }
-        arrays["known"] = np.frombuffer(json.dumps(known).encode(), np.uint8)
-        return {name: array.copy() for name, array in arrays.items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what :meth:`packed` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        if not state:
-            return
-        try:
-            known = json.loads(state["known"].tobytes())
-            columns: dict[str, AttributeColumn] = {
-                # Others may have been kept too, for a query that was removed.
-                name: unpacked_column(
-                    state[f"{known['attributes'].index(name)}"], known["columns"][name]
-                )
-                for name in self._attributes
-            }
-            mapping = known["hierarchy"]
-            self.first = known["first"]
-            self.pushed = True
-            self._pieces = [
-                EventStream(
-                    state["types"],
-                    tuple(known["type_names"]),
-                    state["times"],
-                    known["is_datetime"],
-                    columns,
-                    {},
-                    None,
-                    None if mapping is None else ConceptHierarchy(mapping),
-                )
-            ]
-            self._size = len(self._pieces[0])
-        except (HierarchyError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable events: {error!r}") from error
+    def resume(self, events: EventStream, first: int) -> None:
+        """Go on after these events, the first of which has this position."""
+        self._pieces, self._size = [events], len(events)
+        self.pushed, self.first = True, first
 
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.engines.runs.state import Stateful, saving, typed
 from cepbench.errors import SnapshotError
 from cepbench.kernels.sampling import (
     ORDERED,
@@ -63,7 +64,7 @@ _Estimate = tuple[float, float]
 _ACTIVE, _EVENTS, _FIRST = 0, 1, 4
 
 
-class Averages:
+class Averages(Stateful):
     """The rates and selectivities over the last rounds, together of :data:`SPAN` events.
 
     Parameters
@@ -73,6 +74,8 @@ class Averages:
     batch_size : int
         Events in a round.
     """
+
+    SAVED = saving(_numbers="* -")
 
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern = pattern.expanded
@@ -138,27 +141,26 @@ class Averages:
         SnapshotError
             If it is of other variables or pairs.
         """
-        numbers, most = packed
+        numbers, most = typed(packed, tuple[list[float], int])
         return self._averaged(self._checked(numbers), most)
 
-    def packed(self) -> list[list[float]]:
-        """The state as JSON-serializable values."""
-        return [numbers.tolist() for numbers in self._rounds]
+    @property
+    def _numbers(self) -> np.ndarray:
+        """Of each round, shape (rounds, numbers)."""
+        return np.array(self._rounds, np.float64).reshape(-1, self._size)
 
-    def restore(self, packed: Iterable[Any]) -> None:
-        """Resume from what :meth:`packed` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        self._rounds.extend(map(self._checked, packed))
+    @_numbers.setter
+    def _numbers(self, numbers: np.ndarray) -> None:
+        self._rounds.extend(numbers)
         self._current = None
+
+    @property
+    def _size(self) -> int:
+        return _FIRST + len(self._names) + 2 * len(self._pairs)
 
     def _checked(self, packed: Any) -> np.ndarray:
         numbers = np.asarray(packed, np.float64)
-        if numbers.shape != (_FIRST + len(self._names) + 2 * len(self._pairs),):
+        if numbers.shape != (self._size,):
             raise SnapshotError("the snapshot is damaged: its averages are of another pattern")
         return numbers
 

@@ -33,7 +33,7 @@ from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed
+from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under
 from cepbench.errors import (
     AdaptationError,
     SnapshotError,
@@ -315,9 +315,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             "seconds": self._seconds,
         }
         with self._state.changing("taking a snapshot"):
-            return sealed(
-                header, {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-            )
+            return sealed(header, under(_RUN, self._run.snapshot()))
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -338,7 +336,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
                 partial_match_limit=inner.partial_match_limit,
                 **header["adaptation"],
             )
-            detector._run.restore(state, inner)
+            detector._run.resume(state, inner)
             detector.plan = detector._run.plan
             detector._seconds = header["seconds"]
         return detector

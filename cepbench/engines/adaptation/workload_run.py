@@ -11,7 +11,6 @@ that both plans have is its future work.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from cepbench.engines.adaptation.policies import WorkloadSituation
 from cepbench.engines.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.engines.adaptation.workload_averages import AveragedQueries, QueryAverages
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.runs.snapshot import arrays_under, under
 from cepbench.errors import AdaptationError
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -33,7 +32,7 @@ from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
-_RUN, _RECENT = "inner/", "kept/"
+_RUN = "inner/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,14 +175,10 @@ class WorkloadRun(Rounds):
         return WorkloadDetector(plan.workload, plan, position=position, **self._arguments)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        known = json.dumps(self._known(), default=float)
-        arrays: dict[str, np.ndarray] = {"known": np.frombuffer(known.encode(), np.uint8)}
-        for prefix, its in ((_RUN, self.inner.snapshot()), (_RECENT, self._recent.packed())):
-            arrays |= {f"{prefix}{name}": array for name, array in its.items()}
-        return arrays
+        """See :meth:`Stateful.snapshot`."""
+        return super().snapshot() | under(_RUN, self.inner.snapshot())
 
-    def restore(self, state: Mapping[str, np.ndarray], inner: WorkloadDetector) -> None:
+    def resume(self, state: Mapping[str, np.ndarray], inner: WorkloadDetector) -> None:
         """Resume from what :meth:`snapshot` returned.
 
         Parameters
@@ -197,8 +192,7 @@ class WorkloadRun(Rounds):
         SnapshotError
             If it is no such state.
         """
-        self._restore_known(json.loads(state["known"].tobytes()))
-        self._recent.restore(arrays_under(_RECENT, state))
+        self.restore(state)
         self.inner, self.plan = inner, inner.plan
 
     @staticmethod

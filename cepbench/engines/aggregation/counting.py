@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple, TypeVar
 
@@ -21,10 +19,18 @@ from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.runs.pieces import events_at_once
-from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.runs.state import (
+    PART,
+    TEXTS,
+    Stateful,
+    check_range,
+    check_sorted,
+    damaged,
+    saving,
+)
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.errors import SnapshotError, StreamError
+from cepbench.errors import StreamError
 from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
@@ -80,7 +86,7 @@ class _Events(NamedTuple):
         )
 
 
-class CountingRun:
+class CountingRun(Stateful):
     """A run that counts histories.
 
     The events of all partitions are processed together, and the totals are taken after each event that
@@ -95,6 +101,22 @@ class CountingRun:
     by_start : bool
         Whether counts are kept by the first event of a match.
     """
+
+    SAVED = saving(
+        _reader=TEXTS,
+        _floats=list[bool] | None,
+        _parts=dict[tuple[str | int | float | bool | None, ...], int],
+        _updates=int,
+        _peak_objects=int,
+        _peak_counters=int,
+        _peak_bytes=int,
+        _groups="*",
+        _starts="- *",
+        _held={"parts": "held", "times": "held", "flags": "held", "values": "- held"},
+        _held_weights="*",
+        _valuation=PART,
+        _windows=PART,
+    )
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
@@ -373,58 +395,42 @@ class CountingRun:
             peak_bytes=self._peak_bytes,
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.snapshot`."""
-        state = json.dumps(
-            {
-                "texts": self._reader.texts,
-                "floats": self._floats,
-                "partitions": [*self._parts],
-                "values": self._valuation.state(),
-                "numbers": [
-                    self._updates, self._peak_objects, self._peak_counters, self._peak_bytes,
-                ],
-            }
-        )  # fmt: skip
-        arrays: dict[str, np.ndarray] = {
-            "state": np.frombuffer(state.encode(), np.uint8),
-            "groups": self._groups,
-            "starts": self._starts,
-        }
-        held = self._held
-        # Their rows are all.
-        columns = [held.parts, held.times, held.flags, held.values, *held.weights]
-        arrays |= {f"held {k}": its for k, its in enumerate(columns)}
-        for k, window in enumerate(self._windows):
-            arrays |= {f"window {k} {name}": its for name, its in window.arrays().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+    @property
+    def _held_weights(self) -> list[np.ndarray]:
+        return self._held.weights
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.restore`.
+    @_held_weights.setter
+    def _held_weights(self, weights: list[np.ndarray]) -> None:
+        self._held = self._held._replace(weights=weights)
 
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is damaged.
-        """
-        try:
-            known = json.loads(state["state"].tobytes())
-            for text in known["texts"]:
-                self._reader.code(text)
-            if known["floats"] is not None:
-                self._begin(known["floats"])
-            self._valuation.restore(known["values"])
-            numbers = known["numbers"]
-            self._updates, self._peak_objects, self._peak_counters, self._peak_bytes = numbers
-            self._parts = {tuple(key): k for k, key in enumerate(known["partitions"])}
-            self._groups, self._starts = state["groups"], state["starts"]
-            number = 4 + len(self._held.weights)
-            parts, times, flags, values, *weights = (state[f"held {k}"] for k in range(number))
-            self._held = _Events(np.arange(len(parts)), parts, times, flags, values, weights)
-            for k, window in enumerate(self._windows):
-                window.restore(arrays_under(f"window {k} ", state))
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+    def prepare_state(self) -> None:
+        """See :meth:`Stateful.prepare_state`."""
+        if self._floats is not None:
+            self._begin(self._floats)
+            self._held = self._no_events()
+        for window in self._windows:
+            window.add(self._counted_parts)
+
+    @property
+    def _counted_parts(self) -> int:
+        """How many partitions the windows have."""
+        return len(self._parts)
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        held, parts = self._held, len(self._parts)
+        number = len(held.times)
+        self._held = held._replace(rows=np.arange(number), times=read_only(held.times))
+        if [*self._parts.values()] != [*range(parts)] or len(self._groups) != parts:
+            raise damaged("partitions are not numbered through")
+        if any(len(its) not in (0, number) for its in held.weights):
+            raise damaged("it has weights of other events")
+        check_sorted("held", held.times)
+        check_range("held", held.parts, 0, parts)
+        check_sorted("starts", self._starts[0])
+        check_range("starts", self._starts[1], 0, parts)
+        check_range("groups", self._groups, 0, len(self._valuation.keys))
+        self._valuation.check_parts(parts)
 
 
 def _with_samples(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +14,7 @@ from cepbench.engines.aggregation.windows import integers, working_sums
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask
+from cepbench.engines.runs.state import PART, Stateful, check_range, damaged, saving
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sequence_counts.kernels import numbers
@@ -25,11 +25,12 @@ from cepbench.patterns.model import Pattern
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
-#: Arrays of the state that a snapshot has.
-_KEPT = (
-    "bounds", "starts", "marks", "values", "times", "previous", "ends", "leaves", "vectors",
-    "heads", "barriers", "cells",
-)  # fmt: skip
+#: Arrays of the state of a partition that a snapshot has, and their shapes.
+_KEPT = {
+    "bounds": "-", "starts": "rows", "marks": "rows", "values": "- rows", "times": "nodes",
+    "previous": "nodes", "ends": "nodes", "leaves": "nodes", "vectors": "* -", "heads": "-",
+    "barriers": "-", "cells": "* rows ...",
+}  # fmt: skip
 
 #: The least number of events for which room is made at once.
 _FEWEST = 256
@@ -155,7 +156,36 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
     )
 
 
-class GraphWindow:
+class _Partition(Stateful):
+    """The state of a partition."""
+
+    SAVED = saving(state=_KEPT)
+
+    def __init__(self, plan: tables.Graph, state: tables.State) -> None:
+        self._plan, self.state = plan, state
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        state, parts = self.state, self._plan.parts
+        low, high, middle, first, last, *_ = bounds = state.bounds.tolist()
+        nodes, rows, *digits = (len(state.times), *state.cells.shape[1:])
+        if (
+            len(state.vectors) != nodes + 1
+            or len(state.cells) != (nodes + 1) * parts + 1
+            or len(digits) > (state.cells.dtype == np.int64)
+            or not 0 <= low <= high <= rows
+            or not 0 <= middle <= high
+            or not 0 <= first <= last <= nodes
+            or min(bounds) < 0
+        ):
+            raise damaged("a partition has other events than counters")
+        stored = np.arange(first, last)
+        check_range("nodes", state.heads, -(1 << 62), last)
+        check_range("nodes", state.previous[first:last] - stored, -(1 << 62), 0)
+        check_range("ends", state.ends[first:last], 0, high + 1)
+
+
+class GraphWindow(Stateful):
     """The events in the window with their counts, by partition.
 
     Parameters
@@ -167,15 +197,17 @@ class GraphWindow:
         Of its numbers.
     """
 
+    SAVED = saving(_parts=PART)
+
     def __init__(self, graph: tables.Graph, width: int, dtype: type) -> None:
         self._plan = graph
         self._width, self._dtype = width, dtype
         self._is_exact = dtype is np.int64 and not graph.is_maximum
-        self._states: list[tables.State] = []
+        self._parts: list[_Partition] = []
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
-        self._states += [self._empty() for _ in range(number)]
+        self._parts += [_Partition(self._plan, self._empty()) for _ in range(number)]
 
     def peaks(self) -> np.ndarray:
         """The maximum number of nodes, and of counters, since this was asked last.
@@ -183,7 +215,7 @@ class GraphWindow:
         With several partitions these are the sums of their own.
         """
         found = np.zeros(2, np.int64)
-        for state in self._states:
+        for state in (its.state for its in self._parts):
             low, high, _, first, last, *peaks = state.bounds.tolist()
             found += peaks
             state.bounds[tables.PEAK_NODES] = last - first
@@ -194,16 +226,18 @@ class GraphWindow:
 
     def are_active(self, earliest: int) -> np.ndarray:
         """Whether each partition has events from some time on."""
-        return np.array([_is_active(state, earliest) for state in self._states], bool)
+        return np.array([_is_active(its.state, earliest) for its in self._parts], bool)
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
-        self._states = [self._states[place] for place in partitions.tolist()]
+        self._parts = [self._parts[place] for place in partitions.tolist()]
 
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return 8 + sum(
+            getattr(its.state, name).nbytes for its in self._parts for name in _KEPT
+        )  # a word for their number
 
     def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
@@ -226,11 +260,11 @@ class GraphWindow:
                 its = events._replace(
                     rows=events.rows[first:behind], samples=events.samples[first:behind]
                 )
-                state = self._advanced(self._states[place], its)
+                state = self._advanced(self._parts[place].state, its)
                 totals = integers(state.out) if self._is_exact else state.out[:, 0]
                 parts.append((its.samples[its.samples >= 0], totals))
                 updates += int(state.progress[tables.UPDATES])
-                self._states[place] = state._replace(out=state.out[:0])
+                self._parts[place].state = state._replace(out=state.out[:0])
         is_large = any(totals.dtype == object for _, totals in parts)
         found: np.ndarray = np.zeros(samples, object if is_large else self._dtype)
         for places, totals in parts:
@@ -260,22 +294,18 @@ class GraphWindow:
     def copy(self) -> GraphWindow:
         """One that changes apart from this."""
         other = GraphWindow(self._plan, self._width, self._dtype)
-        other.restore(self.arrays())
+        for its in self._parts:
+            copied = {name: getattr(its.state, name).copy() for name in _KEPT}
+            state = self._with_working_space(its.state._replace(**copied))
+            other._parts.append(_Partition(self._plan, state))
         return other
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        found = {"partitions": np.array(len(self._states))}
-        for place, state in enumerate(self._states):
-            found |= {f"{place} {name}": getattr(state, name) for name in _KEPT}
-        return found
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        self._states = []
-        for place in range(int(arrays["partitions"])):
-            copies = {name: arrays[f"{place} {name}"].copy() for name in _KEPT}
-            self._states.append(self._with_working_space(self._empty()._replace(**copies)))
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        for its in self._parts:
+            if its.state.cells.ndim == 3 and not self._is_exact:
+                raise damaged("counters have digits")
+            its.state = self._with_working_space(its.state)
 
     def _empty(self) -> tables.State:
         """The state of a partition without events."""

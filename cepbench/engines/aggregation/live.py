@@ -24,7 +24,7 @@ from cepbench.engines.aggregation.tables import check_values, floats_of, frame_o
 from cepbench.engines.aggregation.workload_run import naming, run_of
 from cepbench.engines.aggregation.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.engines.detection.pushes import LiveState, Progress
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, unsealed
+from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under, unsealed
 from cepbench.errors import EvaluationError, PatternError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
@@ -291,8 +291,7 @@ class Aggregator:
             **self._progress.packed(),
         }
         with self._state.changing("taking a snapshot"):
-            arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-            arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
+            arrays = under(_RUN, self._run.snapshot()) | under(_LATE, self._late.snapshot())
             return sealed(header, arrays)
 
     @classmethod

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.aggregation.rows import INT64, Column, column_of, masked
+from cepbench.engines.runs.state import Codec
 from cepbench.engines.sequence_counts.kernels import numbers
 from cepbench.errors import StreamError
 from cepbench.patterns.model import MatchAggregate
@@ -241,3 +242,14 @@ def in_floats(
             column = np.where(none, numbers.NO_MATCH, bits)
         found.append(column)
     return found
+
+
+def _numbers_again(before: list[np.ndarray], listed: list[list[Any]]) -> list[np.ndarray]:
+    for its in listed:
+        if not all(type(number) in (int, float) for number in its):
+            raise ValueError("it has values that are no numbers")
+    return [numbers_from(its, own.dtype) for its, own in zip(listed, before, strict=True)]
+
+
+#: The numbers of each total.
+NUMBERS = Codec(lambda listed: [its.tolist() for its in listed], list[list[Any]], _numbers_again)

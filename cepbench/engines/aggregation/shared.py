@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,10 +19,17 @@ from cepbench.engines.aggregation.semirings import Total, narrowed
 from cepbench.engines.aggregation.sequences import CountedSequence
 from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram, Symbol
-from cepbench.engines.aggregation.valuation import Changes
+from cepbench.engines.aggregation.valuation import KEYS, Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import SnapshotError
+from cepbench.engines.runs.state import (
+    PART,
+    TEXTS,
+    Stateful,
+    check_range,
+    check_sorted,
+    damaged,
+    saving,
+)
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
@@ -65,6 +71,10 @@ class SharedQuery(CountingRun):
         super().__init__(task, "a-seq", by_start=True)
         assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
+
+    @property
+    def _counted_parts(self) -> int:
+        return 0
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -144,8 +154,17 @@ def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
     return [[its.totals[place] for its in given] for place in range(number)]
 
 
+class _Held(NamedTuple):
+    """The events at the last timestamp."""
+
+    times: np.ndarray
+    sizes: np.ndarray  #: the numbers of their symbols
+    symbols: np.ndarray
+    weights: np.ndarray
+
+
 @dataclass(eq=False)
-class _Partition:
+class _Partition(Stateful):
     """The events that share all values of ``[attribute]``.
 
     Attributes
@@ -154,16 +173,28 @@ class _Partition:
         Of each program.
     starts : list of ndarray of int64
         By query: times of first events whose expiry has not been seen.
-    held : list of tuple of ndarray
-        By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
+    held : list of _Held
+        By program.
     """
+
+    SAVED = saving(
+        counters=PART,
+        starts="*",
+        held={"times": "*", "sizes": "*", "symbols": "*", "weights": "- *"},
+    )
 
     counters: list[SharedCounters]
     starts: list[np.ndarray]
-    held: list[tuple[np.ndarray, ...]]
+    held: list[_Held]
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        for its in self.held:
+            if not len(its.times) == len(its.sizes) == its.weights.shape[1]:
+                raise damaged("events held have other weights")
 
 
-class SharedRun:
+class SharedRun(Stateful):
     """Several queries over the same partitions.
 
     Parameters
@@ -172,6 +203,18 @@ class SharedRun:
     shares_prefixes : bool
     scope : {"window", "trigger", "stream"}
     """
+
+    SAVED = saving(
+        _reader=TEXTS,
+        _programmed=list[list[bool]],
+        _keys=KEYS,
+        _updates=int,
+        _peak_rows=int,
+        _peak_counters=int,
+        _peak_bytes=int,
+        _queries=PART,
+        _listed=PART,
+    )
 
     def __init__(
         self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
@@ -330,7 +373,7 @@ class SharedRun:
         behind = len(symbols) - int(sizes[now].sum())
         is_same = counted > 0 and held_times[0] == until
         kept = slice(None if is_same else counted, None)
-        partition.held[number] = (
+        partition.held[number] = _Held(
             np.append(held_times[kept], times[now]),
             np.append(held_sizes[kept], sizes[now]),
             np.append(held_symbols[: len(held_symbols) * is_same], symbols[behind:]),
@@ -368,7 +411,7 @@ class SharedRun:
                 [SharedCounters(program) for program in self._programs],
                 [none for _ in self._queries],
                 [
-                    (none, none, none, np.zeros((len(p.weights), 0), p.dtype))
+                    _Held(none, none, none, np.zeros((len(p.weights), 0), p.dtype))
                     for p in self._programs
                 ],
             )
@@ -422,58 +465,41 @@ class SharedRun:
 
     # -- snapshots ------------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        state = json.dumps(
-            {
-                "texts": self._reader.texts,
-                "kinds": self._kinds,
-                "partitions": [*self._partitions],
-                "numbers": [self._updates, self._peak_rows, self._peak_counters, self._peak_bytes],
-            }
-        )
-        arrays = {"state": np.frombuffer(state.encode(), np.uint8).copy()}
-        for name, query in self._queries.items():
-            arrays |= {f"query {name} {k}": its for k, its in query.snapshot().items()}
-        for place, partition in enumerate(self._partitions.values()):
-            arrays |= {f"{place} starts {k}": its.copy() for k, its in enumerate(partition.starts)}
-            for number, (counters, held) in enumerate(
-                zip(partition.counters, partition.held, strict=True)
+    @property
+    def _keys(self) -> list[Key]:
+        return [*self._partitions]
+
+    @_keys.setter
+    def _keys(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._partition(key)
+
+    @property
+    def _programmed(self) -> list[list[bool]]:
+        return self._kinds
+
+    @_programmed.setter
+    def _programmed(self, kinds: list[list[bool]]) -> None:
+        if kinds:
+            self._compile(kinds)
+
+    @property
+    def _listed(self) -> list[_Partition]:
+        return [*self._partitions.values()]
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        for partition in self._listed:
+            for starts in partition.starts:
+                check_sorted("starts", starts)
+            for program, (times, sizes, symbols, _) in zip(
+                self._programs, partition.held, strict=True
             ):
-                arrays |= {f"{place} held {number} {k}": its.copy() for k, its in enumerate(held)}
-                its = counters.arrays() | {"progress": counters.progress}
-                arrays |= {f"{place} counters {number} {k}": a.copy() for k, a in its.items()}
-        return arrays
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot.
-
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is damaged.
-        """
-        try:
-            known = json.loads(state["state"].tobytes())
-            for text in known["texts"]:
-                self._reader.code(text)
-            for name, query in self._queries.items():
-                query.restore(arrays_under(f"query {name} ", state))
-            self._updates, self._peak_rows, self._peak_counters, self._peak_bytes = known["numbers"]
-            if known["kinds"]:
-                self._compile(known["kinds"])
-            for place, key in enumerate(known["partitions"]):
-                partition = self._partition(tuple(key))
-                partition.starts = [state[f"{place} starts {k}"] for k in range(len(self._queries))]
-                for number, counters in enumerate(partition.counters):
-                    partition.held[number] = tuple(
-                        state[f"{place} held {number} {k}"] for k in range(4)
-                    )
-                    arrays = arrays_under(f"{place} counters {number} ", state)
-                    counters.progress[:] = arrays["progress"]
-                    counters.restore(arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+                check_sorted("held", times)
+                check_range("sizes", sizes, 0, len(symbols) + 1)
+                check_range("symbols", symbols, 0, len(program.symbols))
+                if sizes.sum() != len(symbols):
+                    raise damaged("events held have other symbols")
 
 
 class _Entries:

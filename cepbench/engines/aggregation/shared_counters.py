@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -11,24 +11,23 @@ import numpy as np
 
 from cepbench.engines.aggregation.kernels.shared_counts import lanes, tables, walk
 from cepbench.engines.aggregation.shared_programs import SharedProgram
+from cepbench.engines.runs.state import Stateful, check_range, damaged, saving
 from cepbench.kernels.counts import LANES
 
 #: Columns do not lie whole pages apart.
 _PADDING = 8
 
-#: Arrays of the state that a snapshot has.
-_KEPT = (
-    "times", "cells", "lows", "seen", "highs", "bounds", "logs", "log_weights", "log_highs", "marks",
-)  # fmt: skip
-
-#: Of these, numbers of the semiring.
-_NUMBERS = ("cells", "log_weights")
+#: Arrays of the state that a snapshot has, and their shapes.
+_KEPT = {
+    "times": "- room", "cells": "- padded", "lows": "-", "seen": "-", "highs": "-", "bounds": "-",
+    "logs": "- entries -", "log_weights": "- entries", "log_highs": "-", "marks": "- room",
+}  # fmt: skip
 
 #: Rows of a table and entries of a log that there is room for at first.
 _ROOM, _LOG_ROOM = 16, 64
 
 
-class SharedCounters:
+class SharedCounters(Stateful):
     """The state of a program.
 
     Numbers are of 64 bits until one might become larger. From then on they are Python integers, and
@@ -38,6 +37,8 @@ class SharedCounters:
     ----------
     shared : SharedProgram
     """
+
+    SAVED = saving(_is_wide=bool, _state=_KEPT | {"progress": "-"})
 
     def __init__(self, shared: SharedProgram) -> None:
         self._program = shared.program
@@ -107,41 +108,42 @@ class SharedCounters:
         return asked.out
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is no row."""
-        number = len(self._state.highs)
-        return bool((self._state.lows[:number] == self._state.highs).all())
-
-    @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return sum(getattr(self._state, name).nbytes for name in _KEPT)
 
     @property
     def progress(self) -> np.ndarray:
         """Updates, and the most rows and counters at a time."""
         return self._state.progress
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        state = self._state._asdict()
-        return {
-            name: state[name].astype(str) if state[name].dtype == object else state[name]
-            for name in _KEPT
-        }
+    @property
+    def _is_wide(self) -> bool:
+        return self._dtype is object
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        copies = {name: arrays[name].copy() for name in _KEPT}
-        for name in _NUMBERS:
-            if copies[name].dtype.kind == "U":
-                copies[name] = _integers(copies[name])
-                self._dtype = object
-        room, log_room = copies["times"].shape[1], copies["logs"].shape[1]
-        self._state = self._state._replace(
-            room=room, log_room=log_room, **copies, **self._working_space(room)
-        )
-        self._set_limit()
+    @_is_wide.setter
+    def _is_wide(self, wide: bool) -> None:
+        if wide:
+            self._widen()
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        state, number = self._state, len(self._state.highs)
+        room, log_room = state.times.shape[1], state.logs.shape[1]
+        for its in (room, log_room):
+            if its < 1 or its & (its - 1):
+                raise damaged(f"it has room for {its} rows")
+        if state.cells.shape[1] != room + _PADDING:
+            raise damaged("it has counters of other rows")
+        for name in ("lows", "seen", "highs", "log_highs", "marks"):
+            check_range(name, getattr(state, name), 0, 1 << 62)
+        check_range("rows", state.highs - state.lows[:number], 0, room + 1)
+        tables_of = np.repeat(np.arange(number), np.diff(self._program.begun_spans))
+        lefts = self._program.begun[: len(tables_of)]
+        for table, left in zip(tables_of.tolist(), lefts.tolist(), strict=True):
+            rows = np.arange(state.lows[table], state.highs[table]) & (room - 1)
+            check_range("marks", state.marks[left, rows], 0, int(state.log_highs[left]) + 1)
+        self._state = state._replace(room=room, log_room=log_room, **self._working_space(room))
 
     # -- room -----------------------------------------------------------------------------------
 
@@ -241,9 +243,3 @@ def _functions_of(module: Any) -> Iterator[tuple[str, Any]]:
         function = getattr(its, "py_func", its)
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             yield name, function
-
-
-def _integers(texts: np.ndarray) -> np.ndarray:
-    found = np.empty(texts.shape, object)
-    found.ravel()[:] = [int(text) for text in texts.flat]
-    return found

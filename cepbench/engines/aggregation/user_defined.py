@@ -10,11 +10,15 @@ import numpy as np
 
 from cepbench.arguments import shown
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
+from cepbench.engines.runs.snapshot import arrays_under, under
+from cepbench.engines.runs.state import Stateful, saving
 from cepbench.errors import EvaluationError
 from cepbench.streams.event_stream import EventStream
 
+_RUN = "run/"
 
-class UserRun:
+
+class UserRun(Stateful):
     """An object of a user-defined class as a run.
 
     Parameters
@@ -26,6 +30,8 @@ class UserRun:
         :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
     task : AggregationTask
     """
+
+    SAVED = saving(_position=int)
 
     def __init__(
         self, name: str, made: Callable[[AggregationTask], Any], task: AggregationTask
@@ -63,14 +69,13 @@ class UserRun:
         return found
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The arrays of the object."""
-        return {**self._asked("snapshot")(), "position": np.array(self._position)}
+        """See :meth:`Stateful.snapshot`."""
+        return super().snapshot() | under(_RUN, self._asked("snapshot")())
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot."""
-        given = dict(state)
-        self._position = int(given.pop("position"))
-        self._asked("restore")(given)
+        """See :meth:`Stateful.restore`."""
+        super().restore(state)
+        self._asked("restore")(arrays_under(_RUN, state))
 
     def _asked(self, method: str) -> Callable[..., Any]:
         if not hasattr(self._run, method):

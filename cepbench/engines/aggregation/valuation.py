@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,15 +12,16 @@ from cepbench.engines.aggregation.protocol import AggregationTask, Key
 from cepbench.engines.aggregation.rows import Column, Rows
 from cepbench.engines.aggregation.semirings import (
     LARGEST,
+    NUMBERS,
     Total,
     in_floats,
     largest_sum,
     narrowed,
-    numbers_from,
     totals_of,
     value_of,
 )
 from cepbench.engines.aggregation.triggers import Triggers
+from cepbench.engines.runs.state import Stateful, damaged, saving
 from cepbench.engines.sequence_counts.kernels.merging import merge
 from cepbench.patterns.model import EventType
 from cepbench.streams.event_stream import EventStream
@@ -32,6 +33,10 @@ _MATCHES = Total("COUNT")
 
 #: Rows of triggers, and of each the number of a group whose value it gives.
 _Asked = tuple[np.ndarray, np.ndarray]
+
+
+#: What keys of groups and of partitions are in a snapshot.
+KEYS = list[tuple[str | int | float | bool | None, ...]]
 
 
 class Changes(NamedTuple):
@@ -53,7 +58,7 @@ class Changes(NamedTuple):
     totals: list[np.ndarray]
 
 
-class Valuation:
+class Valuation(Stateful):
     """Makes rows of values of the totals of partitions.
 
     Parameters
@@ -79,6 +84,8 @@ class Valuation:
     position : int
         Of the next event.
     """
+
+    SAVED = saving(_known_keys=KEYS, position=int, _current=NUMBERS, _leaves=NUMBERS, _seen="*")
 
     def __init__(
         self,
@@ -368,24 +375,29 @@ class Valuation:
         """Number partitions anew, some of which are kept."""
         self._leaves = [its[parts[parts < len(its)]] for its in self._leaves]
 
-    def state(self) -> dict[str, Any]:
-        """What there is besides the texts' codes, for JSON."""
-        return {
-            "keys": self.keys,
-            "seen": self._seen.tolist(),
-            "current": [its.tolist() for its in self._current],
-            "leaves": [its.tolist() for its in self._leaves],
-            "position": self.position,
-        }
+    @property
+    def _known_keys(self) -> list[Key]:
+        return self.keys
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resume from a state, after :meth:`begin`."""
-        self.groups([tuple(key) for key in state["keys"]])
-        self._seen = np.array(state["seen"], np.int64)
-        types = [zero.dtype for zero in self._zeros]
-        for name in ("current", "leaves"):
-            setattr(self, f"_{name}", [*map(numbers_from, state[name], types)])
-        self.position = state["position"]
+    @_known_keys.setter
+    def _known_keys(self, keys: list[Key]) -> None:
+        self.groups(keys)
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        number = len(self.keys)
+        if len(self._seen) != number or any(len(its) != number for its in self._current):
+            raise damaged("it has values of other groups")
+
+    def check_parts(self, number: int) -> None:
+        """Check that there are no more values of partitions than partitions.
+
+        Raises
+        ------
+        SnapshotError
+        """
+        if any(len(its) > number for its in self._leaves):
+            raise damaged("it has values of other partitions")
 
 
 def _differs(one: Column, other: Column) -> np.ndarray:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from cepbench.arguments import shown
 from cepbench.engines.aggregation.arrival import ArrivalAggregation
 from cepbench.engines.aggregation.e_cube import E_CUBE, ReuseRun
@@ -21,7 +19,7 @@ from cepbench.engines.aggregation.protocol import (
     Row,
 )
 from cepbench.engines.aggregation.shared import SharedQuery, SharedRun, by_partitions, warm_up
-from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.errors import (
     EvaluationError,
     PatternError,
@@ -37,7 +35,7 @@ from cepbench.streams.event_stream import EventStream
 SHARED = "a-seq"
 
 
-class WorkloadRun:
+class WorkloadRun(Stateful):
     """Runs the queries of a workload.
 
     Parameters
@@ -58,6 +56,8 @@ class WorkloadRun:
     UnsupportedPatternError
         If a method cannot run its query, or a query that is cut shares no counters.
     """
+
+    SAVED = saving(_alone=PART, _shared=PART)
 
     def __init__(
         self,
@@ -118,18 +118,6 @@ class WorkloadRun:
             peak_objects=sum(its.peak_objects for its in listed),
             peak_bytes=sum(its.peak_bytes for its in listed),
         )
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        arrays: dict[str, np.ndarray] = {}
-        for prefix, run in self._runs().items():
-            arrays |= {f"{prefix}{name}": its for name, its in run.snapshot().items()}
-        return arrays
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of the same workload."""
-        for prefix, run in self._runs().items():
-            run.restore(arrays_under(prefix, state))
 
     def _runs(self) -> dict[str, AggregationRun | SharedRun | ArrivalAggregation]:
         alone = {f"alone {name} ": run for name, run in self._alone.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -43,7 +43,8 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed
+from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under
+from cepbench.engines.runs.state import CLOCK, resume, saved, typed
 from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
@@ -730,7 +731,7 @@ class WorkloadDetector(Detector):
             "groups": self._groups,
             "reused": list(self._queries),
             "texts": self._reader.texts,
-            "clock": None if self._clock is None else self._clock.packed().tolist(),
+            "clock": None if self._clock is None else asdict(self._clock),
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
@@ -746,13 +747,12 @@ class WorkloadDetector(Detector):
         arrays: dict[str, np.ndarray] = {}
         for number, way in enumerate(self._ways):
             if way.source is None:
-                its = self._detectors[way.query].snapshot()
-                arrays |= {f"{_QUERY}{number}/{name}": array for name, array in its.items()}
+                arrays |= under(f"{_QUERY}{number}/", self._detectors[way.query].snapshot())
             for prefix, state in ((_KEPT, self._kept), (_PENDING, self._pending)):
                 for sizes, table in state.get(way.query, {}).items():
                     arrays[f"{prefix}{number}/{' '.join(map(str, sizes))}"] = table.copy()
         if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+            arrays |= under(_RECENT, saved(self._recent))
         return arrays
 
     @classmethod
@@ -774,7 +774,7 @@ class WorkloadDetector(Detector):
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
         if header["clock"] is not None:
-            self._clock = ArrivalClock.unpacked(header["clock"])
+            self._clock = CLOCK.back(None, typed(header["clock"], ArrivalClock))
         self._begin(self.plan, order, its_groups, header["reused"])
         for number, way in enumerate(self._ways):
             if way.source is None:
@@ -788,7 +788,7 @@ class WorkloadDetector(Detector):
                         for sizes, table in its.items()
                     }
         if self._recent is not None:
-            self._recent.restore(arrays_under(_RECENT, arrays))
+            resume(self._recent, arrays_under(_RECENT, arrays))
         for text_of_value in header["texts"]:
             self._reader.code(text_of_value)
         self._reported, self._counts = header["reported"], header["matches"]

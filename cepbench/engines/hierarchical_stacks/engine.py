@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 
 import numpy as np
@@ -15,8 +14,15 @@ from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Found
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once, room_for_more
-from cepbench.engines.runs.snapshot import stored_array
-from cepbench.errors import SnapshotError
+from cepbench.engines.runs.state import (
+    PART,
+    TEXTS,
+    Stateful,
+    check_range,
+    check_sorted,
+    damaged,
+    saving,
+)
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.instructions import STACK
@@ -32,7 +38,7 @@ ROUND = 1 << 15
 _SPARE = 64
 
 
-class SharedStacks:
+class SharedStacks(Stateful):
     """Finds the matches of several SEQ of plain and negated items, none of which comes last.
 
     Each event is stored once, whatever the number of queries and items that it may be bound to.
@@ -56,6 +62,17 @@ class SharedStacks:
     stacks : Stacks
         The events; others once they have been arranged anew.
     """
+
+    SAVED = saving(
+        peaks="-",
+        numbers=list[int],
+        reader=TEXTS,
+        _arrivals="-",
+        _counts="-",
+        _all={
+            "stacks": "n", "times": "n", "positions": "n", "values": "- n", "passed": "- n",
+        },
+    )  # fmt: skip
 
     layout: StackLayout
     stacks: Stacks
@@ -318,49 +335,28 @@ class SharedStacks:
         taken = more + sum(array.nbytes for array in arrays)
         self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays: the events; pointers are set again."""
+    @property
+    def _all(self) -> Events:
+        """The stored events; pointers between them are set again."""
+        return self._held(np.iinfo(np.int64).min)
+
+    @_all.setter
+    def _all(self, events: Events) -> None:
+        check_range("stacks", events.stacks, 0, len(self.layout.stacks))
+        check_sorted("times", events.times)
+        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """See :meth:`Stateful.snapshot`."""
         if not self.has_begun:
             self._begin()
-        arrays = {
-            "peaks": self.peaks.copy(),
-            "numbers": np.array(self.numbers, np.int64),
-            "texts": np.array(json.dumps(self.reader.texts)),
-            "arrivals": self._arrivals.copy(),
-        }
-        arrays |= {f"counts/{n}": its.copy() for n, its in enumerate(self._counts)}
-        held = self._held(np.iinfo(np.int64).min)
-        return arrays | dict(zip(Events._fields, held, strict=True))
+        return super().snapshot()
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such stacks.
-        """
+    def prepare_state(self) -> None:
+        """See :meth:`Stateful.prepare_state`."""
         self._begin()
-        self.peaks = stored_array(snapshot, "peaks", self.peaks, self.peaks.shape)
-        numbers = np.array(self.numbers, np.int64)
-        self.numbers = stored_array(snapshot, "numbers", numbers, numbers.shape).tolist()
-        self._arrivals = stored_array(snapshot, "arrivals", self._arrivals, self._arrivals.shape)
-        for number, its in enumerate(self._counts):
-            self._counts[number] = stored_array(snapshot, f"counts/{number}", its, its.shape)
-        try:
-            texts = json.loads(str(snapshot["texts"]))
-        except (KeyError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable texts: {error!r}") from error
-        for text in texts:
-            self.reader.code(text)
-        size = np.shape(snapshot.get("times", ()))[-1:]
-        events = Events(
-            *(
-                stored_array(snapshot, name, array, (*array.shape[:-1], *size))
-                for name, array in zip(Events._fields, self._no_events(), strict=True)
-            )
-        )
-        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
+        if len(self.numbers) != len(self.branches):
+            raise damaged("it has numbers of matches of other branches")
 
 
 class StackEngine(Engine):
@@ -376,6 +372,8 @@ class StackEngine(Engine):
     shared : SharedStacks, optional
         By default stacks of its own.
     """
+
+    SAVED = saving(_to_save=PART)
 
     def __init__(self, task: BranchTask, shared: SharedStacks | None = None) -> None:
         super().__init__(task)
@@ -421,20 +419,10 @@ class StackEngine(Engine):
     def _is_first(self) -> bool:
         return self._own.start == 0
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays; stacks are part of the first engine's that has them."""
-        return self._shared.packed() if self._is_first else {}
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
-        if self._is_first:
-            self._shared.restore(snapshot)
+    @property
+    def _to_save(self) -> SharedStacks | None:
+        """Stacks are part of the first engine's state that has them."""
+        return self._shared if self._is_first else None
 
 
 def _nodes(branch: Pattern) -> list[tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -12,9 +11,10 @@ from cepbench.engines.instances.kernels.advance import advance
 from cepbench.engines.instances.kernels.conditions import SLOT_COLUMNS
 from cepbench.engines.instances.kernels.room import empty_state
 from cepbench.engines.instances.layout import InstanceLayout, instance_layout
-from cepbench.engines.instances.snapshot import pack, unpack
+from cepbench.engines.instances.restored import SHAPES, check
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
+from cepbench.engines.runs.state import saving
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instructions import STACK
 from cepbench.streams.event_stream import EventStream
@@ -22,6 +22,8 @@ from cepbench.streams.event_stream import EventStream
 
 class InstanceEngine(PlanEngine):
     """The instance-based engine: event by event, each from its leaves to the root."""
+
+    SAVED = saving(state=SHAPES)
 
     layout: InstanceLayout
 
@@ -52,13 +54,10 @@ class InstanceEngine(PlanEngine):
         """See :mod:`cepbench.kernels.counts`."""
         return self.state.peaks
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """See :meth:`PlanEngine.packed`."""
-        return pack(self.state)
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`PlanEngine.restore`."""
-        self.state = unpack(snapshot, self.layout.plan, self.layout.width)
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        check(self.state, self.layout.plan)
+        self.state = self.state._replace(chosen=np.zeros((2, len(self.state.events)), np.int64))
 
     def advance(
         self, batch: EventStream | None, first_position: int, until: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache, lru_cache
 
 import numpy as np
@@ -18,12 +17,13 @@ from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.pairs import MOST_PAIRS
 from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.engines.joins.layout import JoinLayout, join_layout
-from cepbench.engines.joins.snapshot import pack, unpack
+from cepbench.engines.joins.snapshot import SHAPES, Stored, pack, unpack
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.nodes import Tree
 from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.pieces import events_at_once
+from cepbench.engines.runs.state import saving
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.counts import COMPARED
@@ -61,6 +61,8 @@ class JoinEngine(PlanEngine):
 
     If latencies are measured, every timestamp is a step.
     """
+
+    SAVED = saving(_stored=SHAPES)
 
     layout: JoinLayout
 
@@ -104,13 +106,13 @@ class JoinEngine(PlanEngine):
         """See :mod:`cepbench.kernels.counts`."""
         return self.state.peaks
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """See :meth:`PlanEngine.packed`."""
+    @property
+    def _stored(self) -> Stored:
         return pack(self.layout.plan.nodes, self.state)
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`PlanEngine.restore`."""
-        self.state = unpack(snapshot, self.layout.plan)
+    @_stored.setter
+    def _stored(self, stored: Stored) -> None:
+        self.state = unpack(stored, self.layout.plan)
 
     def advance(
         self, batch: EventStream | None, first_position: int, until: int

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from cepbench.engines.plan_runs.node_table import NodeCounts
-from cepbench.engines.plan_runs.partitions import PartitionRanks
+from cepbench.engines.plan_runs.partitions import RANKS, PartitionRanks
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
+from cepbench.engines.runs.state import Stateful, saving
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
@@ -99,7 +100,7 @@ class Layout:
     columns: int
 
 
-class Engine(ABC):
+class Engine(Stateful, ABC):
     """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
     Parameters
@@ -113,6 +114,8 @@ class Engine(ABC):
     ranks : PartitionRanks or None
         Ranks of events within partitions, under partition contiguity.
     """
+
+    SAVED = saving(latencies="=", ranks=RANKS)
 
     ranks: PartitionRanks | None = None
 
@@ -128,20 +131,6 @@ class Engine(ABC):
     @abstractmethod
     def node_counts(self) -> Sequence[NodeCounts]:
         """Counts at the nodes of each branch's plan."""
-
-    @abstractmethod
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-
-    @abstractmethod
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays of :meth:`packed`.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not a state of this engine.
-        """
 
     @abstractmethod
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:

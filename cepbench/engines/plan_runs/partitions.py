@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.engines.runs.state import Codec
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -38,3 +39,11 @@ class PartitionRanks:
             if kind == kind:  # NaN equals no key and would be a new one in every batch
                 self.counts[kind] = known + size
         return ranks + (before[which] if len(kinds) else 0)
+
+
+#: How the ranks of an engine are saved, if it has any.
+RANKS = Codec(
+    lambda ranks: ranks and list(ranks.counts.items()),
+    dict[float, int] | None,
+    lambda before, counts: before and PartitionRanks(before.attribute, counts),
+)

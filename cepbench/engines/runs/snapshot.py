@@ -18,7 +18,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.files import user_path, whole_file
 
-_VERSION = 7
+_VERSION = 8
 
 #: Read once: a stream's state is saved many times a second.
 _CEPBENCH = version("cepbench")
@@ -139,25 +139,9 @@ def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.
     }
 
 
-def stored_array(
-    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
-    """A copy of an array of a snapshot.
-
-    Raises
-    ------
-    SnapshotError
-        If it is missing, not of the type of ``like``, or of another shape.
-    """
-    if name not in snapshot:
-        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
-    found = np.asarray(snapshot[name])
-    if found.dtype != like.dtype or found.shape != shape:
-        raise SnapshotError(
-            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
-            f"{found.shape}, where {like.dtype} and {shape} are due"
-        )
-    return found.copy()
+def under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays with a prefix before their names."""
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
 
 
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:

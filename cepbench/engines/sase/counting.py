@@ -17,6 +17,7 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
 from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
@@ -173,6 +174,21 @@ class CountingEngine(AutomatonEngine):
     layout : CountLayout, optional
         By default that of the task, which has one then.
     """
+
+    SAVED = saving(
+        _state={
+            "times": "rows",
+            "marks": "rows",
+            "values": "- rows",
+            "cells": "- rows *",
+            "back": "- * *",
+            "spans": "* -",
+            "found": "- - *",
+        },
+        _held={"times": "n", "flags": "n", "values": "- n"},
+        tallies="-",
+        _keys="* -",
+    )
 
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
         layout = layout or count_layout(task)
@@ -356,27 +372,24 @@ class CountingEngine(AutomatonEngine):
         columns, _, *digits = state.cells.shape
         return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
 
+    @property
+    def _keys(self) -> np.ndarray:
+        return self._partitions.held
+
+    @_keys.setter
+    def _keys(self, keys: np.ndarray) -> None:
+        self._partitions.held = keys
+
     def _live(self) -> int:
         spans = self._state.spans
         sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
         return int(sizes.sum()) if self._sequence.by_start else 0
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        names = ("times", "marks", "values", "cells", "back", "spans", "found")
-        state, held = self._state._asdict(), self._held._asdict()
-        return {
-            **{name: state[name] for name in names},
-            **{f"held {name}": held[name] for name in ("times", "flags", "values")},
-            "tallies": self.tallies,
-            "keys": self._partitions.held,
-        }
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
-        its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
-        self._held = automata.Events(np.arange(len(its["times"])), **its, first=0)
-        fits = np.zeros(len(arrays["times"]), np.int64)
-        self._state = self._with_suffix(self._state._replace(**arrays, fits=fits))
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        self._held = self._held._replace(rows=np.arange(len(self._held.times)))
+        fits = np.zeros(len(self._state.times), np.int64)
+        self._state = self._with_suffix(self._state._replace(fits=fits))
 
 
 def _joined(one: automata.Events, two: automata.Events) -> automata.Events:

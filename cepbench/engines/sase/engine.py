@@ -10,8 +10,10 @@ import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks, room_for
+from cepbench.engines.runs.kernels.graph import MatchGraph
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.rooted_graph import RootedGraph
+from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import starts, tables
 from cepbench.engines.sase.kernels.advance import advance
@@ -33,6 +35,28 @@ class SaseEngine(AutomatonEngine):
     returns : sequence of Returned, optional
         Columns of RETURN, if matches are returned as the values that these need.
     """
+
+    SAVED = saving(
+        _state={
+            "runs": "runs -",
+            "vectors": "vectors -",
+            "heads": "partitions -",
+            "buckets": "*",
+            "partitions": "partitions -",
+            "keys": "partitions -",
+            "partition_buckets": "*",
+            "cells": "cells limbs",
+            "cell_times": "cells",
+            "totals": "runs *",
+            "free_cells": "-",
+            "found": "*",
+            "counters": "-",
+            "tallies": "-",
+            "profile": "-",
+            "progress": "-",
+        },
+        _graph={"nodes": "* -", "totals": "-"},
+    )
 
     def __init__(
         self,
@@ -133,17 +157,10 @@ class SaseEngine(AutomatonEngine):
     def _live(self) -> int:
         return int(len(self._state.runs) - self._state.counters[tables.FREE_RUNS])
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self._state
-        arrays = {
-            name: array
-            for name, array in state._asdict().items()
-            if name not in ("graph", "stack", "roots", "values")
-        }
-        return {**arrays, "nodes": state.graph.nodes, "totals_of_nodes": state.graph.totals}
+    @property
+    def _graph(self) -> MatchGraph:
+        return self._state.graph
 
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        graph = self._state.graph._replace(
-            nodes=arrays.pop("nodes"), totals=arrays.pop("totals_of_nodes")
-        )
-        self._state = self._state._replace(graph=graph, **arrays)
+    @_graph.setter
+    def _graph(self, graph: MatchGraph) -> None:
+        self._state = self._state._replace(graph=graph)

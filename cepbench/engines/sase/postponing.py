@@ -18,7 +18,7 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.plan_runs.engine import BranchTask
-from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.runs.state import PART, check_range, check_sorted, saving
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
@@ -26,7 +26,6 @@ from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
 #: What is kept of events that wait.
-_NAMES = ("rows", "times", "flags", "values")
 
 
 def check_postponable(pattern: Pattern) -> None:
@@ -63,6 +62,11 @@ class PostponingEngine(SaseEngine):
     compresses : bool
         Whether matches are returned as graphs.
     """
+
+    SAVED = saving(
+        _waiting={"rows": "*", "times": "n", "flags": "n", "values": "- n"},
+        _ahead=PART,
+    )
 
     def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task, compresses=compresses)
@@ -107,13 +111,17 @@ class PostponingEngine(SaseEngine):
         its.flags.writeable = False
         return tables.Events(due, its, flags[:end], np.ascontiguousarray(values[:, :end]), first)
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        waiting = {f"waiting/{name}": getattr(self._waiting, name) for name in _NAMES}
-        ahead = {f"ahead/{name}": array for name, array in self._ahead.packed().items()}
-        return {**super()._arrays(), **waiting, **ahead}
+    def _bytes(self) -> int:
+        ahead = self._ahead
+        own = sum(
+            array.nbytes for _, array, _ in ahead.saved_arrays(("_times", "_peaks", "seconds"))
+        )
+        # And the numbers of events, matches and the first position.
+        return super()._bytes() + ahead._bytes() + own + 4 * 8
 
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        rows, times, flags, values = (arrays.pop(f"waiting/{name}") for name in _NAMES)
-        self._waiting = tables.Events(rows, times, flags, values, 0)
-        self._ahead.restore(arrays_under("ahead/", arrays))
-        super()._set({name: its for name, its in arrays.items() if not name.startswith("ahead/")})
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        super().check_state()
+        waiting = self._waiting
+        check_range("waiting", waiting.rows, 0, len(waiting.times))
+        check_sorted("waiting", waiting.rows)

@@ -23,6 +23,7 @@ from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, with_room
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
+from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
@@ -46,6 +47,14 @@ class BacktrackEngine(AutomatonEngine):
     task : BranchTask
     """
 
+    SAVED = saving(
+        _waiting={"numbers": "runs -", "vectors": "runs -"},
+        _state={"counters": "-", "tallies": "-"},
+        _graph={"nodes": "* -", "totals": "-"},
+        _keys="* -",
+        _machine={"profile": "-"},
+    )
+
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
         self._machine = Machine(
@@ -65,6 +74,14 @@ class BacktrackEngine(AutomatonEngine):
             tallies=np.zeros(tables.TALLIES, np.int64),
         )
         self.seconds[2] = np.nan
+
+    @property
+    def _waiting(self) -> kernel.Runs:
+        return self._state.waiting
+
+    @_waiting.setter
+    def _waiting(self, runs: kernel.Runs) -> None:
+        self._state = self._state._replace(waiting=runs)
 
     def _runs(self, capacity: int) -> kernel.Runs:
         return kernel.Runs(
@@ -171,31 +188,16 @@ class BacktrackEngine(AutomatonEngine):
             np.concatenate((runs.vectors, more.vectors)),
         )
 
+    @property
+    def _keys(self) -> np.ndarray:
+        return self._partitions.held
+
+    @_keys.setter
+    def _keys(self, keys: np.ndarray) -> None:
+        self._partitions.held = keys
+
     def _live(self) -> int:
         return len(self._state.waiting.numbers)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self._state
-        return {
-            "numbers": state.waiting.numbers,
-            "vectors": state.waiting.vectors,
-            "counters": state.counters,
-            "tallies": state.tallies,
-            "nodes": self._graph.nodes,
-            "totals_of_nodes": self._graph.totals,
-            "keys": self._partitions.held,
-            "profile": self.profile,
-        }
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held = arrays["keys"]
-        self._machine = self._machine._replace(profile=arrays["profile"])
-        self._graph = self._graph._replace(nodes=arrays["nodes"], totals=arrays["totals_of_nodes"])
-        self._state = self._state._replace(
-            waiting=kernel.Runs(arrays["numbers"], arrays["vectors"]),
-            counters=arrays["counters"],
-            tallies=arrays["tallies"],
-        )
 
 
 def _taken(runs: kernel.Runs, chosen: np.ndarray) -> kernel.Runs:

@@ -20,6 +20,7 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
+from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
@@ -41,6 +42,20 @@ class BasicEngine(AutomatonEngine):
     ----------
     task : BranchTask
     """
+
+    SAVED = saving(
+        state={
+            "runs": "runs -",
+            "vectors": "runs -",
+            "versions": "* -",
+            "tops": "-",
+            "counters": "-",
+            "tallies": "-",
+        },
+        buffer={"entries": "- * -", "pointers": "- * -", "bounds": "-"},
+        _keys="* -",
+        _machine={"profile": "-"},
+    )
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
@@ -176,25 +191,16 @@ class BasicEngine(AutomatonEngine):
         self.state.counters[kernel.FREE] = -1
         self.state.counters[kernel.FREE_RUNS] = 0
 
+    @property
+    def _keys(self) -> np.ndarray:
+        return self._partitions.held
+
+    @_keys.setter
+    def _keys(self, keys: np.ndarray) -> None:
+        self._partitions.held = keys
+
     def _live(self) -> int:
         return len(self.state.runs)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self.state._asdict()
-        names = ("runs", "vectors", "versions", "tops", "counters", "tallies")
-        arrays = {name: state[name] for name in names}
-        return {
-            **arrays, **self.buffer._asdict(), "keys": self._partitions.held,
-            "profile": self.profile,
-        }  # fmt: skip
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held = arrays.pop("keys")
-        self._machine = self._machine._replace(profile=arrays.pop("profile"))
-        self.buffer = versioned_buffer.Buffer(
-            *(arrays.pop(name) for name in versioned_buffer.Buffer._fields)
-        )
-        self.state = self.state._replace(**arrays)
 
 
 class BasicRun(AutomatonRun):

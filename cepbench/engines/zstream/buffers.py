@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from cepbench.engines.runs.state import Stateful, check_sorted, damaged, saving
 from cepbench.engines.zstream.kernels.bits import WORD
 
 
+class _Held(NamedTuple):
+    """The stored events of a leaf."""
+
+    times: np.ndarray
+    positions: np.ndarray
+    values: np.ndarray
+
+
 @dataclass
-class Leaf:
+class Leaf(Stateful):
     """The events of a variable, by row number.
 
     Attributes
@@ -30,6 +40,8 @@ class Leaf:
         The row behind those that have arrived.
     """
 
+    SAVED = saving(_held={"times": "n", "positions": "*", "values": "- n"}, _old=int)
+
     times: np.ndarray
     positions: np.ndarray
     values: np.ndarray
@@ -43,6 +55,32 @@ class Leaf:
         """A buffer without events."""
         none = np.empty(0, np.int64)
         return cls(none, none, np.empty((columns, WORD)), has_positions)
+
+    @property
+    def _held(self) -> _Held:
+        rows = slice(self.base, self.stop)
+        return _Held(self.times[rows], self.positions[rows], self.values[:, rows])
+
+    @_held.setter
+    def _held(self, held: _Held) -> None:
+        count = len(held.times)
+        if len(held.positions) != count * self.has_positions or not 0 <= self.fresh <= count:
+            raise damaged("the events of a leaf have other positions")
+        check_sorted("times", held.times)
+        self.base = self.stop = 0
+        self.make_room(count)
+        self.times[:count], self.values[:, :count] = held.times, held.values
+        self.positions[: len(held.positions)] = held.positions
+        self.stop = count
+
+    @property
+    def _old(self) -> int:
+        """How many stored events assembly rounds have seen."""
+        return self.fresh - self.base
+
+    @_old.setter
+    def _old(self, number: int) -> None:
+        self.fresh = number
 
     def has_room(self, events: int) -> bool:
         """Whether so many events can be added, and another one written behind them."""
