@@ -13,7 +13,6 @@ from cepbench.engines.instances.kernels.tables import (
     FIRST_CELL,
     FIRST_EVENT,
     FIRST_LIVE,
-    FRESH,
     MEMBER,
     NEXT_CELL,
     NEXT_EVENT,
@@ -61,13 +60,12 @@ def check(state: State, plan: Plan) -> None:
         check_range(name, totals[[first, behind]], 0, 1 << 62)
         check_range(name, totals[[behind]] - totals[first], 0, len(ring) + 1)
     check_range("events", totals[[FIRST_LIVE]], totals[FIRST_EVENT], totals[NEXT_EVENT] + 1)
-    check_range("rows", lists[:, [START, END, FRESH]], 0, 1 << 62)
+    check_range("rows", lists[:, [START, END]], 0, 1 << 62)
     rows = lists[:, END] - lists[:, START]
     check_range("rows", rows[: plan.leaves], 0, len(state.events) + 1)
     check_range("rows", rows, 0, 1 << 40)
     check_range("room", inner[:, CAPACITY], 1, 1 << 40)
     check_range("room", inner[:, CAPACITY] - inner[:, END], 0, 1 << 40)
-    check_range("fresh rows", lists[:, END] - lists[:, FRESH], 0, 1 << 62)
     sizes = inner[:, CAPACITY] * widths
     if sizes.sum() != len(state.arena) or (inner[:, OFFSET] != np.cumsum(sizes) - sizes).any():
         raise damaged("the rows of nodes are not where they should be")

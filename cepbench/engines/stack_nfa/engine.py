@@ -9,7 +9,7 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once
-from cepbench.engines.runs.state import PART, Stateful, check_sorted, saving
+from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
 from cepbench.kernels import counts
@@ -46,7 +46,6 @@ class Instances(Stateful):
 
     def check_state(self) -> None:
         """See :meth:`Stateful.check_state`."""
-        check_sorted("times", self.times)
         self.codes = np.ones(len(self.times), np.int64)
 
     @classmethod
