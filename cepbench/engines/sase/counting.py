@@ -17,7 +17,7 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.state import saving
+from cepbench.engines.runs.state import check_range, check_sorted, damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
@@ -387,6 +387,21 @@ class CountingEngine(AutomatonEngine):
 
     def check_state(self) -> None:
         """See :meth:`Stateful.check_state`."""
+        state, spans = self._state, self._state.spans
+        columns, rows, *digits = state.cells.shape
+        bounds = spans[:, [tables.LOW, tables.MIDDLE, tables.HIGH]]
+        check_range("spans", bounds, 0, rows + 1)
+        # What is by start has no middle.
+        for row in bounds[:, [0, 2]] if self._sequence.by_start else bounds:
+            check_sorted("spans", row)
+        wide = 0 if self._sequence.by_start else columns * len(spans)
+        if (
+            state.back.shape != (columns, wide or state.back.shape[1], *digits)
+            or len(digits) > 1
+            or len(self._partitions.held) != len(spans)
+        ):
+            raise damaged("counters have other shapes")
+        check_sorted("held", self._held.times)
         self._held = self._held._replace(rows=np.arange(len(self._held.times)))
         fits = np.zeros(len(self._state.times), np.int64)
         self._state = self._with_suffix(self._state._replace(fits=fits))

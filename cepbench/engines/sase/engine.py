@@ -19,6 +19,7 @@ from cepbench.engines.sase.kernels import starts, tables
 from cepbench.engines.sase.kernels.advance import advance
 from cepbench.engines.sase.kernels.profile import APART
 from cepbench.engines.sase.kernels.room import empty_state, roomier
+from cepbench.engines.sase.restored import check_graph, check_runs
 from cepbench.engines.sase.returning import returned_columns, returned_rows
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.patterns.model import Returned
@@ -164,3 +165,8 @@ class SaseEngine(AutomatonEngine):
     @_graph.setter
     def _graph(self, graph: MatchGraph) -> None:
         self._state = self._state._replace(graph=graph)
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        check_graph(self._graph, self.layout.plan.states + 1)
+        check_runs(self.layout.plan, self._state)

@@ -20,16 +20,17 @@ import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks
-from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, with_room
+from cepbench.engines.runs.kernels.graph import NEXT, empty_graph, reclaim, with_room
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
-from cepbench.engines.runs.state import saving
+from cepbench.engines.runs.state import check_range, damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import Machine
 from cepbench.engines.sase.kernels.profile import STORED, SUM, empty_profile
 from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.restored import check_graph
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
@@ -187,6 +188,15 @@ class BacktrackEngine(AutomatonEngine):
             np.concatenate((runs.numbers, more.numbers)),
             np.concatenate((runs.vectors, more.vectors)),
         )
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        check_graph(self._graph, self.layout.plan.states + 1)
+        its = self._waiting.numbers
+        check_range("states", its[:, kernel.RUN_STATE], 0, self.layout.plan.states)
+        check_range("nodes", its[:, kernel.NODE], -1, int(self._graph.totals[NEXT]))
+        if len(self._partitions.held) != len(its):
+            raise damaged("runs are of other partitions")
 
     @property
     def _keys(self) -> np.ndarray:

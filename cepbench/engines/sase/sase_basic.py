@@ -20,13 +20,14 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
-from cepbench.engines.runs.state import saving
+from cepbench.engines.runs.state import damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
 from cepbench.engines.sase.kernels.moves import Machine
 from cepbench.engines.sase.kernels.profile import STORED, empty_profile
 from cepbench.engines.sase.partitions import Partitions
+from cepbench.engines.sase.restored import check_versions
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.kernels.instructions import STACK
 
@@ -190,6 +191,12 @@ class BasicEngine(AutomatonEngine):
         self.state = state._replace(runs=runs[live], vectors=state.vectors[live])
         self.state.counters[kernel.FREE] = -1
         self.state.counters[kernel.FREE_RUNS] = 0
+
+    def check_state(self) -> None:
+        """See :meth:`Stateful.check_state`."""
+        check_versions(self.state, self.buffer)
+        if len(self._partitions.held) != len(self.state.runs):
+            raise damaged("runs are of other partitions")
 
     @property
     def _keys(self) -> np.ndarray:
