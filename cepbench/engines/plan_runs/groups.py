@@ -168,8 +168,8 @@ class GroupEngine(Stateful):
             if self._used.isdisjoint(bound):
                 self._used |= bound
                 kept[number].append(row)
-        for branch, matches, rows in zip(self._branches, known, decided, strict=True):
-            branch.contending = matches.taken(np.setdiff1d(np.arange(len(matches)), rows))
+        for branch, matches, done in zip(self._branches, known, decided, strict=True):
+            branch.contending = matches.taken(np.setdiff1d(np.arange(len(matches)), done))
         return [
             matches.taken(np.array(rows, np.int64))
             for matches, rows in zip(known, kept, strict=True)

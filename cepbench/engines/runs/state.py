@@ -354,7 +354,7 @@ def typed(plain: Any, due: Any) -> Any:
     elif origin in (dict, Mapping) and isinstance(plain, dict | list):
         pairs = plain.items() if isinstance(plain, dict) else plain
         return {typed(key, inner[0]): typed(its, inner[1]) for key, its in pairs}
-    elif is_dataclass(due) and isinstance(plain, dict):
+    elif isinstance(due, type) and is_dataclass(due) and isinstance(plain, dict):
         hints = _hints(due)
         return due(**{key: typed(its, hints[key]) for key, its in plain.items()})
     elif plain is None and due is type(None):
@@ -480,16 +480,18 @@ def _column(
     arrays: Mapping[str, np.ndarray], number: int, kind: Any, sizes: dict[str, int]
 ) -> AttributeColumn:
     name = f"{number}"
+    are_integers = name in arrays and arrays[name].dtype == np.int64
+    due: Any = np.int64 if are_integers else np.float64
+    behind: int | None = None
     match kind:
         case {"texts": [*texts]}:
             due, behind = np.int32, len(typed(texts, list[str]))
         case "booleans":
             due, behind = np.int8, 2
         case {"scale": int()}:
-            due, behind = np.float64, None
+            due = np.float64
         case None:
-            are_integers = name in arrays and arrays[name].dtype == np.int64
-            due, behind = np.int64 if are_integers else np.float64, None
+            pass
         case _:
             raise damaged(f"no usable column {name}")
     array = stored(arrays, name, np.empty(0, due), "events", sizes)

@@ -146,6 +146,7 @@ def check_runs(plan: tables.Plan, state: tables.State) -> None:
         counters[tables.FREE_RUNS] != len(free)
         or (number > np.maximum(partitions[:, tables.OF_RUNS], 0)).any()
         or counters[tables.ROOTS] != 0
+        or state.progress[[tables.AT, tables.PHASE]].any()
         or (partitions[its[:, tables.PARTITION], tables.OF_RUNS] < 0).any()
     ):
         raise damaged("it counts other runs")
