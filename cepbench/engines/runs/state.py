@@ -347,7 +347,7 @@ def typed(plain: Any, due: Any) -> Any:
         return [typed(its, inner[0]) for its in plain]
     elif origin is set and isinstance(plain, list):
         return {typed(its, inner[0]) for its in plain}
-    elif origin is tuple and isinstance(plain, list):
+    elif origin is tuple and isinstance(plain, list | tuple):
         if inner[-1] is Ellipsis:
             return tuple(typed(its, inner[0]) for its in plain)
         return tuple(typed(its, each) for its, each in zip(plain, inner, strict=True))
