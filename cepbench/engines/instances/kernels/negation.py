@@ -8,7 +8,7 @@ from cepbench.engines.instances.kernels import tables
 from cepbench.engines.instances.kernels.conditions import clauses_hold, fits
 from cepbench.engines.instances.kernels.lists import event_at
 from cepbench.kernels import counts
-from cepbench.kernels.jit import njit, njit_in_place
+from cepbench.kernels.jit import njit_in_place
 
 # Literals would make Numba compile what is called with them once more.
 _ALL = np.int64(0)
@@ -28,14 +28,6 @@ def is_negated(node, first_check, last_check, first, last, plan, state, scratch)
         Ordinals of the instance's first and last event.
     plan, state, scratch : Plan, State, Scratch
     """
-    return first_check < last_check and _any_fits(
-        node, first_check, last_check, first, last, plan, state, scratch
-    )
-
-
-@njit
-def _any_fits(node, first_check, last_check, first, last, plan, state, scratch):
-    """As :func:`is_negated`; a function of its own, which is not inlined."""
     events, mask = state.events, len(state.events) - 1
     for check in range(first_check, last_check):
         leaf = plan.rules[plan.spans[check, tables.SLOTS], 0]
