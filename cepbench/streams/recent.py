@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.state import Stateful
 from cepbench.streams.columns import (
     CodedStrings,
     joined_columns,
+    packed_column,
+    unpacked_column,
 )
 from cepbench.streams.event_stream import EventStream
 
 
-class RecentEvents:
+class RecentEvents(Stateful):
     """The events of the last batch and of some time before it, with some of their attributes.
 
     Parameters
@@ -29,8 +34,10 @@ class RecentEvents:
         How many events are kept even if they are older.
     """
 
+    SAVED = ("first", "_kept")
+
     def __init__(self, attributes: Collection[str], span: int, first: int, least: int = 0) -> None:
-        self.attributes = tuple(attributes)
+        self._attributes = tuple(attributes)
         self._span = span
         self._least = least
         self._pieces: list[EventStream] = []
@@ -56,15 +63,15 @@ class RecentEvents:
             self.first += dropped + old
             self._size -= dropped + old
         self.pushed = True
-        kept = {name: batch.column(name) for name in self.attributes}
+        kept = {name: batch.column(name) for name in self._attributes}
         self._pieces.append(replace(batch, attributes=kept, unusable={}, positions=None))
         self._size += len(batch)
 
     def keep(self, attributes: Collection[str]) -> None:
         """Keep these of the attributes only."""
-        self.attributes = tuple(name for name in self.attributes if name in attributes)
+        self._attributes = tuple(name for name in self._attributes if name in attributes)
         self._pieces = [
-            replace(piece, attributes={name: piece.attributes[name] for name in self.attributes})
+            replace(piece, attributes={name: piece.attributes[name] for name in self._attributes})
             for piece in self._pieces
         ]
 
@@ -77,7 +84,7 @@ class RecentEvents:
     def stream(self) -> EventStream:
         """The events kept, from position :attr:`first` on."""
         if not self._pieces:
-            nothing = dict.fromkeys(self.attributes, np.empty(0))
+            nothing = dict.fromkeys(self._attributes, np.empty(0))
             codes, times = np.empty(0, np.int32), np.empty(0, np.int64)
             return EventStream(codes, (), times, False, nothing, {}, None)
         while len(self._pieces) > 1:
@@ -86,10 +93,27 @@ class RecentEvents:
             self._pieces[-2:] = [_joined(*self._pieces[-2:])]
         return self._pieces[0]
 
-    def resume(self, events: EventStream, first: int) -> None:
-        """Go on after these events, the first of which has this position."""
-        self._pieces, self._size = [events], len(events)
-        self.pushed, self.first = True, first
+    @property
+    def _kept(self) -> tuple[Any, ...] | None:
+        """The stream as plain values; None before any event."""
+        if not self._pieces:
+            return None
+        its = self.stream
+        columns = {name: packed_column(column) for name, column in its.attributes.items()}
+        hierarchy = its.hierarchy and dict(its.hierarchy.mapping)
+        return its.type_codes, its.type_names, its.timestamps, its.is_datetime, columns, hierarchy
+
+    @_kept.setter
+    def _kept(self, kept: tuple[Any, ...] | None) -> None:
+        if kept is None:
+            return
+        codes, names, times, is_datetime, packed, mapping = kept
+        # Others may have been kept too, for a query that was removed.
+        columns = {name: unpacked_column(*packed[name]) for name in self._attributes}
+        hierarchy = mapping and ConceptHierarchy(mapping)
+        self._pieces = [EventStream(codes, names, times, is_datetime, columns, {}, None, hierarchy)]
+        self._size = len(self._pieces[0])
+        self.pushed = True
 
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:

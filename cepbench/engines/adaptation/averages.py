@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from cepbench.engines.runs.state import Stateful, saving, typed
 from cepbench.errors import SnapshotError
 from cepbench.kernels.sampling import (
     ORDERED,
@@ -39,6 +38,7 @@ from cepbench.planning.statistics.sampling import (
     pairs_of_a_partition,
 )
 from cepbench.seeds import rng_for
+from cepbench.state import Stateful
 from cepbench.streams.arrival import in_time
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -75,7 +75,7 @@ class Averages(Stateful):
         Events in a round.
     """
 
-    SAVED = saving(_numbers="* -")
+    SAVED = ("_numbers",)
 
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern = pattern.expanded
@@ -141,26 +141,21 @@ class Averages(Stateful):
         SnapshotError
             If it is of other variables or pairs.
         """
-        numbers, most = typed(packed, tuple[list[float], int])
+        numbers, most = packed
         return self._averaged(self._checked(numbers), most)
 
     @property
     def _numbers(self) -> np.ndarray:
-        """Of each round, shape (rounds, numbers)."""
-        return np.array(self._rounds, np.float64).reshape(-1, self._size)
+        """Those of each round, a row each."""
+        return np.array(self._rounds, np.float64)
 
     @_numbers.setter
-    def _numbers(self, numbers: np.ndarray) -> None:
-        self._rounds.extend(numbers)
-        self._current = None
-
-    @property
-    def _size(self) -> int:
-        return _FIRST + len(self._names) + 2 * len(self._pairs)
+    def _numbers(self, rows: np.ndarray) -> None:
+        self._rounds.extend(map(self._checked, rows))
 
     def _checked(self, packed: Any) -> np.ndarray:
         numbers = np.asarray(packed, np.float64)
-        if numbers.shape != (self._size,):
+        if numbers.shape != (_FIRST + len(self._names) + 2 * len(self._pairs),):
             raise SnapshotError("the snapshot is damaged: its averages are of another pattern")
         return numbers
 

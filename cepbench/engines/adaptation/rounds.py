@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from math import nan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cepbench.engines.adaptation.policies import AdaptationPolicy, Situation, relative_gain
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -93,16 +93,9 @@ class Rounds(Stateful, ABC):
     switches : list of Switch
     """
 
-    SAVED = saving(
-        _position=int,
-        _time=int | None,
-        _round=int,
-        _in_round=int,
-        _planned_for=Any,
-        switches=list[Switch],
-        _averages=PART,
-        _recent=PART,
-    )
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_position", "_time", "_round", "_in_round", "_averages", "_planned_for", "_switched", "_recent",
+    )  # fmt: skip
 
     def __init__(
         self, settings: Settings, averages: Any, recent: RecentEvents, plan: Any, position: int
@@ -232,12 +225,19 @@ class Rounds(Stateful, ABC):
 
     @property
     def _planned_for(self) -> Any:
-        """The numbers of the averages that the plan is made for."""
         return None if self._made_for is None else self._made_for.packed
 
     @_planned_for.setter
     def _planned_for(self, packed: Any) -> None:
         self._made_for = None if packed is None else self._averages.unpacked(packed)
+
+    @property
+    def _switched(self) -> list[tuple[Any, ...]]:
+        return [*map(astuple, self.switches)]
+
+    @_switched.setter
+    def _switched(self, switches: list[tuple[Any, ...]]) -> None:
+        self.switches = [Switch(*its) for its in switches]
 
 
 def span_kept(pattern: Pattern) -> int:

@@ -28,7 +28,6 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
 from cepbench.engines.runs.protocol import Evaluator, Task
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.state import PART, saving
 from cepbench.patterns.model import (
     Aggregate,
     Attribute,
@@ -81,7 +80,7 @@ class AdaptiveRun(Rounds):
     settings : PatternSettings
     """
 
-    SAVED = saving(_past=Metrics, _taken="*", _inner=PART)
+    SAVED = ("_past_counts", "_taken", "_inner")
 
     def __init__(self, task: Task, evaluator: Evaluator, settings: PatternSettings) -> None:
         assert task.plan is not None
@@ -194,8 +193,16 @@ class AdaptiveRun(Rounds):
         own = self._inner.metrics()
         return _added(self._past, own) if self.switches else own
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
+    @property
+    def _past_counts(self) -> dict[str, Any]:
+        return {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST, "details")}
+
+    @_past_counts.setter
+    def _past_counts(self, counts: dict[str, Any]) -> None:
+        self._past = Metrics(**counts)
+
+    def resumed(self) -> None:
+        """The plan is that of the detector."""
         assert self._inner.plan is not None
         self.plan = self._inner.plan
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from cepbench.engines.adaptation.averages import Averaged, Averages
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 
@@ -56,7 +56,7 @@ class QueryAverages(Stateful):
         Events in a round.
     """
 
-    SAVED = saving(_own=PART)
+    SAVED = ("_own",)
 
     def __init__(self, workload: Workload, seed: int, batch_size: int) -> None:
         self._own = {

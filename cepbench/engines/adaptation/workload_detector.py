@@ -33,7 +33,7 @@ from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under
+from cepbench.engines.runs.snapshot import restoring, sealed
 from cepbench.errors import (
     AdaptationError,
     SnapshotError,
@@ -47,6 +47,7 @@ from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.given import stream_from
 
@@ -315,7 +316,9 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
             "seconds": self._seconds,
         }
         with self._state.changing("taking a snapshot"):
-            return sealed(header, under(_RUN, self._run.snapshot()))
+            return sealed(
+                header, {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+            )
 
     @classmethod
     def _restored(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
@@ -336,7 +339,7 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
                 partial_match_limit=inner.partial_match_limit,
                 **header["adaptation"],
             )
-            detector._run.resume(state, inner)
+            detector._run.restore(state, inner)
             detector.plan = detector._run.plan
             detector._seconds = header["seconds"]
         return detector

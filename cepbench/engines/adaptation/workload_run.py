@@ -23,12 +23,12 @@ from cepbench.engines.adaptation.policies import WorkloadSituation
 from cepbench.engines.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.engines.adaptation.workload_averages import AveragedQueries, QueryAverages
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.runs.snapshot import arrays_under, under
 from cepbench.errors import AdaptationError
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -175,25 +175,17 @@ class WorkloadRun(Rounds):
         return WorkloadDetector(plan.workload, plan, position=position, **self._arguments)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`Stateful.snapshot`."""
-        return super().snapshot() | under(_RUN, self.inner.snapshot())
+        """The state as plain arrays, and the snapshot of the running detector."""
+        inner = {f"{_RUN}{name}": its for name, its in self.inner.snapshot().items()}
+        return super().snapshot() | inner
 
-    def resume(self, state: Mapping[str, np.ndarray], inner: WorkloadDetector) -> None:
-        """Resume from what :meth:`snapshot` returned.
-
-        Parameters
-        ----------
-        state : mapping of str to ndarray
-        inner : WorkloadDetector
-            See :meth:`inner_of`.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        self.restore(state)
-        self.inner, self.plan = inner, inner.plan
+    def restore(
+        self, arrays: Mapping[str, np.ndarray], inner: WorkloadDetector | None = None
+    ) -> None:
+        """Resume from what :meth:`snapshot` returned; ``inner`` is what :meth:`inner_of` made of it."""
+        super().restore(arrays)
+        self.inner = self.inner_of(arrays) if inner is None else inner
+        self.plan = self.inner.plan
 
     @staticmethod
     def inner_of(state: Mapping[str, np.ndarray]) -> WorkloadDetector:

@@ -6,15 +6,15 @@ See :mod:`cepbench.streams.arrival`. Rows have the timestamps of events, not the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.engines.runs.state import CLOCK, PART, Stateful, saving
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -29,7 +29,7 @@ class ArrivalAggregation(Stateful):
     patterns : sequence of Pattern
     """
 
-    SAVED = saving(_clock=CLOCK, _run=PART)
+    SAVED = ("_stamped_by", "_run")
 
     def __init__(self, opener: Callable[[ArrivalClock], Any], patterns: Sequence[Pattern]) -> None:
         self._opener = opener
@@ -82,9 +82,13 @@ class ArrivalAggregation(Stateful):
         found: AggregateMetrics = self._run.metrics()
         return found
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        self._run = self._opened(self._clock)
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
+
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._begin(ArrivalClock(*clock))
 
 
 def _with_times(rows: Any, times: Callable[[np.ndarray], np.ndarray]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,20 +19,12 @@ from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.runs.pieces import events_at_once
-from cepbench.engines.runs.state import (
-    PART,
-    TEXTS,
-    Stateful,
-    check_range,
-    check_sorted,
-    damaged,
-    saving,
-)
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.errors import StreamError
 from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -102,21 +94,11 @@ class CountingRun(Stateful):
         Whether counts are kept by the first event of a match.
     """
 
-    SAVED = saving(
-        _reader=TEXTS,
-        _floats=list[bool] | None,
-        _parts=dict[tuple[str | int | float | bool | None, ...], int],
-        _updates=int,
-        _peak_objects=int,
-        _peak_counters=int,
-        _peak_bytes=int,
-        _groups="*",
-        _starts="- *",
-        _held={"parts": "held", "times": "held", "flags": "held", "values": "- held"},
-        _held_weights="*",
-        _valuation=PART,
-        _windows=PART,
-    )
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_reader", "_known_kinds", "_parts", "_groups", "_starts", "_updates", "_peak_objects",
+        "_peak_counters", "_peak_bytes", "_held.parts", "_held.times", "_held.flags", "_held.values",
+        "_held.weights", "_valuation", "_windows",
+    )  # fmt: skip
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
@@ -360,6 +342,7 @@ class CountingRun(Stateful):
 
     def _begin(self, floats: list[bool]) -> None:
         self._floats = floats
+        self._held = self._no_events()
         self._valuation.begin(floats)
         for total, is_float in zip(self._valuation.totals, floats, strict=True):
             self._windows.append(self._sequence.window(total, is_float=is_float))
@@ -396,41 +379,17 @@ class CountingRun(Stateful):
         )
 
     @property
-    def _held_weights(self) -> list[np.ndarray]:
-        return self._held.weights
+    def _known_kinds(self) -> list[bool] | None:
+        return self._floats
 
-    @_held_weights.setter
-    def _held_weights(self, weights: list[np.ndarray]) -> None:
-        self._held = self._held._replace(weights=weights)
+    @_known_kinds.setter
+    def _known_kinds(self, floats: list[bool]) -> None:
+        self._begin(floats)
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        if self._floats is not None:
-            self._begin(self._floats)
-            self._held = self._no_events()
-        for window in self._windows:
-            window.add(self._counted_parts)
-
-    @property
-    def _counted_parts(self) -> int:
-        """How many partitions the windows have."""
-        return len(self._parts)
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        held, parts = self._held, len(self._parts)
-        number = len(held.times)
-        self._held = held._replace(rows=np.arange(number), times=read_only(held.times))
-        if [*self._parts.values()] != [*range(parts)] or len(self._groups) != parts:
-            raise damaged("partitions are not numbered through")
-        if any(len(its) not in (0, number) for its in held.weights):
-            raise damaged("it has weights of other events")
-        check_sorted("held", held.times)
-        check_range("held", held.parts, 0, parts)
-        check_sorted("starts", self._starts[0])
-        check_range("starts", self._starts[1], 0, parts)
-        check_range("groups", self._groups, 0, len(self._valuation.keys))
-        self._valuation.check_parts(parts)
+    def resumed(self) -> None:
+        """The rows of the events held are all."""
+        number = len(self._held.times)
+        self._held = self._held._replace(rows=np.arange(number), times=read_only(self._held.times))
 
 
 def _with_samples(

@@ -19,7 +19,6 @@ from cepbench.engines.aggregation.protocol import AggregationMethod, Aggregation
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.sequences import CountedSequence, sequence_of
 from cepbench.engines.aggregation.windows import CountingWindow
-from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import events_of
 from cepbench.engines.sequence_counts.kernels import tables
 from cepbench.errors import UnsupportedTaskError
@@ -43,7 +42,7 @@ class _Prefixes(CountedSequence):
 class PrefixCountingRun(CountingRun):
     """A run of ``dpc``."""
 
-    SAVED = saving(_oldest=tuple[int, int] | None)
+    SAVED = ("_oldest",)
 
     def __init__(self, task: AggregationTask) -> None:
         # While nothing has expired, the window is the whole stream.

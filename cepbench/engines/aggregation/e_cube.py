@@ -19,9 +19,9 @@ from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.workload_detector import WorkloadDetector
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.errors import EvaluationError
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 #: The name of the method, which is of workloads only.
@@ -52,7 +52,7 @@ class ReuseRun(Stateful):
         If matches of the plan may come late.
     """
 
-    SAVED = saving(_updates=int, _detector=PART, _runs=PART)
+    SAVED = ("_updates", "_detector", "_runs")
 
     def __init__(self, tasks: Mapping[str, AggregationTask], plan: WorkloadPlan) -> None:
         if plan.delays:
@@ -115,7 +115,7 @@ class _Reported(Stateful):
         Of the next event.
     """
 
-    SAVED = saving(position=int)
+    SAVED = ("position",)
 
     evaluator = E_CUBE
     found = Found(0, ())

@@ -14,7 +14,6 @@ from cepbench.engines.aggregation.windows import integers, working_sums
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask
-from cepbench.engines.runs.state import PART, Stateful, check_range, damaged, saving
 from cepbench.engines.sase.counting import CountLayout, count_layout
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sequence_counts.kernels import numbers
@@ -22,15 +21,15 @@ from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.instructions import LOAD_LEFT, STACK
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
-#: Arrays of the state of a partition that a snapshot has, and their shapes.
-_KEPT = {
-    "bounds": "-", "starts": "rows", "marks": "rows", "values": "- rows", "times": "nodes",
-    "previous": "nodes", "ends": "nodes", "leaves": "nodes", "vectors": "* -", "heads": "-",
-    "barriers": "-", "cells": "* rows ...",
-}  # fmt: skip
+#: Arrays of the state that a snapshot has.
+_KEPT = (
+    "bounds", "starts", "marks", "values", "times", "previous", "ends", "leaves", "vectors",
+    "heads", "barriers", "cells",
+)  # fmt: skip
 
 #: The least number of events for which room is made at once.
 _FEWEST = 256
@@ -156,35 +155,6 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
     )
 
 
-class _Partition(Stateful):
-    """The state of a partition."""
-
-    SAVED = saving(state=_KEPT)
-
-    def __init__(self, plan: tables.Graph, state: tables.State) -> None:
-        self._plan, self.state = plan, state
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        state, parts = self.state, self._plan.parts
-        low, high, middle, first, last, *_ = bounds = state.bounds.tolist()
-        nodes, rows, *digits = (len(state.times), *state.cells.shape[1:])
-        if (
-            len(state.vectors) != nodes + 1
-            or len(state.cells) != (nodes + 1) * parts + 1
-            or len(digits) > (state.cells.dtype == np.int64)
-            or not 0 <= low <= high <= rows
-            or not 0 <= middle <= high
-            or not 0 <= first <= last <= nodes
-            or min(bounds) < 0
-        ):
-            raise damaged("a partition has other events than counters")
-        stored = np.arange(first, last)
-        check_range("nodes", state.heads, -(1 << 62), last)
-        check_range("nodes", state.previous[first:last] - stored, -(1 << 62), 0)
-        check_range("ends", state.ends[first:last], 0, high + 1)
-
-
 class GraphWindow(Stateful):
     """The events in the window with their counts, by partition.
 
@@ -197,17 +167,17 @@ class GraphWindow(Stateful):
         Of its numbers.
     """
 
-    SAVED = saving(_parts=PART)
+    SAVED = ("_kept",)
 
     def __init__(self, graph: tables.Graph, width: int, dtype: type) -> None:
         self._plan = graph
         self._width, self._dtype = width, dtype
         self._is_exact = dtype is np.int64 and not graph.is_maximum
-        self._parts: list[_Partition] = []
+        self._states: list[tables.State] = []
 
     def add(self, number: int) -> None:
         """Add so many partitions without events."""
-        self._parts += [_Partition(self._plan, self._empty()) for _ in range(number)]
+        self._states += [self._empty() for _ in range(number)]
 
     def peaks(self) -> np.ndarray:
         """The maximum number of nodes, and of counters, since this was asked last.
@@ -215,7 +185,7 @@ class GraphWindow(Stateful):
         With several partitions these are the sums of their own.
         """
         found = np.zeros(2, np.int64)
-        for state in (its.state for its in self._parts):
+        for state in self._states:
             low, high, _, first, last, *peaks = state.bounds.tolist()
             found += peaks
             state.bounds[tables.PEAK_NODES] = last - first
@@ -226,18 +196,17 @@ class GraphWindow(Stateful):
 
     def are_active(self, earliest: int) -> np.ndarray:
         """Whether each partition has events from some time on."""
-        return np.array([_is_active(its.state, earliest) for its in self._parts], bool)
+        return np.array([_is_active(state, earliest) for state in self._states], bool)
 
     def keep(self, partitions: np.ndarray) -> None:
         """Keep some partitions, numbered anew."""
-        self._parts = [self._parts[place] for place in partitions.tolist()]
+        self._states = [self._states[place] for place in partitions.tolist()]
 
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return 8 + sum(
-            getattr(its.state, name).nbytes for its in self._parts for name in _KEPT
-        )  # a word for their number
+        # With the number of partitions.
+        return 8 + sum(array.nbytes for its in self._kept for array in its)
 
     def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
@@ -260,11 +229,11 @@ class GraphWindow(Stateful):
                 its = events._replace(
                     rows=events.rows[first:behind], samples=events.samples[first:behind]
                 )
-                state = self._advanced(self._parts[place].state, its)
+                state = self._advanced(self._states[place], its)
                 totals = integers(state.out) if self._is_exact else state.out[:, 0]
                 parts.append((its.samples[its.samples >= 0], totals))
                 updates += int(state.progress[tables.UPDATES])
-                self._parts[place].state = state._replace(out=state.out[:0])
+                self._states[place] = state._replace(out=state.out[:0])
         is_large = any(totals.dtype == object for _, totals in parts)
         found: np.ndarray = np.zeros(samples, object if is_large else self._dtype)
         for places, totals in parts:
@@ -294,18 +263,22 @@ class GraphWindow(Stateful):
     def copy(self) -> GraphWindow:
         """One that changes apart from this."""
         other = GraphWindow(self._plan, self._width, self._dtype)
-        for its in self._parts:
-            copied = {name: getattr(its.state, name).copy() for name in _KEPT}
-            state = self._with_working_space(its.state._replace(**copied))
-            other._parts.append(_Partition(self._plan, state))
+        other._kept = [tuple(array.copy() for array in its) for its in self._kept]
         return other
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        for its in self._parts:
-            if its.state.cells.ndim == 3 and not self._is_exact:
-                raise damaged("counters have digits")
-            its.state = self._with_working_space(its.state)
+    @property
+    def _kept(self) -> list[tuple[np.ndarray, ...]]:
+        """The state of each partition between pushes."""
+        return [tuple(getattr(state, name) for name in _KEPT) for state in self._states]
+
+    @_kept.setter
+    def _kept(self, kept: list[tuple[np.ndarray, ...]]) -> None:
+        self._states = [
+            self._with_working_space(
+                self._empty()._replace(**dict(zip(_KEPT, arrays, strict=True)))
+            )
+            for arrays in kept
+        ]
 
     def _empty(self) -> tables.State:
         """The state of a partition without events."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from cepbench.engines.aggregation.kernels.match_folds.folding import fold, number_slots
 from cepbench.engines.aggregation.semirings import (
     LARGEST,
-    NUMBERS,
     Total,
     in_floats,
     largest_sum,
@@ -18,14 +17,7 @@ from cepbench.engines.aggregation.semirings import (
 )
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.runs.matches import SetColumn
-from cepbench.engines.runs.state import (
-    Stateful,
-    check_range,
-    check_sorted,
-    damaged,
-    saving,
-)
-from cepbench.streams.recent import RecentEvents
+from cepbench.state import Stateful
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -116,7 +108,7 @@ class CompletedMatches(Stateful):
         The most that count at a time; counters by group.
     """
 
-    SAVED = saving(_counted="*", peak_matches=int, peak_counters=int)
+    SAVED: ClassVar[tuple[str, ...]] = ("_counted", "peak_matches", "peak_counters")
 
     def __init__(self, totals: Sequence[Total], *, stays: bool = False) -> None:
         self._totals, self._stays = totals, stays
@@ -181,7 +173,7 @@ class FirstEvents(CompletedMatches):
         For how long after its first event a match counts, in ticks.
     """
 
-    SAVED = saving(_groups="slots", _times="slots", _positions="slots", _cells=NUMBERS)
+    SAVED = ("_groups", "_times", "_positions", "_cells")
 
     def __init__(self, totals: Sequence[Total], window: int) -> None:
         super().__init__(totals)
@@ -261,25 +253,9 @@ class FirstEvents(CompletedMatches):
         active = self._times >= time - self._window
         return self._groups[active], [its[active] for its in self._cells]
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
+    def resumed(self) -> None:
+        """The earliest slot is the first to expire."""
         self._earliest = int(self._times.min(initial=_NEVER))
-        if any(len(its) != len(self._times) for its in self._cells):
-            raise damaged("it has totals of other first events")
-        check_sorted("groups", self._groups)
-
-    def check_events(self, groups: int, events: RecentEvents) -> None:
-        """Check that slots are of groups, and of first events that are kept.
-
-        Raises
-        ------
-        SnapshotError
-        """
-        times = events.stream.timestamps
-        check_range("groups", self._groups, 0, groups)
-        check_range("positions", self._positions, events.first, events.first + len(times))
-        if (times[self._positions - events.first] != self._times).any():
-            raise damaged("first events have other times")
 
 
 def _changes(codes: np.ndarray, wide: int, totals: list[np.ndarray]) -> Changes:

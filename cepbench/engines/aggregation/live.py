@@ -24,7 +24,7 @@ from cepbench.engines.aggregation.tables import check_values, floats_of, frame_o
 from cepbench.engines.aggregation.workload_run import naming, run_of
 from cepbench.engines.aggregation.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.engines.detection.pushes import LiveState, Progress
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under, unsealed
+from cepbench.engines.runs.snapshot import restoring, sealed, unsealed
 from cepbench.errors import EvaluationError, PatternError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
@@ -32,6 +32,7 @@ from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
 from cepbench.streams.given import stream_from
@@ -291,7 +292,8 @@ class Aggregator:
             **self._progress.packed(),
         }
         with self._state.changing("taking a snapshot"):
-            arrays = under(_RUN, self._run.snapshot()) | under(_LATE, self._late.snapshot())
+            arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
+            arrays |= {f"{_LATE}{name}": its for name, its in self._late.snapshot().items()}
             return sealed(header, arrays)
 
     @classmethod

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.aggregation.rows import INT64, Column, column_of, masked
-from cepbench.engines.runs.state import Codec
 from cepbench.engines.sequence_counts.kernels import numbers
 from cepbench.errors import StreamError
 from cepbench.patterns.model import MatchAggregate
@@ -199,13 +198,6 @@ def narrowed(integers: np.ndarray) -> np.ndarray:
     return integers
 
 
-def numbers_from(values: list[Any], dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers of a semiring from a list: floats, or integers of any size."""
-    if dtype == np.float64:
-        return np.array(values, dtype)
-    return narrowed(np.array([*values, None], object)[:-1])
-
-
 def largest_sum(values: np.ndarray, number: int) -> float:
     """A bound of the sum of so many of some integers; 0 of floats, infinite of large integers."""
     if values.dtype != np.int64:
@@ -242,14 +234,3 @@ def in_floats(
             column = np.where(none, numbers.NO_MATCH, bits)
         found.append(column)
     return found
-
-
-def _numbers_again(before: list[np.ndarray], listed: list[list[Any]]) -> list[np.ndarray]:
-    for its in listed:
-        if not all(type(number) in (int, float) for number in its):
-            raise ValueError("it has values that are no numbers")
-    return [numbers_from(its, own.dtype) for its, own in zip(listed, before, strict=True)]
-
-
-#: The numbers of each total.
-NUMBERS = Codec(lambda listed: [its.tolist() for its in listed], list[list[Any]], _numbers_again)

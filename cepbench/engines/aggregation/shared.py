@@ -19,22 +19,14 @@ from cepbench.engines.aggregation.semirings import Total, narrowed
 from cepbench.engines.aggregation.sequences import CountedSequence
 from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram, Symbol
-from cepbench.engines.aggregation.valuation import KEYS, Changes
+from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
-from cepbench.engines.runs.state import (
-    PART,
-    TEXTS,
-    Stateful,
-    check_range,
-    check_sorted,
-    damaged,
-    saving,
-)
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -71,10 +63,6 @@ class SharedQuery(CountingRun):
         super().__init__(task, "a-seq", by_start=True)
         assert isinstance(self._sequence, CountedSequence)
         self.query = CountedQuery(self._sequence, segments)
-
-    @property
-    def _counted_parts(self) -> int:
-        return 0
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -154,15 +142,6 @@ def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
     return [[its.totals[place] for its in given] for place in range(number)]
 
 
-class _Held(NamedTuple):
-    """The events at the last timestamp."""
-
-    times: np.ndarray
-    sizes: np.ndarray  #: the numbers of their symbols
-    symbols: np.ndarray
-    weights: np.ndarray
-
-
 @dataclass(eq=False)
 class _Partition(Stateful):
     """The events that share all values of ``[attribute]``.
@@ -173,25 +152,15 @@ class _Partition(Stateful):
         Of each program.
     starts : list of ndarray of int64
         By query: times of first events whose expiry has not been seen.
-    held : list of _Held
-        By program.
+    held : list of tuple of ndarray
+        By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
     """
 
-    SAVED = saving(
-        counters=PART,
-        starts="*",
-        held={"times": "*", "sizes": "*", "symbols": "*", "weights": "- *"},
-    )
+    SAVED = ("starts", "held", "counters")
 
     counters: list[SharedCounters]
     starts: list[np.ndarray]
-    held: list[_Held]
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        for its in self.held:
-            if not len(its.times) == len(its.sizes) == its.weights.shape[1]:
-                raise damaged("events held have other weights")
+    held: list[tuple[np.ndarray, ...]]
 
 
 class SharedRun(Stateful):
@@ -204,17 +173,10 @@ class SharedRun(Stateful):
     scope : {"window", "trigger", "stream"}
     """
 
-    SAVED = saving(
-        _reader=TEXTS,
-        _programmed=list[list[bool]],
-        _keys=KEYS,
-        _updates=int,
-        _peak_rows=int,
-        _peak_counters=int,
-        _peak_bytes=int,
-        _queries=PART,
-        _listed=PART,
-    )
+    SAVED = (
+        "_reader", "_queries", "_known_kinds", "_updates", "_peak_rows", "_peak_counters",
+        "_peak_bytes", "_keys", "_partitions",
+    )  # fmt: skip
 
     def __init__(
         self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
@@ -373,7 +335,7 @@ class SharedRun(Stateful):
         behind = len(symbols) - int(sizes[now].sum())
         is_same = counted > 0 and held_times[0] == until
         kept = slice(None if is_same else counted, None)
-        partition.held[number] = _Held(
+        partition.held[number] = (
             np.append(held_times[kept], times[now]),
             np.append(held_sizes[kept], sizes[now]),
             np.append(held_symbols[: len(held_symbols) * is_same], symbols[behind:]),
@@ -411,7 +373,7 @@ class SharedRun(Stateful):
                 [SharedCounters(program) for program in self._programs],
                 [none for _ in self._queries],
                 [
-                    _Held(none, none, none, np.zeros((len(p.weights), 0), p.dtype))
+                    (none, none, none, np.zeros((len(p.weights), 0), p.dtype))
                     for p in self._programs
                 ],
             )
@@ -466,6 +428,15 @@ class SharedRun(Stateful):
     # -- snapshots ------------------------------------------------------------------------------
 
     @property
+    def _known_kinds(self) -> list[list[bool]]:
+        return self._kinds
+
+    @_known_kinds.setter
+    def _known_kinds(self, kinds: list[list[bool]]) -> None:
+        if kinds:
+            self._compile(kinds)
+
+    @property
     def _keys(self) -> list[Key]:
         return [*self._partitions]
 
@@ -473,33 +444,6 @@ class SharedRun(Stateful):
     def _keys(self, keys: list[Key]) -> None:
         for key in keys:
             self._partition(key)
-
-    @property
-    def _programmed(self) -> list[list[bool]]:
-        return self._kinds
-
-    @_programmed.setter
-    def _programmed(self, kinds: list[list[bool]]) -> None:
-        if kinds:
-            self._compile(kinds)
-
-    @property
-    def _listed(self) -> list[_Partition]:
-        return [*self._partitions.values()]
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        for partition in self._listed:
-            for starts in partition.starts:
-                check_sorted("starts", starts)
-            for program, (times, sizes, symbols, _) in zip(
-                self._programs, partition.held, strict=True
-            ):
-                check_sorted("held", times)
-                check_range("sizes", sizes, 0, len(symbols) + 1)
-                check_range("symbols", symbols, 0, len(program.symbols))
-                if sizes.sum() != len(symbols):
-                    raise damaged("events held have other symbols")
 
 
 class _Entries:

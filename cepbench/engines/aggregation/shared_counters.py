@@ -11,17 +11,16 @@ import numpy as np
 
 from cepbench.engines.aggregation.kernels.shared_counts import lanes, tables, walk
 from cepbench.engines.aggregation.shared_programs import SharedProgram
-from cepbench.engines.runs.state import Stateful, check_range, damaged, saving
 from cepbench.kernels.counts import LANES
+from cepbench.state import Stateful
 
 #: Columns do not lie whole pages apart.
 _PADDING = 8
 
-#: Arrays of the state that a snapshot has, and their shapes.
-_KEPT = {
-    "times": "- room", "cells": "- padded", "lows": "-", "seen": "-", "highs": "-", "bounds": "-",
-    "logs": "- entries -", "log_weights": "- entries", "log_highs": "-", "marks": "- room",
-}  # fmt: skip
+#: Arrays of the state that a snapshot has.
+_KEPT = (
+    "times", "cells", "lows", "seen", "highs", "bounds", "logs", "log_weights", "log_highs", "marks",
+)  # fmt: skip
 
 #: Rows of a table and entries of a log that there is room for at first.
 _ROOM, _LOG_ROOM = 16, 64
@@ -38,7 +37,7 @@ class SharedCounters(Stateful):
     shared : SharedProgram
     """
 
-    SAVED = saving(_is_wide=bool, _state=_KEPT | {"progress": "-"})
+    SAVED = (*(f"_state.{name}" for name in _KEPT), "_state.progress[:]")
 
     def __init__(self, shared: SharedProgram) -> None:
         self._program = shared.program
@@ -110,40 +109,21 @@ class SharedCounters(Stateful):
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(getattr(self._state, name).nbytes for name in _KEPT)
+        return self.state_bytes() - self.progress.nbytes
 
     @property
     def progress(self) -> np.ndarray:
         """Updates, and the most rows and counters at a time."""
         return self._state.progress
 
-    @property
-    def _is_wide(self) -> bool:
-        return self._dtype is object
-
-    @_is_wide.setter
-    def _is_wide(self, wide: bool) -> None:
-        if wide:
-            self._widen()
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        state, number = self._state, len(self._state.highs)
+    def resumed(self) -> None:
+        """Kernels are interpreted for integers of any size; what is not saved is working space."""
+        state = self._state
+        if state.cells.dtype == object:
+            self._dtype = object
         room, log_room = state.times.shape[1], state.logs.shape[1]
-        for its in (room, log_room):
-            if its < 1 or its & (its - 1):
-                raise damaged(f"it has room for {its} rows")
-        if state.cells.shape[1] != room + _PADDING:
-            raise damaged("it has counters of other rows")
-        for name in ("lows", "seen", "highs", "log_highs", "marks"):
-            check_range(name, getattr(state, name), 0, 1 << 62)
-        check_range("rows", state.highs - state.lows[:number], 0, room + 1)
-        tables_of = np.repeat(np.arange(number), np.diff(self._program.begun_spans))
-        lefts = self._program.begun[: len(tables_of)]
-        for table, left in zip(tables_of.tolist(), lefts.tolist(), strict=True):
-            rows = np.arange(state.lows[table], state.highs[table]) & (room - 1)
-            check_range("marks", state.marks[left, rows], 0, int(state.log_highs[left]) + 1)
         self._state = state._replace(room=room, log_room=log_room, **self._working_space(room))
+        self._set_limit()
 
     # -- room -----------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.errors import StreamError
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -29,7 +29,7 @@ class LateEvents(Stateful):
         Those to keep.
     """
 
-    SAVED = saving(_slack=int, _latest=int | None, _held=PART)
+    SAVED = ("_slack", "_latest", "_held")
 
     def __init__(self, slack: int, attributes: Collection[str]) -> None:
         self._slack = slack

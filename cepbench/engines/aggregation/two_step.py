@@ -39,11 +39,11 @@ from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.tasks import constructs_of, evaluator_without_plan, runs_some
 from cepbench.engines.runs.matches import BranchMatches, Found, SetColumn
-from cepbench.engines.runs.state import PART, Stateful, damaged, saving
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.planning.plans.tree import right_deep
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -60,14 +60,7 @@ class TwoStepRun(Stateful):
         Finds the matches; by default the evaluator of the task.
     """
 
-    SAVED = saving(
-        _floats=list[bool],
-        _updates=int,
-        _detector=PART,
-        _recent=PART,
-        _valuation=PART,
-        _folds=PART,
-    )
+    SAVED = ("_known_kinds", "_updates", "_detector", "_recent", "_valuation", "_folds")
 
     def __init__(self, task: AggregationTask, detector: Any = None) -> None:
         warm_up()
@@ -144,20 +137,15 @@ class TwoStepRun(Stateful):
             peak_bytes=found.peak_bytes,
         )
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        self._valuation.begin(self._floats)
-        self._folds.to_floats(self._floats)
+    @property
+    def _known_kinds(self) -> list[bool]:
+        return self._floats
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        recent, position = self._recent, self._valuation.position
-        if self._detector.position != position or (
-            recent.pushed and recent.first + len(recent.stream) != position
-        ):
-            raise damaged("the events kept are not the last ones")
-        if isinstance(self._folds, FirstEvents):
-            self._folds.check_events(len(self._valuation.keys), recent)
+    @_known_kinds.setter
+    def _known_kinds(self, floats: list[bool]) -> None:
+        self._floats = floats
+        self._valuation.begin(floats)
+        self._folds.to_floats(floats)
 
     @property
     def _kinds(self) -> list[tuple[Total, bool]]:

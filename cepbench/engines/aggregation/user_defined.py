@@ -10,15 +10,11 @@ import numpy as np
 
 from cepbench.arguments import shown
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
-from cepbench.engines.runs.snapshot import arrays_under, under
-from cepbench.engines.runs.state import Stateful, saving
 from cepbench.errors import EvaluationError
 from cepbench.streams.event_stream import EventStream
 
-_RUN = "run/"
 
-
-class UserRun(Stateful):
+class UserRun:
     """An object of a user-defined class as a run.
 
     Parameters
@@ -30,8 +26,6 @@ class UserRun(Stateful):
         :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
     task : AggregationTask
     """
-
-    SAVED = saving(_position=int)
 
     def __init__(
         self, name: str, made: Callable[[AggregationTask], Any], task: AggregationTask
@@ -69,13 +63,14 @@ class UserRun(Stateful):
         return found
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`Stateful.snapshot`."""
-        return super().snapshot() | under(_RUN, self._asked("snapshot")())
+        """The arrays of the object."""
+        return {**self._asked("snapshot")(), "position": np.array(self._position)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`Stateful.restore`."""
-        super().restore(state)
-        self._asked("restore")(arrays_under(_RUN, state))
+        """Resume from a snapshot."""
+        given = dict(state)
+        self._position = int(given.pop("position"))
+        self._asked("restore")(given)
 
     def _asked(self, method: str) -> Callable[..., Any]:
         if not hasattr(self._run, method):

@@ -12,7 +12,6 @@ from cepbench.engines.aggregation.protocol import AggregationTask, Key
 from cepbench.engines.aggregation.rows import Column, Rows
 from cepbench.engines.aggregation.semirings import (
     LARGEST,
-    NUMBERS,
     Total,
     in_floats,
     largest_sum,
@@ -21,9 +20,9 @@ from cepbench.engines.aggregation.semirings import (
     value_of,
 )
 from cepbench.engines.aggregation.triggers import Triggers
-from cepbench.engines.runs.state import Stateful, damaged, saving
 from cepbench.engines.sequence_counts.kernels.merging import merge
 from cepbench.patterns.model import EventType
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 _NEVER = np.iinfo(np.int64).max
@@ -33,10 +32,6 @@ _MATCHES = Total("COUNT")
 
 #: Rows of triggers, and of each the number of a group whose value it gives.
 _Asked = tuple[np.ndarray, np.ndarray]
-
-
-#: What keys of groups and of partitions are in a snapshot.
-KEYS = list[tuple[str | int | float | bool | None, ...]]
 
 
 class Changes(NamedTuple):
@@ -85,7 +80,7 @@ class Valuation(Stateful):
         Of the next event.
     """
 
-    SAVED = saving(_known_keys=KEYS, position=int, _current=NUMBERS, _leaves=NUMBERS, _seen="*")
+    SAVED = ("keys", "position", "_current", "_leaves", "_seen")
 
     def __init__(
         self,
@@ -137,7 +132,10 @@ class Valuation(Stateful):
     def to_floats(self, floats: Sequence[bool]) -> None:
         """Say which totals are over floats from now on; with ``counts_values``, in scope ``window``
         over groups."""
-        self._current = in_floats(self.totals, self._floats, floats, self._current)
+        self._current, self._leaves = (
+            in_floats(self.totals, self._floats, floats, its)
+            for its in (self._current, self._leaves)
+        )
         self._floats = [*floats]
 
     @property
@@ -375,29 +373,9 @@ class Valuation(Stateful):
         """Number partitions anew, some of which are kept."""
         self._leaves = [its[parts[parts < len(its)]] for its in self._leaves]
 
-    @property
-    def _known_keys(self) -> list[Key]:
-        return self.keys
-
-    @_known_keys.setter
-    def _known_keys(self, keys: list[Key]) -> None:
-        self.groups(keys)
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        number = len(self.keys)
-        if len(self._seen) != number or any(len(its) != number for its in self._current):
-            raise damaged("it has values of other groups")
-
-    def check_parts(self, number: int) -> None:
-        """Check that there are no more values of partitions than partitions.
-
-        Raises
-        ------
-        SnapshotError
-        """
-        if any(len(its) > number for its in self._leaves):
-            raise damaged("it has values of other partitions")
+    def resumed(self) -> None:
+        """Groups are numbered by their keys."""
+        self._numbers = {key: number for number, key in enumerate(self.keys)}
 
 
 def _differs(one: Column, other: Column) -> np.ndarray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cepbench.engines.aggregation.semirings import narrowed
-from cepbench.engines.runs.state import Stateful, check_range, check_sorted, damaged, saving
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import count_matches
 from cepbench.engines.sequence_counts.kernels.plain import count_plain
+from cepbench.state import Stateful
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
@@ -18,11 +18,8 @@ _TWO_DIGITS = 2 * numbers.DIGIT_BITS
 #: Rows that a partition at least has room for.
 _SPARE = 8
 
-#: Arrays of the state that a snapshot has, and their shapes.
-_KEPT = {
-    "times": "rows", "marks": "rows", "values": "- rows", "cells": "- rows ...",
-    "back": "- * ...", "spans": "-", "weights": "*",
-}  # fmt: skip
+#: Arrays of the state that a snapshot has.
+_KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
 
 
 class CountingWindow(Stateful):
@@ -36,7 +33,7 @@ class CountingWindow(Stateful):
         Of its numbers.
     """
 
-    SAVED = saving(_ends="-", _state=_KEPT)
+    SAVED = ("_ends", *(f"_state.{name}" for name in _KEPT))
 
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
@@ -126,8 +123,7 @@ class CountingWindow(Stateful):
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        arrays = (getattr(self._state, name) for name in _KEPT)
-        return self._ends.nbytes + sum(array.nbytes for array in arrays)
+        return self.state_bytes()
 
     def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
@@ -180,23 +176,9 @@ class CountingWindow(Stateful):
         self._set_out(numbers.with_digits(out, self._digits))
         self._state.found[:] = numbers.with_digits(found, self._digits)
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        state, spans, parts = self._state, self._state.spans, len(self._ends)
-        columns, rows, *digits = state.cells.shape
-        if (
-            state.back.shape != (columns, parts * columns, *digits)
-            or len(digits) > self._is_exact
-            or len(state.weights) != rows * (self._plan.weighted >= 0)
-        ):
-            raise damaged("its counters have other shapes")
-        # In each partition from low on, then of the next one.
-        low, middle, high = (spans[:, its] for its in (tables.LOW, tables.MIDDLE, tables.HIGH))
-        bounds = np.stack((low, middle, high, self._ends), axis=1).ravel()
-        check_range("spans", bounds, 0, rows + 1)
-        check_sorted("spans", bounds)
-        check_range("peaks", spans[:, tables.PEAK], 0, 1 << 62)
-        self._state = self._with_working_space(state)
+    def resumed(self) -> None:
+        """What is not saved is working space."""
+        self._state = self._with_working_space(self._state)
 
     def _set_out(self, out: np.ndarray) -> None:
         self._state = self._state._replace(out=out)

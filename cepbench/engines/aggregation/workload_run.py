@@ -19,7 +19,6 @@ from cepbench.engines.aggregation.protocol import (
     Row,
 )
 from cepbench.engines.aggregation.shared import SharedQuery, SharedRun, by_partitions, warm_up
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.errors import (
     EvaluationError,
     PatternError,
@@ -28,6 +27,7 @@ from cepbench.errors import (
 )
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -57,7 +57,7 @@ class WorkloadRun(Stateful):
         If a method cannot run its query, or a query that is cut shares no counters.
     """
 
-    SAVED = saving(_alone=PART, _shared=PART)
+    SAVED = ("_alone", "_shared")
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class WorkloadRun(Stateful):
 
     def prepare(self, batch: EventStream) -> None:
         """Check that all runs under ORDER BY arrival take the next events."""
-        for run in self._runs().values():
+        for run in self._runs():
             if isinstance(run, ArrivalAggregation):
                 run.prepare(batch)
 
@@ -111,7 +111,7 @@ class WorkloadRun(Stateful):
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far, summed over the queries; the maxima may be of different times."""
-        listed = [run.metrics() for run in self._runs().values()]
+        listed = [run.metrics() for run in self._runs()]
         return AggregateMetrics(
             updates=sum(its.updates for its in listed),
             peak_counters=sum(its.peak_counters for its in listed),
@@ -119,9 +119,8 @@ class WorkloadRun(Stateful):
             peak_bytes=sum(its.peak_bytes for its in listed),
         )
 
-    def _runs(self) -> dict[str, AggregationRun | SharedRun | ArrivalAggregation]:
-        alone = {f"alone {name} ": run for name, run in self._alone.items()}
-        return {**alone, **{f"shared {k} ": run for k, run in enumerate(self._shared)}}
+    def _runs(self) -> list[AggregationRun | SharedRun | ArrivalAggregation]:
+        return [*self._alone.values(), *self._shared]
 
 
 def _shared_run(

@@ -6,7 +6,7 @@ See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from math import nan
 from typing import Any
@@ -17,9 +17,9 @@ from cepbench.engines.plan_runs.node_table import NodeCounts, PlanNodeTable
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator, Given, Run, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.engines.runs.state import CLOCK, PART, Stateful, saving
 from cepbench.kernels.counts import CREATED, LIFETIME
 from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -36,7 +36,7 @@ class ArrivalRun(Stateful):
         The other runs that share its state.
     """
 
-    SAVED = saving(_clock=CLOCK, run=PART)
+    SAVED = ("_stamped_by", "run")
 
     def __init__(self, task: Task, opening: Opening) -> None:
         self.task = task
@@ -151,9 +151,13 @@ class ArrivalRun(Stateful):
         self._resume(old._clock)
         return bool(self.run.adopt(old.run))
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        self._resume(self._clock)
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
+
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._resume(ArrivalClock(*clock))
 
     def _resume(self, clock: ArrivalClock) -> None:
         if clock.last is not None:

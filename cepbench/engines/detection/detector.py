@@ -30,16 +30,13 @@ from cepbench.engines.runs.protocol import Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import (
-    arrays_under,
     check_header,
     read_snapshot,
     restoring,
     sealed,
-    under,
     unsealed,
     write_snapshot,
 )
-from cepbench.engines.runs.state import damaged, resume, saved
 from cepbench.errors import (
     CepbenchError,
     EvaluationError,
@@ -51,6 +48,7 @@ from cepbench.patterns.parse import reread
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_hierarchy_of
@@ -488,9 +486,13 @@ class Detector:
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
         with self._state.changing("taking a snapshot"):
-            arrays = under(_RUN, self._called(self._run.snapshot))
-            for prefix, part in self._parts.items():
-                arrays |= under(prefix, saved(part))
+            run = self._called(self._run.snapshot)
+            arrays = {f"{_RUN}{name}": its for name, its in run.items()}
+            if self._recent is not None:
+                arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.snapshot().items()}
+            if self._selection is not None:
+                selected = self._selection.snapshot()
+                arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
             return sealed(self._header(), arrays)
 
     def _header(self) -> dict[str, Any]:
@@ -600,25 +602,12 @@ class Detector:
     def _resume(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         with self._state.changing("resuming from a snapshot"), restoring():
             self._called(self._run.restore, arrays_under(_RUN, arrays))
-            for prefix, part in self._parts.items():
-                resume(part, arrays_under(prefix, arrays))
-            self._check_kept_events()
+            if self._recent is not None:
+                self._recent.restore(arrays_under(_RECENT, arrays))
+            if self._selection is not None:
+                self._selection.restore(arrays_under(_OUTPUT, arrays))
             self._progress = self._progress.resumed(header)
             self._matches, self._seconds = header["matches"], header["seconds"]
-
-    @property
-    def _parts(self) -> dict[str, Any]:
-        """What there is between pushes besides the run, by prefix in a snapshot."""
-        parts = {_RECENT: self._recent, _OUTPUT: self._selection}
-        return {prefix: part for prefix, part in parts.items() if part is not None}
-
-    def _check_kept_events(self) -> None:
-        recent = self._recent
-        if recent is not None and recent.pushed:
-            if recent.first + len(recent.stream) != self._progress.position:
-                raise damaged("the events kept are not the last ones")
-            if self._selection is not None:
-                self._selection.check_events(recent)
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:

@@ -14,8 +14,8 @@ from cepbench.engines.runs.matches import (
     joined,
     no_matches,
 )
-from cepbench.engines.runs.state import MATCHES_BY_BRANCH, TEXTS, Stateful, check_matches, saving
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 
@@ -45,7 +45,7 @@ class NonOverlap(Stateful):
         How many matches, or nodes of graphs of them, it was given.
     """
 
-    SAVED = saving(_undecided=MATCHES_BY_BRANCH, _ends=dict[_Partition, int], _reader=TEXTS)
+    SAVED = ("_undecided", "_ends", "_reader")
 
     def __init__(self, pattern: Pattern) -> None:
         self.considered = 0
@@ -140,16 +140,6 @@ class NonOverlap(Stateful):
             for name in self.attributes
         ]
         return list(zip(*columns, strict=True)) if columns else [()] * len(events)
-
-    def check_events(self, recent: RecentEvents) -> None:
-        """Check that undecided matches are of the events kept.
-
-        Raises
-        ------
-        SnapshotError
-        """
-        for matches in self._undecided:
-            check_matches(matches, recent)
 
 
 def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -43,8 +43,7 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table
-from cepbench.engines.runs.snapshot import arrays_under, restoring, sealed, under
-from cepbench.engines.runs.state import CLOCK, resume, saved, typed
+from cepbench.engines.runs.snapshot import restoring, sealed
 from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
@@ -57,6 +56,7 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
@@ -731,7 +731,7 @@ class WorkloadDetector(Detector):
             "groups": self._groups,
             "reused": list(self._queries),
             "texts": self._reader.texts,
-            "clock": None if self._clock is None else asdict(self._clock),
+            "clock": None if self._clock is None else astuple(self._clock),
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
@@ -747,12 +747,13 @@ class WorkloadDetector(Detector):
         arrays: dict[str, np.ndarray] = {}
         for number, way in enumerate(self._ways):
             if way.source is None:
-                arrays |= under(f"{_QUERY}{number}/", self._detectors[way.query].snapshot())
+                its = self._detectors[way.query].snapshot()
+                arrays |= {f"{_QUERY}{number}/{name}": array for name, array in its.items()}
             for prefix, state in ((_KEPT, self._kept), (_PENDING, self._pending)):
                 for sizes, table in state.get(way.query, {}).items():
                     arrays[f"{prefix}{number}/{' '.join(map(str, sizes))}"] = table.copy()
         if self._recent is not None:
-            arrays |= under(_RECENT, saved(self._recent))
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.snapshot().items()}
         return arrays
 
     @classmethod
@@ -774,7 +775,7 @@ class WorkloadDetector(Detector):
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
         if header["clock"] is not None:
-            self._clock = CLOCK.back(None, typed(header["clock"], ArrivalClock))
+            self._clock = ArrivalClock(*header["clock"])
         self._begin(self.plan, order, its_groups, header["reused"])
         for number, way in enumerate(self._ways):
             if way.source is None:
@@ -788,7 +789,7 @@ class WorkloadDetector(Detector):
                         for sizes, table in its.items()
                     }
         if self._recent is not None:
-            resume(self._recent, arrays_under(_RECENT, arrays))
+            self._recent.restore(arrays_under(_RECENT, arrays))
         for text_of_value in header["texts"]:
             self._reader.code(text_of_value)
         self._reported, self._counts = header["reported"], header["matches"]

@@ -14,20 +14,12 @@ from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Found
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once, room_for_more
-from cepbench.engines.runs.state import (
-    PART,
-    TEXTS,
-    Stateful,
-    check_range,
-    check_sorted,
-    damaged,
-    saving,
-)
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
+from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -63,16 +55,7 @@ class SharedStacks(Stateful):
         The events; others once they have been arranged anew.
     """
 
-    SAVED = saving(
-        peaks="-",
-        numbers=list[int],
-        reader=TEXTS,
-        _arrivals="-",
-        _counts="-",
-        _all={
-            "stacks": "n", "times": "n", "positions": "n", "values": "- n", "passed": "- n",
-        },
-    )  # fmt: skip
+    SAVED = ("_stored", "_arrivals[:]", "_counts[:]", "peaks[:]", "numbers[:]", "reader")
 
     layout: StackLayout
     stacks: Stacks
@@ -336,27 +319,17 @@ class SharedStacks(Stateful):
         self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
 
     @property
-    def _all(self) -> Events:
-        """The stored events; pointers between them are set again."""
-        return self._held(np.iinfo(np.int64).min)
-
-    @_all.setter
-    def _all(self, events: Events) -> None:
-        check_range("stacks", events.stacks, 0, len(self.layout.stacks))
-        check_sorted("times", events.times)
-        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`Stateful.snapshot`."""
+    def _stored(self) -> tuple[np.ndarray, ...]:
+        """The events; pointers between them are set again."""
         if not self.has_begun:
             self._begin()
-        return super().snapshot()
+        return tuple(self._held(np.iinfo(np.int64).min))
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        self._begin()
-        if len(self.numbers) != len(self.branches):
-            raise damaged("it has numbers of matches of other branches")
+    @_stored.setter
+    def _stored(self, events: tuple[np.ndarray, ...]) -> None:
+        for array, none in zip(events, self._no_events(), strict=True):
+            check_shape("events", array, (*none.shape[:-1], len(events[0])))
+        self._hold(Events(*events), np.zeros(len(self.layout.stacks), np.int64))
 
 
 class StackEngine(Engine):
@@ -373,7 +346,7 @@ class StackEngine(Engine):
         By default stacks of its own.
     """
 
-    SAVED = saving(_to_save=PART)
+    SAVED = ("_stacks_of_first",)
 
     def __init__(self, task: BranchTask, shared: SharedStacks | None = None) -> None:
         super().__init__(task)
@@ -416,13 +389,9 @@ class StackEngine(Engine):
         self._shared.drop(self._own)
 
     @property
-    def _is_first(self) -> bool:
-        return self._own.start == 0
-
-    @property
-    def _to_save(self) -> SharedStacks | None:
-        """Stacks are part of the first engine's state that has them."""
-        return self._shared if self._is_first else None
+    def _stacks_of_first(self) -> SharedStacks | None:
+        """Stacks are part of the state of the first engine that has them."""
+        return None if self._own.start else self._shared
 
 
 def _nodes(branch: Pattern) -> list[tuple[str, ...]]:

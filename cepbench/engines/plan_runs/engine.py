@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from cepbench.engines.plan_runs.node_table import NodeCounts
-from cepbench.engines.plan_runs.partitions import RANKS, PartitionRanks
+from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn
-from cepbench.engines.runs.state import Stateful, saving
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
@@ -23,6 +22,7 @@ from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern
 from cepbench.patterns.negations import PlacedGroup
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Placements, right_deep
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -115,7 +115,7 @@ class Engine(Stateful, ABC):
         Ranks of events within partitions, under partition contiguity.
     """
 
-    SAVED = saving(latencies="=", ranks=RANKS)
+    SAVED: ClassVar[tuple[str, ...]] = ("latencies[:]", "ranks")
 
     ranks: PartitionRanks | None = None
 

@@ -32,11 +32,11 @@ from cepbench.engines.runs.matches import (
     joined,
     no_matches,
 )
-from cepbench.engines.runs.state import MATCHES, PART, Stateful, check_matches, damaged, saving
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup, negated_apart
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -78,7 +78,7 @@ class GroupEngine(Stateful):
         If latencies are to be measured.
     """
 
-    SAVED = saving(_used=set[int], _recent=PART, _branches=PART)
+    SAVED = ("_used", "_recent", "_branches")
 
     def __init__(
         self,
@@ -186,22 +186,6 @@ class GroupEngine(Stateful):
                 "more with partial_match_limit"
             )
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        for branch in self._branches:
-            for matches in (branch.forming, branch.waiting, branch.contending):
-                check_matches(matches, self._recent)
-
-    def check_events(self, position: int) -> None:
-        """Check that the events kept are those before a position.
-
-        Raises
-        ------
-        SnapshotError
-        """
-        if self._recent.pushed and self._recent.first + len(self._recent.stream) != position:
-            raise damaged("the events kept are not the last ones")
-
 
 class _Branch(Stateful):
     """The matches of one branch, whether or not they share events.
@@ -225,7 +209,7 @@ class _Branch(Stateful):
         Those from which others, which come first, may still take events.
     """
 
-    SAVED = saving(forming=MATCHES, waiting=MATCHES, contending=MATCHES, inner=PART)
+    SAVED = ("forming", "waiting", "contending", "inner")
 
     def __init__(
         self,
@@ -281,7 +265,8 @@ class _Branch(Stateful):
         self._open_ended = open_ended(branch)
         self.waits = bool(self._late) or self._open_ended
         self.forming = no_matches(plain.positive)
-        self.waiting = self.contending = no_matches(branch.positive)
+        self.waiting = no_matches(branch.positive)
+        self.contending = no_matches(branch.positive)
 
     def run(
         self,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepbench.engines.runs.state import Codec
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 
-class PartitionRanks:
+class PartitionRanks(Stateful):
     """Counts events by partition over batches.
 
     Parameters
@@ -20,6 +20,8 @@ class PartitionRanks:
     counts : dict of float to int
         Number of events so far, by value or code of the text.
     """
+
+    SAVED = ("counts",)
 
     def __init__(self, attribute: str | None, counts: dict[float, int] | None = None) -> None:
         assert attribute is not None  # the pattern has seen to it
@@ -39,11 +41,3 @@ class PartitionRanks:
             if kind == kind:  # NaN equals no key and would be a new one in every batch
                 self.counts[kind] = known + size
         return ranks + (before[which] if len(kinds) else 0)
-
-
-#: How the ranks of an engine are saved, if it has any.
-RANKS = Codec(
-    lambda ranks: ranks and list(ranks.counts.items()),
-    dict[float, int] | None,
-    lambda before, counts: before and PartitionRanks(before.attribute, counts),
-)

@@ -16,10 +16,10 @@ from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.state import PART, TEXTS, Stateful, saving
 from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import counts
 from cepbench.planning.plans.tree import Placements
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -47,13 +47,7 @@ class PlanRun(Stateful):
         all others.
     """
 
-    SAVED = saving(
-        _first=int | None,
-        _last=int | None,
-        _reader=TEXTS,
-        _union=PART,
-        _engines=PART,
-    )
+    SAVED = ("_first", "_last", "_reader", "_union", "_engines")
 
     def __init__(
         self,
@@ -161,9 +155,3 @@ class PlanRun(Stateful):
         numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
         counted = [branch for _, branch in found]
         return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        for engine in self._engines:
-            if isinstance(engine, GroupEngine):
-                engine.check_events(self._position)

@@ -8,8 +8,8 @@ import numpy as np
 
 from cepbench.engines.plan_runs.groups import open_ended
 from cepbench.engines.runs.matches import BranchMatches, Found, joined, no_matches
-from cepbench.engines.runs.state import MATCHES, PART, Stateful, damaged, saving
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 
 _NO_TIMES = np.empty(0, np.int64)
 
@@ -26,14 +26,10 @@ class _Pending(Stateful):
         Whether they were reported; the others are held back for an earlier twin.
     """
 
-    SAVED = saving(matches=MATCHES, deadlines="matches", reported="matches")
+    SAVED = ("matches", "deadlines", "reported")
 
     def __init__(self, matches: BranchMatches, deadlines: np.ndarray, reported: np.ndarray) -> None:
         self.matches, self.deadlines, self.reported = matches, deadlines, reported
-
-    def check_state(self) -> None:
-        if len(self.matches) != len(self.deadlines):
-            raise damaged("it has a deadline of no match")
 
     def taken(self, kept: np.ndarray) -> _Pending:
         return _Pending(self.matches.taken(kept), self.deadlines[kept], self.reported[kept])
@@ -51,7 +47,7 @@ class _Twins(Stateful):
         By number, ascending.
     """
 
-    SAVED = saving(pending=PART)
+    SAVED = ("pending",)
 
     def __init__(self, branches: Mapping[int, Pattern]) -> None:
         self.branches = tuple(branches)
@@ -136,7 +132,7 @@ class Union(Stateful):
         Branches of a pattern.
     """
 
-    SAVED = saving(_times="*", _twins=PART)
+    SAVED = ("_times", "_twins")
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
         self._window = branches[0].window.length
@@ -185,7 +181,7 @@ class Union(Stateful):
             if twins.keeps:
                 for number, part in parts.items():
                     first = part.first_positions() - first_known
-                    deadlines[number] = self._times.take(first, mode="clip") + self._window
+                    deadlines[number] = self._times[first] + self._window
             for number, given in twins.of(parts, deadlines, last, ended=ended).items():
                 matches[number] = given
         if last is not None:

@@ -130,20 +130,6 @@ def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with a prefix of the name, by name without prefix."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
-def under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with a prefix before their names."""
-    return {f"{prefix}{name}": array for name, array in arrays.items()}
-
-
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
     """Write a snapshot atomically.
 
@@ -233,8 +219,9 @@ def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     for name in sorted(arrays):
         array = arrays[name]
         # Includes lengths, so that different snapshots are different bytes.
-        taken.update(json.dumps([name, array.dtype.str, array.shape]).encode() + b"\n")
-        taken.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        shape = [*array.shape]
+        taken.update(f'[{json.dumps(name)}, "{array.dtype.str}", {shape}]\n'.encode())
+        taken.update(np.ascontiguousarray(array).data)
     return np.frombuffer(taken.digest(), np.uint8)
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, 
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.engines.runs.pieces import events_at_once
-from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.kernels import profile, tables
 from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.errors import PartialMatchLimitError
@@ -58,14 +57,14 @@ class AutomatonEngine(Engine):
         Matches constructed, and events in all of them.
     """
 
-    SAVED = saving(
-        _times="*",
-        _first=int,
-        _peaks="-",
-        seconds="-",
-        events=int,
-        constructed=int,
-        written=int,
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_times",
+        "_first",
+        "_peaks[:]",
+        "seconds[:]",
+        "events",
+        "constructed",
+        "written",
     )
 
     tallies: np.ndarray
@@ -213,9 +212,8 @@ class AutomatonEngine(Engine):
             )
 
     def _bytes(self) -> int:
-        """The size of what is saved of runs."""
-        names = self.SAVED.keys() - AutomatonEngine.SAVED.keys()
-        return sum(array.nbytes for _, array, _ in self.saved_arrays(names))
+        """The size of the runs and of what they have selected."""
+        return self.state_bytes(beyond=AutomatonEngine)
 
     def _measure(self) -> None:
         for peak, value in (

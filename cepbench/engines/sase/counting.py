@@ -17,7 +17,6 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.state import check_range, check_sorted, damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
@@ -175,20 +174,10 @@ class CountingEngine(AutomatonEngine):
         By default that of the task, which has one then.
     """
 
-    SAVED = saving(
-        _state={
-            "times": "rows",
-            "marks": "rows",
-            "values": "- rows",
-            "cells": "- rows ...",
-            "back": "- * ...",
-            "spans": "* -",
-            "found": "- - ...",
-        },
-        _held={"times": "n", "flags": "n", "values": "- n"},
-        tallies="-",
-        _keys="* -",
-    )
+    SAVED = (
+        "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
+        "_state.found", "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held",
+    )  # fmt: skip
 
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
         layout = layout or count_layout(task)
@@ -372,34 +361,13 @@ class CountingEngine(AutomatonEngine):
         columns, _, *digits = state.cells.shape
         return state._replace(suffix=np.zeros((columns, columns, *digits), np.int64))
 
-    @property
-    def _keys(self) -> np.ndarray:
-        return self._partitions.held
-
-    @_keys.setter
-    def _keys(self, keys: np.ndarray) -> None:
-        self._partitions.held = keys
-
     def _live(self) -> int:
         spans = self._state.spans
         sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
         return int(sizes.sum()) if self._sequence.by_start else 0
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        state, spans = self._state, self._state.spans
-        columns, rows, *digits = state.cells.shape
-        bounds = spans[:, [tables.LOW, tables.MIDDLE, tables.HIGH]]
-        check_range("spans", bounds, 0, rows + 1)
-        check_range("spans", bounds[:, 2] - bounds[:, 0], 0, rows + 1)
-        wide = 0 if self._sequence.by_start else columns * len(spans)
-        if (
-            state.back.shape != (columns, wide or state.back.shape[1], *digits)
-            or len(digits) > 1
-            or len(self._partitions.held) != len(spans)
-        ):
-            raise damaged("counters have other shapes")
-        check_sorted("held", self._held.times)
+    def resumed(self) -> None:
+        """What is not saved is working space."""
         self._held = self._held._replace(rows=np.arange(len(self._held.times)))
         fits = np.zeros(len(self._state.times), np.int64)
         self._state = self._with_suffix(self._state._replace(fits=fits))

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks, room_for
-from cepbench.engines.runs.kernels.graph import MatchGraph
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.rooted_graph import RootedGraph
-from cepbench.engines.runs.state import saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import starts, tables
 from cepbench.engines.sase.kernels.advance import advance
 from cepbench.engines.sase.kernels.profile import APART
 from cepbench.engines.sase.kernels.room import empty_state, roomier
-from cepbench.engines.sase.restored import check_graph, check_runs
 from cepbench.engines.sase.returning import returned_columns, returned_rows
 from cepbench.kernels.batches import FIRST_CHUNK
 from cepbench.patterns.model import Returned
@@ -37,27 +35,12 @@ class SaseEngine(AutomatonEngine):
         Columns of RETURN, if matches are returned as the values that these need.
     """
 
-    SAVED = saving(
-        _state={
-            "runs": "runs -",
-            "vectors": "vectors -",
-            "heads": "partitions -",
-            "buckets": "*",
-            "partitions": "partitions -",
-            "keys": "partitions -",
-            "partition_buckets": "*",
-            "cells": "cells limbs",
-            "cell_times": "cells",
-            "totals": "runs limbs",
-            "free_cells": "-",
-            "found": "limbs",
-            "counters": "-",
-            "tallies": "-",
-            "profile": "-",
-            "progress": "-",
-        },
-        _graph={"nodes": "* -", "totals": "-"},
-    )
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_state.runs", "_state.vectors", "_state.heads", "_state.buckets", "_state.partitions",
+        "_state.keys", "_state.partition_buckets", "_state.cells", "_state.cell_times",
+        "_state.totals", "_state.free_cells", "_state.found", "_state.counters", "_state.tallies",
+        "_state.profile", "_state.progress", "_state.graph.nodes", "_state.graph.totals",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -157,16 +140,3 @@ class SaseEngine(AutomatonEngine):
 
     def _live(self) -> int:
         return int(len(self._state.runs) - self._state.counters[tables.FREE_RUNS])
-
-    @property
-    def _graph(self) -> MatchGraph:
-        return self._state.graph
-
-    @_graph.setter
-    def _graph(self, graph: MatchGraph) -> None:
-        self._state = self._state._replace(graph=graph)
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        check_graph(self._graph, self.layout.plan.states + 1)
-        check_runs(self.layout.plan, self._state)

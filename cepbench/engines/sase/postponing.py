@@ -17,15 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
-from cepbench.engines.plan_runs.engine import BranchTask
-from cepbench.engines.runs.state import PART, check_range, check_sorted, saving
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
-
-#: What is kept of events that wait.
 
 
 def check_postponable(pattern: Pattern) -> None:
@@ -63,10 +60,7 @@ class PostponingEngine(SaseEngine):
         Whether matches are returned as graphs.
     """
 
-    SAVED = saving(
-        _waiting={"rows": "*", "times": "n", "flags": "n", "values": "- n"},
-        _ahead=PART,
-    )
+    SAVED = ("_waiting.rows", "_waiting.times", "_waiting.flags", "_waiting.values", "_ahead")
 
     def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task, compresses=compresses)
@@ -112,16 +106,5 @@ class PostponingEngine(SaseEngine):
         return tables.Events(due, its, flags[:end], np.ascontiguousarray(values[:, :end]), first)
 
     def _bytes(self) -> int:
-        ahead = self._ahead
-        own = sum(
-            array.nbytes for _, array, _ in ahead.saved_arrays(("_times", "_peaks", "seconds"))
-        )
-        # And the numbers of events, matches and the first position.
-        return super()._bytes() + ahead._bytes() + own + 4 * 8
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        super().check_state()
-        waiting = self._waiting
-        check_range("waiting", waiting.rows, 0, len(waiting.times))
-        check_sorted("waiting", waiting.rows)
+        # With the four numbers of the engine ahead.
+        return super()._bytes() + self._ahead.state_bytes(beyond=Engine) + 4 * 8

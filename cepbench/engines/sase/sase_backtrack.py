@@ -20,17 +20,15 @@ import numpy as np
 
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks
-from cepbench.engines.runs.kernels.graph import NEXT, empty_graph, reclaim, with_room
+from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, with_room
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
-from cepbench.engines.runs.state import check_range, damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
 from cepbench.engines.sase.kernels.moves import Machine
 from cepbench.engines.sase.kernels.profile import STORED, SUM, empty_profile
 from cepbench.engines.sase.partitions import Partitions
-from cepbench.engines.sase.restored import check_graph
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.batches import NEVER
@@ -48,13 +46,10 @@ class BacktrackEngine(AutomatonEngine):
     task : BranchTask
     """
 
-    SAVED = saving(
-        _waiting={"numbers": "runs -", "vectors": "runs -"},
-        _state={"counters": "-", "tallies": "-"},
-        _graph={"nodes": "* -", "totals": "-"},
-        _keys="* -",
-        _machine={"profile": "-"},
-    )
+    SAVED = (
+        "_state.waiting.numbers", "_state.waiting.vectors", "_state.counters", "_state.tallies",
+        "_graph.nodes", "_graph.totals", "_partitions.held", "_machine.profile",
+    )  # fmt: skip
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
@@ -75,14 +70,6 @@ class BacktrackEngine(AutomatonEngine):
             tallies=np.zeros(tables.TALLIES, np.int64),
         )
         self.seconds[2] = np.nan
-
-    @property
-    def _waiting(self) -> kernel.Runs:
-        return self._state.waiting
-
-    @_waiting.setter
-    def _waiting(self, runs: kernel.Runs) -> None:
-        self._state = self._state._replace(waiting=runs)
 
     def _runs(self, capacity: int) -> kernel.Runs:
         return kernel.Runs(
@@ -188,23 +175,6 @@ class BacktrackEngine(AutomatonEngine):
             np.concatenate((runs.numbers, more.numbers)),
             np.concatenate((runs.vectors, more.vectors)),
         )
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        check_graph(self._graph, self.layout.plan.states + 1)
-        its = self._waiting.numbers
-        check_range("states", its[:, kernel.RUN_STATE], 0, self.layout.plan.states)
-        check_range("nodes", its[:, kernel.NODE], -1, int(self._graph.totals[NEXT]))
-        if len(self._partitions.held) != len(its):
-            raise damaged("runs are of other partitions")
-
-    @property
-    def _keys(self) -> np.ndarray:
-        return self._partitions.held
-
-    @_keys.setter
-    def _keys(self, keys: np.ndarray) -> None:
-        self._partitions.held = keys
 
     def _live(self) -> int:
         return len(self._state.waiting.numbers)

@@ -20,14 +20,12 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
 from cepbench.engines.runs.pieces import room_for_more
 from cepbench.engines.runs.protocol import Task
-from cepbench.engines.runs.state import damaged, saving
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
 from cepbench.engines.sase.kernels.moves import Machine
 from cepbench.engines.sase.kernels.profile import STORED, empty_profile
 from cepbench.engines.sase.partitions import Partitions
-from cepbench.engines.sase.restored import check_versions
 from cepbench.engines.sase.run import AutomatonRun, evaluator_of_automata
 from cepbench.kernels.instructions import STACK
 
@@ -44,19 +42,11 @@ class BasicEngine(AutomatonEngine):
     task : BranchTask
     """
 
-    SAVED = saving(
-        state={
-            "runs": "runs -",
-            "vectors": "runs -",
-            "versions": "* -",
-            "tops": "-",
-            "counters": "-",
-            "tallies": "-",
-        },
-        buffer={"entries": "- * -", "pointers": "- * -", "bounds": "-"},
-        _keys="* -",
-        _machine={"profile": "-"},
-    )
+    SAVED = (
+        "state.runs", "state.vectors", "state.versions", "state.tops", "state.counters",
+        "state.tallies", "buffer.entries", "buffer.pointers", "buffer.bounds", "_partitions.held",
+        "_machine.profile",
+    )  # fmt: skip
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
@@ -191,20 +181,6 @@ class BasicEngine(AutomatonEngine):
         self.state = state._replace(runs=runs[live], vectors=state.vectors[live])
         self.state.counters[kernel.FREE] = -1
         self.state.counters[kernel.FREE_RUNS] = 0
-
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        check_versions(self.state, self.buffer)
-        if len(self._partitions.held) != len(self.state.runs):
-            raise damaged("runs are of other partitions")
-
-    @property
-    def _keys(self) -> np.ndarray:
-        return self._partitions.held
-
-    @_keys.setter
-    def _keys(self, keys: np.ndarray) -> None:
-        self._partitions.held = keys
 
     def _live(self) -> int:
         return len(self.state.runs)

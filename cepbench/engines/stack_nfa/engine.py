@@ -9,13 +9,13 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once
-from cepbench.engines.runs.state import PART, Stateful, saving
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, so that memory does not grow with batches.
@@ -37,15 +37,16 @@ class Instances(Stateful):
         Partitions, numbered anew in each round.
     """
 
-    SAVED = saving(times="n", positions="n", values="- n")
+    SAVED = ("times", "positions", "values")
 
     times: np.ndarray
     positions: np.ndarray
     values: np.ndarray
     codes: np.ndarray
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
+    def resumed(self) -> None:
+        """All are in one partition, until the next round."""
+        check_shape("positions", self.positions, self.times.shape)
         self.codes = np.ones(len(self.times), np.int64)
 
     @classmethod
@@ -85,7 +86,7 @@ class StackEngine(PlanEngine):
         Of one branch, with the right-deep tree of its written order.
     """
 
-    SAVED = saving(_stacks=PART, _counts="-", _peaks="-")
+    SAVED = ("_stacks", "_counts[:]", "_peaks[:]")
 
     layout: SequenceLayout
 
@@ -288,3 +289,8 @@ class StackEngine(PlanEngine):
         taken = sum(stack.bytes for stack in held) + scratch.candidates.nbytes
         taken += sum(array.nbytes for array in (rows.values, rows.tops, rows.lows, rows.bounds))
         self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
+
+    def resumed(self) -> None:
+        """Check that instances have the values that are compared."""
+        for stack, columns in zip(self._stacks, self.layout.values, strict=True):
+            check_shape("values", stack.values, (len(columns), len(stack.times)))

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from cepbench.engines.runs.state import Stateful, check_sorted, damaged, saving
 from cepbench.engines.zstream.kernels.bits import WORD
-
-
-class _Held(NamedTuple):
-    """The stored events of a leaf."""
-
-    times: np.ndarray
-    positions: np.ndarray
-    values: np.ndarray
+from cepbench.state import Stateful, check_shape
 
 
 @dataclass
@@ -40,7 +31,7 @@ class Leaf(Stateful):
         The row behind those that have arrived.
     """
 
-    SAVED = saving(_held={"times": "n", "positions": "*", "values": "- n"}, _old=int)
+    SAVED = ("_held",)
 
     times: np.ndarray
     positions: np.ndarray
@@ -57,30 +48,24 @@ class Leaf(Stateful):
         return cls(none, none, np.empty((columns, WORD)), has_positions)
 
     @property
-    def _held(self) -> _Held:
+    def _held(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """The stored events, and how many of them rounds have seen."""
         rows = slice(self.base, self.stop)
-        return _Held(self.times[rows], self.positions[rows], self.values[:, rows])
+        return (
+            self.times[rows], self.positions[rows], self.values[:, rows], self.fresh - self.base,
+        )  # fmt: skip
 
     @_held.setter
-    def _held(self, held: _Held) -> None:
-        count = len(held.times)
-        if len(held.positions) != count * self.has_positions or not 0 <= self.fresh <= count:
-            raise damaged("the events of a leaf have other positions")
-        check_sorted("times", held.times)
-        self.base = self.stop = 0
+    def _held(self, held: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
+        times, positions, values, fresh = held
+        count = len(times)
+        check_shape("positions", positions, (count * self.has_positions,))
+        check_shape("values", values, (len(self.values), count))
+        self.base = self.fresh = self.stop = 0
         self.make_room(count)
-        self.times[:count], self.values[:, :count] = held.times, held.values
-        self.positions[: len(held.positions)] = held.positions
-        self.stop = count
-
-    @property
-    def _old(self) -> int:
-        """How many stored events assembly rounds have seen."""
-        return self.fresh - self.base
-
-    @_old.setter
-    def _old(self, number: int) -> None:
-        self.fresh = number
+        self.times[:count], self.values[:, :count] = times, values
+        self.positions[: len(positions)] = positions
+        self.fresh, self.stop = fresh, count
 
     def has_room(self, events: int) -> bool:
         """Whether so many events can be added, and another one written behind them."""

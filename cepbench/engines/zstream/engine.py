@@ -20,7 +20,6 @@ from cepbench.engines.plan_runs.engine import (
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
-from cepbench.engines.runs.state import PART, check_range, damaged, saving
 from cepbench.engines.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.disjunctions import Sides
@@ -30,6 +29,7 @@ from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.patterns.model import Variable
+from cepbench.state import check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
@@ -69,16 +69,9 @@ class ZStreamEngine(PlanEngine):
         Those of the alternative by which the first batch is evaluated, and all others.
     """
 
-    SAVED = saving(
-        _alternative=int,
-        _is_new=bool,
-        _size=int,
-        rounds="-",
-        _counts="-",
-        _peaks="-",
-        _leaves=PART,
-        _rows="- *",
-    )
+    SAVED = (
+        "_chosen", "_is_new", "_size", "rounds[:]", "_counts[:]", "_peaks[:]", "_leaves", "_rows",
+    )  # fmt: skip
 
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
@@ -498,17 +491,16 @@ class ZStreamEngine(PlanEngine):
 
     @_rows.setter
     def _rows(self, rows: list[np.ndarray]) -> None:
+        for its, none in zip(rows, [*self._records, self._pending], strict=True):
+            check_shape("records", its[:, :0], none.shape)
         *self._records, self._pending = rows
 
-    def prepare_state(self) -> None:
-        """See :meth:`Stateful.prepare_state`."""
-        if not 0 <= self._alternative < len(self._alternatives) or self._size < 1:
-            raise damaged(f"it has no alternative {self._alternative}")
-        self._start(self._alternative)
+    @property
+    def _chosen(self) -> int:
+        return self._alternative
 
-    def check_state(self) -> None:
-        """See :meth:`Stateful.check_state`."""
-        joins = self.operators.joins
-        for join, rows in zip([*joins, joins[-1]], self._rows, strict=True):
-            for leaf, its in zip(join.columns, rows, strict=True):
-                check_range("rows", its, 0, self._leaves[leaf].stop)
+    @_chosen.setter
+    def _chosen(self, alternative: int) -> None:
+        if not 0 <= alternative < len(self._alternatives):
+            raise damaged(f"it has no alternative {alternative}")
+        self._start(alternative)

@@ -119,5 +119,5 @@ def test_averages_are_bounded_and_never_zero() -> None:
     found = rare.of(only).statistics
     assert found.rates["b"] == pytest.approx(0.5 / 17)
     assert 0 < found.selectivity("a", "c") < 0.02
-    with pytest.raises(SnapshotError, match="has the shape"):
-        again.restore({"numbers": np.ones((1, 1))})
+    with pytest.raises(SnapshotError, match="its averages are of another pattern"):
+        again.restore(averages.snapshot() | {"numbers": np.ones((1, 1))})

@@ -194,7 +194,7 @@ def test_snapshot_is_plain_arrays_without_objects() -> None:
     for name, array in snapshot.items():
         assert isinstance(array, np.ndarray), name
         assert not array.dtype.hasobject, name
-    assert len(snapshot["run/0/ints"])
+    assert len(snapshot["run/engines/0/packed/2"])
     # And a copy: what the detector does later leaves it alone.
     detector = Detector(PATTERN, PLAN)
     stream = stream_of(random_events(60))
@@ -233,16 +233,7 @@ def test_restoring_another_version() -> None:
 
 @pytest.mark.parametrize(
     "part",
-    [
-        "stored/rows",
-        "stored/shifts",
-        "stored/counts",
-        "stored/peaks",
-        "stored/ints",
-        "stored/floats",
-        "stored/members",
-        "latencies",
-    ],
+    [*(f"packed/{number}" for number in range(5)), "state/counts", "state/peaks", "latencies"],
 )
 @pytest.mark.parametrize("damage", ["missing", "cut", "longer", "wrong kind"])
 @pytest.mark.parametrize("seal", [dict, with_digest], ids=["old digest", "new digest"])
@@ -273,7 +264,7 @@ def test_restoring_a_damaged_header(key: str) -> None:
         Detector.restore(with_header(snapshot, header))
 
 
-@pytest.mark.parametrize("key", ["first", "last", "reader"])
+@pytest.mark.parametrize("key", ["first", "last", "reader", "union", "engines"])
 def test_restoring_a_run_that_does_not_say_all(key: str) -> None:
     snapshot = some_snapshot()
     known = json.loads(snapshot["run/known"].tobytes())
