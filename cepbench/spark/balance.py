@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -317,13 +316,12 @@ def _plan(
     known = {query: _known(its, measured[query]) for query, its in detection.queries.items()}
     if generator is None:
         generator = generator_for(detection.queries.values(), evaluator).name
-    if "" not in known:
-        workload: Any = detection.pattern
+    if detection.pattern.by_query:
         its_generator = None if alone else generator
-        return plan_workload(workload, known, generator=its_generator, evaluator=evaluator)
-    if alone or evaluator_without_plan(detection.queries[""].strategy.name) is not None:
+        return plan_workload(detection.pattern, known, generator=its_generator, evaluator=evaluator)
+    if alone or evaluator_without_plan(detection.pattern.strategy.name) is not None:
         return None
-    return plan(detection.queries[""], known[""], generator)
+    return plan(detection.pattern, known[""], generator)
 
 
 def _known(pattern: Pattern, measured: Statistics | None) -> Statistics:

@@ -125,7 +125,7 @@ def detect(
     if output != "arrow":
         return job.run(made)
     table = pa.concat_tables(job.at_once(made, DataFrame.toArrow))
-    return table if "" in job.slicer.queries else _by_query(table)
+    return _by_query(table) if job.slicer.pattern.by_query else table
 
 
 def slices(

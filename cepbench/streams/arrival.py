@@ -10,7 +10,7 @@ w · slots + slots / 2 - 1, which is the window of stamps, and beyond it at leas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -192,18 +192,6 @@ class ArrivalClock:
     def restarted(self) -> Self:
         """The clock before any event."""
         return replace(self, last=None, rank=0)
-
-    def packed(self) -> np.ndarray:
-        """The state, as numbers."""
-        is_begun = self.last is not None
-        fields = [self.origin, self.unit, self.slots, is_begun, self.last or 0, self.rank]
-        return np.array(fields, np.int64)
-
-    @classmethod
-    def unpacked(cls, packed: Sequence[int] | np.ndarray) -> Self:
-        """What :meth:`packed` is of."""
-        origin, unit, slots, is_begun, last, rank = map(int, packed)
-        return cls(origin, unit, slots, last if is_begun else None, rank)
 
 
 def in_time(pattern: Pattern, stream: EventStream) -> tuple[Pattern, EventStream]:

@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from cepbench.errors import StreamError
+from cepbench.state import Stateful
 from cepbench.streams.columns import EXACT, Booleans, CodedStrings, Decimals
 from cepbench.streams.event_stream import EventStream
 
@@ -15,7 +16,7 @@ from cepbench.streams.event_stream import EventStream
 _BOOLEANS = np.array([0.0, 1.0, np.nan])
 
 
-class NumericReader:
+class NumericReader(Stateful):
     """Reads a stream's attributes as numbers that compare as the originals do.
 
     Each batch of a stream may have its own table of texts; the reader maps them to a common one.
@@ -25,6 +26,8 @@ class NumericReader:
     texts : iterable of str
         Known texts, in the order of their codes (see :attr:`texts`).
     """
+
+    SAVED = ("texts", "_integers")
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         #: Attributes that were read as integers.
@@ -37,6 +40,11 @@ class NumericReader:
     def texts(self) -> list[str]:
         """All texts so far, in the order of their codes."""
         return list(self._codes)
+
+    @texts.setter
+    def texts(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.code(text)
 
     def code(self, text: str) -> float:
         """The code of a text; a new text gets the next code."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from cepbench.errors import HierarchyError, SnapshotError
 from cepbench.patterns.concepts import ConceptHierarchy
+from cepbench.state import Stateful
 from cepbench.streams.columns import (
-    AttributeColumn,
     CodedStrings,
     joined_columns,
     packed_column,
@@ -20,7 +19,7 @@ from cepbench.streams.columns import (
 from cepbench.streams.event_stream import EventStream
 
 
-class RecentEvents:
+class RecentEvents(Stateful):
     """The events of the last batch and of some time before it, with some of their attributes.
 
     Parameters
@@ -34,6 +33,8 @@ class RecentEvents:
     least : int
         How many events are kept even if they are older.
     """
+
+    SAVED = ("first", "_kept")
 
     def __init__(self, attributes: Collection[str], span: int, first: int, least: int = 0) -> None:
         self._attributes = tuple(attributes)
@@ -92,64 +93,27 @@ class RecentEvents:
             self._pieces[-2:] = [_joined(*self._pieces[-2:])]
         return self._pieces[0]
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
+    @property
+    def _kept(self) -> tuple[Any, ...] | None:
+        """The stream as plain values; None before any event."""
         if not self._pieces:
-            return {}
-        stream = self.stream
-        columns = {}
-        arrays = {"types": stream.type_codes, "times": stream.timestamps}
-        for number, (name, column) in enumerate(stream.attributes.items()):
-            arrays[f"{number}"], columns[name] = packed_column(column)
-        hierarchy = stream.hierarchy
-        known = {
-            "attributes": self._attributes,
-            "columns": columns,
-            "type_names": stream.type_names,
-            "first": self.first,
-            "is_datetime": stream.is_datetime,
-            "hierarchy": hierarchy and hierarchy.mapping,
-        }
-        arrays["known"] = np.frombuffer(json.dumps(known).encode(), np.uint8)
-        return {name: array.copy() for name, array in arrays.items()}
+            return None
+        its = self.stream
+        columns = {name: packed_column(column) for name, column in its.attributes.items()}
+        hierarchy = its.hierarchy and dict(its.hierarchy.mapping)
+        return its.type_codes, its.type_names, its.timestamps, its.is_datetime, columns, hierarchy
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what :meth:`packed` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        if not state:
+    @_kept.setter
+    def _kept(self, kept: tuple[Any, ...] | None) -> None:
+        if kept is None:
             return
-        try:
-            known = json.loads(state["known"].tobytes())
-            columns: dict[str, AttributeColumn] = {
-                # Others may have been kept too, for a query that was removed.
-                name: unpacked_column(
-                    state[f"{known['attributes'].index(name)}"], known["columns"][name]
-                )
-                for name in self._attributes
-            }
-            mapping = known["hierarchy"]
-            self.first = known["first"]
-            self.pushed = True
-            self._pieces = [
-                EventStream(
-                    state["types"],
-                    tuple(known["type_names"]),
-                    state["times"],
-                    known["is_datetime"],
-                    columns,
-                    {},
-                    None,
-                    None if mapping is None else ConceptHierarchy(mapping),
-                )
-            ]
-            self._size = len(self._pieces[0])
-        except (HierarchyError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable events: {error!r}") from error
+        codes, names, times, is_datetime, packed, mapping = kept
+        # Others may have been kept too, for a query that was removed.
+        columns = {name: unpacked_column(*packed[name]) for name in self._attributes}
+        hierarchy = mapping and ConceptHierarchy(mapping)
+        self._pieces = [EventStream(codes, names, times, is_datetime, columns, {}, None, hierarchy)]
+        self._size = len(self._pieces[0])
+        self.pushed = True
 
 
 def _joined(first: EventStream, second: EventStream) -> EventStream:

@@ -46,6 +46,9 @@ COUNTED_QUERIES = cep.Workload.parse(
     q2 = PATTERN SEQ(A a, B b, C c) AGG COUNT WITHIN 20 units"""
 )
 
+SHARED = cep.WorkloadPlan(COUNTED_QUERIES, {"q2": (1,)}, shares_prefixes=True)
+REUSED = cep.WorkloadPlan(COUNTED_QUERIES, sources={"q1": None, "q2": "q1"})
+
 #: By which something is no way to run a pattern.
 REFUSALS = (AdaptationError, EvaluationError, UnsupportedPatternError, UnsupportedTaskError)
 
@@ -104,7 +107,10 @@ def aggregators(entry: Any) -> Iterator[Callable[[], Any]]:
         for options in ({}, {"emit": "change", "scope": "stream"}, {"slack": 3}):
             yield partial(cep.Aggregator, f"PATTERN {text}", entry.name, **options)
     yield partial(cep.Aggregator, COUNTED_QUERIES, entry.name)
-    yield partial(cep.Aggregator, COUNTED_QUERIES, entry.name, sharing="PRETREE")
+    if entry.name == "a-seq":
+        yield partial(cep.Aggregator, COUNTED_QUERIES, sharing=SHARED)
+    if entry.name == "two-step":
+        yield partial(cep.Aggregator, COUNTED_QUERIES, sharing=REUSED)
 
 
 def contents(snapshot: dict[str, np.ndarray]) -> dict[str, tuple[Any, ...]]:

@@ -17,7 +17,9 @@ PACKAGE = Path(cepbench.__file__).parent
 ROOT = PACKAGE.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 #: The modules that all may import, and what several kernels share.
-GROUND = ("errors", "arguments", "registry", "files", "seeds", "markup", "papers", "kernels")
+GROUND = (
+    "errors", "arguments", "registry", "files", "seeds", "state", "markup", "papers", "kernels",
+)  # fmt: skip
 #: From the table of rooms: each room, and the nearest one that it may import from.
 ROOMS = dict(
     re.findall(r"^\| `(\w+)/` \|[^|]*\| (\w+) \|$", PAGE.partition("\n## ")[0], re.MULTILINE)

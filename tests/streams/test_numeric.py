@@ -51,3 +51,16 @@ def test_larger_integers_are_refused_with_their_row(value: int) -> None:
         NumericReader().read(stream, "x", np.array([0, 2]))
     assert bad.value.row == 2
     assert NumericReader().read(stream, "x", np.array([0, 1])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_integers_that_became_floats_are_refused_where_they_may_be_rounded(
+    is_restored: bool,
+) -> None:
+    reader = NumericReader()
+    reader.read(stream_of(pa.array([1, 2])), "x", slice(None))
+    if is_restored:
+        state, reader = reader.snapshot(), NumericReader()
+        reader.restore(state)
+    with pytest.raises(StreamError, match="too large to compare exactly"):
+        reader.read(stream_of(pa.array([None, 2.0**53])), "x", slice(None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,7 +59,7 @@ def test_windows_of_stamps_are_those_of_timestamps(case, whole, data) -> None:
         stamped, clock = clock.stamped(batch)
         assert not stamped.is_datetime
         stamps.append(stamped.timestamps)
-        clock = ArrivalClock.unpacked(clock.packed())
+        clock = ArrivalClock(*astuple(clock))
     its = np.concatenate(stamps)
     window = clock.pattern(pattern).window
     assert (np.diff(its) > 0).all()

@@ -38,6 +38,7 @@ from cepbench.planning.statistics.sampling import (
     pairs_of_a_partition,
 )
 from cepbench.seeds import rng_for
+from cepbench.state import Stateful
 from cepbench.streams.arrival import in_time
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -63,7 +64,7 @@ _Estimate = tuple[float, float]
 _ACTIVE, _EVENTS, _FIRST = 0, 1, 4
 
 
-class Averages:
+class Averages(Stateful):
     """The rates and selectivities over the last rounds, together of :data:`SPAN` events.
 
     Parameters
@@ -73,6 +74,8 @@ class Averages:
     batch_size : int
         Events in a round.
     """
+
+    SAVED = ("_numbers",)
 
     def __init__(self, pattern: Pattern, seed: int, batch_size: int) -> None:
         self._pattern = pattern = pattern.expanded
@@ -141,20 +144,14 @@ class Averages:
         numbers, most = packed
         return self._averaged(self._checked(numbers), most)
 
-    def packed(self) -> list[list[float]]:
-        """The state as JSON-serializable values."""
-        return [numbers.tolist() for numbers in self._rounds]
+    @property
+    def _numbers(self) -> np.ndarray:
+        """Those of each round, a row each."""
+        return np.array(self._rounds, np.float64)
 
-    def restore(self, packed: Iterable[Any]) -> None:
-        """Resume from what :meth:`packed` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        self._rounds.extend(map(self._checked, packed))
-        self._current = None
+    @_numbers.setter
+    def _numbers(self, rows: np.ndarray) -> None:
+        self._rounds.extend(map(self._checked, rows))
 
     def _checked(self, packed: Any) -> np.ndarray:
         numbers = np.asarray(packed, np.float64)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from math import nan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cepbench.engines.adaptation.policies import AdaptationPolicy, Situation, relative_gain
-from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -78,7 +78,7 @@ class Switch:
     seconds: float
 
 
-class Rounds(ABC):
+class Rounds(Stateful, ABC):
     """A run by several plans in turn.
 
     Parameters
@@ -97,6 +97,10 @@ class Rounds(ABC):
         The running plan.
     switches : list of Switch
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_position", "_time", "_round", "_in_round", "_averages", "_planned_for", "_switched", "_recent",
+    )  # fmt: skip
 
     def __init__(
         self, settings: Settings, averages: Any, recent: RecentEvents, plan: Any, position: int
@@ -224,37 +228,21 @@ class Rounds(ABC):
         stale = int(np.searchsorted(kept.timestamps, self._time - span))
         return kept[stale:], first + stale
 
-    def _known(self) -> dict[str, Any]:
-        """The state besides arrays; JSON-serializable."""
-        return {
-            "position": self._position,
-            "time": self._time,
-            "round": self._round,
-            "in_round": self._in_round,
-            "averages": self._averages.packed(),
-            "made_for": None if self._made_for is None else self._made_for.packed,
-            "switches": [astuple(switch) for switch in self.switches],
-        }
+    @property
+    def _planned_for(self) -> Any:
+        return None if self._made_for is None else self._made_for.packed
 
-    def _restore_known(self, known: Mapping[str, Any]) -> None:
-        """Resume from what :meth:`_known` returned.
+    @_planned_for.setter
+    def _planned_for(self, packed: Any) -> None:
+        self._made_for = None if packed is None else self._averages.unpacked(packed)
 
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        try:
-            self._position, self._time = known["position"], known["time"]
-            self._round, self._in_round = known["round"], known["in_round"]
-            made_for = known["made_for"]
-            self._made_for = None if made_for is None else self._averages.unpacked(made_for)
-            self.switches = [Switch(*fields) for fields in known["switches"]]
-            self._averages.restore(known["averages"])
-        except (CepbenchError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the snapshot is damaged: no usable adaptation: {error!r}"
-            ) from error
+    @property
+    def _switched(self) -> list[tuple[Any, ...]]:
+        return [*map(astuple, self.switches)]
+
+    @_switched.setter
+    def _switched(self, switches: list[tuple[Any, ...]]) -> None:
+        self.switches = [Switch(*its) for its in switches]
 
 
 def span_kept(pattern: Pattern) -> int:

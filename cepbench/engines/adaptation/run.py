@@ -15,8 +15,7 @@ events are kept once, not in the leaf buffers of each engine, so that any engine
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,8 +28,6 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
 from cepbench.engines.runs.protocol import Evaluator, Task
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import SnapshotError
 from cepbench.patterns.model import (
     Aggregate,
     Attribute,
@@ -52,8 +49,6 @@ from cepbench.streams.recent import RecentEvents
 
 #: Attribute that is 1 for the events of matches reported before, under the consuming strategy.
 _TAKEN = "cepbench_taken"
-
-_RUN, _RECENT = "inner/", "kept/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +79,8 @@ class AdaptiveRun(Rounds):
     evaluator : Evaluator
     settings : PatternSettings
     """
+
+    SAVED = ("_past_counts", "_taken", "_inner")
 
     def __init__(self, task: Task, evaluator: Evaluator, settings: PatternSettings) -> None:
         assert task.plan is not None
@@ -196,33 +193,16 @@ class AdaptiveRun(Rounds):
         own = self._inner.metrics()
         return _added(self._past, own) if self.switches else own
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.snapshot`."""
-        known = self._known() | {
-            "past": {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST)},
-            "details": dict(self._past.details),
-        }
-        arrays: dict[str, np.ndarray] = {
-            "known": np.frombuffer(json.dumps(known, default=float).encode(), np.uint8),
-            "taken": self._taken.copy(),
-        }
-        for prefix, its in ((_RUN, self._inner.snapshot()), (_RECENT, self._recent.packed())):
-            arrays |= {f"{prefix}{name}": array for name, array in its.items()}
-        return arrays
+    @property
+    def _past_counts(self) -> dict[str, Any]:
+        return {name: getattr(self._past, name) for name in (*_SUMMED, *_LARGEST, "details")}
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.restore`."""
-        try:
-            known = json.loads(state["known"].tobytes())
-            self._past = Metrics(**known["past"], details=known["details"])
-            self._taken = state["taken"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the snapshot is damaged: no usable adaptation: {error!r}"
-            ) from error
-        self._restore_known(known)
-        self._recent.restore(arrays_under(_RECENT, state))
-        self._inner = Detector.restore(arrays_under(_RUN, state))
+    @_past_counts.setter
+    def _past_counts(self, counts: dict[str, Any]) -> None:
+        self._past = Metrics(**counts)
+
+    def resumed(self) -> None:
+        """The plan is that of the detector."""
         assert self._inner.plan is not None
         self.plan = self._inner.plan
 

@@ -9,6 +9,7 @@ from typing import Any
 from cepbench.engines.adaptation.averages import Averaged, Averages
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 
@@ -44,7 +45,7 @@ class AveragedQueries:
                 yield f"query {query}, {name}", value, now
 
 
-class QueryAverages:
+class QueryAverages(Stateful):
     """The windowed averages of each query; used as :class:`~cepbench.engines.adaptation.averages.Averages`.
 
     Parameters
@@ -54,6 +55,8 @@ class QueryAverages:
     batch_size : int
         Events in a round.
     """
+
+    SAVED = ("_own",)
 
     def __init__(self, workload: Workload, seed: int, batch_size: int) -> None:
         self._own = {
@@ -89,13 +92,3 @@ class QueryAverages:
         return AveragedQueries(
             {query: its.unpacked(packed[query]) for query, its in self._own.items()}
         )
-
-    def packed(self) -> dict[str, list[list[float]]]:
-        """The state as JSON-serializable values."""
-        return {query: its.packed() for query, its in self._own.items()}
-
-    def restore(self, packed: Mapping[str, Any]) -> None:
-        """Resume from what :meth:`packed` returned."""
-        for query, its in self._own.items():
-            its.restore(packed[query])
-        self._current = None

@@ -11,7 +11,6 @@ that both plans have is its future work.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +23,16 @@ from cepbench.engines.adaptation.policies import WorkloadSituation
 from cepbench.engines.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.engines.adaptation.workload_averages import AveragedQueries, QueryAverages
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import AdaptationError
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
-_RUN, _RECENT = "inner/", "kept/"
+_RUN = "inner/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,30 +175,17 @@ class WorkloadRun(Rounds):
         return WorkloadDetector(plan.workload, plan, position=position, **self._arguments)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        known = json.dumps(self._known(), default=float)
-        arrays: dict[str, np.ndarray] = {"known": np.frombuffer(known.encode(), np.uint8)}
-        for prefix, its in ((_RUN, self.inner.snapshot()), (_RECENT, self._recent.packed())):
-            arrays |= {f"{prefix}{name}": array for name, array in its.items()}
-        return arrays
+        """The state as plain arrays, and the snapshot of the running detector."""
+        inner = {f"{_RUN}{name}": its for name, its in self.inner.snapshot().items()}
+        return super().snapshot() | inner
 
-    def restore(self, state: Mapping[str, np.ndarray], inner: WorkloadDetector) -> None:
-        """Resume from what :meth:`snapshot` returned.
-
-        Parameters
-        ----------
-        state : mapping of str to ndarray
-        inner : WorkloadDetector
-            See :meth:`inner_of`.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        self._restore_known(json.loads(state["known"].tobytes()))
-        self._recent.restore(arrays_under(_RECENT, state))
-        self.inner, self.plan = inner, inner.plan
+    def restore(
+        self, arrays: Mapping[str, np.ndarray], inner: WorkloadDetector | None = None
+    ) -> None:
+        """Resume from what :meth:`snapshot` returned; ``inner`` is what :meth:`inner_of` made of it."""
+        super().restore(arrays)
+        self.inner = self.inner_of(arrays) if inner is None else inner
+        self.plan = self.inner.plan
 
     @staticmethod
     def inner_of(state: Mapping[str, np.ndarray]) -> WorkloadDetector:

@@ -6,23 +6,20 @@ See :mod:`cepbench.streams.arrival`. Rows have the timestamps of events, not the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import SnapshotError
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
-_CLOCK, _RUN = "clock", "stamped "
 
-
-class ArrivalAggregation:
+class ArrivalAggregation(Stateful):
     """A run by a run in the order of time; see :class:`cepbench.engines.aggregation.protocol.AggregationRun`.
 
     Parameters
@@ -31,6 +28,8 @@ class ArrivalAggregation:
         Opens the other run for patterns by a clock.
     patterns : sequence of Pattern
     """
+
+    SAVED = ("_stamped_by", "_run")
 
     def __init__(self, opener: Callable[[ArrivalClock], Any], patterns: Sequence[Pattern]) -> None:
         self._opener = opener
@@ -83,25 +82,13 @@ class ArrivalAggregation:
         found: AggregateMetrics = self._run.metrics()
         return found
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The clock and the arrays of the other run."""
-        arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
-        return {**arrays, _CLOCK: self._clock.packed()}
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot.
-
-        Raises
-        ------
-        SnapshotError
-            If it has no clock.
-        """
-        try:
-            clock = ArrivalClock.unpacked(state[_CLOCK])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable {error!r}") from error
-        self._begin(clock)
-        self._run.restore(arrays_under(_RUN, state))
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._begin(ArrivalClock(*clock))
 
 
 def _with_times(rows: Any, times: Callable[[np.ndarray], np.ndarray]) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,12 +19,12 @@ from cepbench.engines.aggregation.valuation import Changes, Valuation
 from cepbench.engines.aggregation.windows import CountingWindow
 from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.runs.pieces import events_at_once
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.engines.sase.automaton_engine import ROUND, events_of
 from cepbench.engines.sequence_counts.kernels import tables
-from cepbench.errors import SnapshotError, StreamError
+from cepbench.errors import StreamError
 from cepbench.patterns.model import EventType
 from cepbench.patterns.parse import parse
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -80,7 +78,7 @@ class _Events(NamedTuple):
         )
 
 
-class CountingRun:
+class CountingRun(Stateful):
     """A run that counts histories.
 
     The events of all partitions are processed together, and the totals are taken after each event that
@@ -95,6 +93,12 @@ class CountingRun:
     by_start : bool
         Whether counts are kept by the first event of a match.
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_reader", "_known_kinds", "_parts", "_groups", "_starts", "_updates", "_peak_objects",
+        "_peak_counters", "_peak_bytes", "_held.parts", "_held.times", "_held.flags", "_held.values",
+        "_held.weights", "_valuation", "_windows",
+    )  # fmt: skip
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
         self._task = task
@@ -338,6 +342,7 @@ class CountingRun:
 
     def _begin(self, floats: list[bool]) -> None:
         self._floats = floats
+        self._held = self._no_events()
         self._valuation.begin(floats)
         for total, is_float in zip(self._valuation.totals, floats, strict=True):
             self._windows.append(self._sequence.window(total, is_float=is_float))
@@ -373,58 +378,18 @@ class CountingRun:
             peak_bytes=self._peak_bytes,
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.snapshot`."""
-        state = json.dumps(
-            {
-                "texts": self._reader.texts,
-                "floats": self._floats,
-                "partitions": [*self._parts],
-                "values": self._valuation.state(),
-                "numbers": [
-                    self._updates, self._peak_objects, self._peak_counters, self._peak_bytes,
-                ],
-            }
-        )  # fmt: skip
-        arrays: dict[str, np.ndarray] = {
-            "state": np.frombuffer(state.encode(), np.uint8),
-            "groups": self._groups,
-            "starts": self._starts,
-        }
-        held = self._held
-        # Their rows are all.
-        columns = [held.parts, held.times, held.flags, held.values, *held.weights]
-        arrays |= {f"held {k}": its for k, its in enumerate(columns)}
-        for k, window in enumerate(self._windows):
-            arrays |= {f"window {k} {name}": its for name, its in window.arrays().items()}
-        return {name: array.copy() for name, array in arrays.items()}
+    @property
+    def _known_kinds(self) -> list[bool] | None:
+        return self._floats
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.restore`.
+    @_known_kinds.setter
+    def _known_kinds(self, floats: list[bool]) -> None:
+        self._begin(floats)
 
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is damaged.
-        """
-        try:
-            known = json.loads(state["state"].tobytes())
-            for text in known["texts"]:
-                self._reader.code(text)
-            if known["floats"] is not None:
-                self._begin(known["floats"])
-            self._valuation.restore(known["values"])
-            numbers = known["numbers"]
-            self._updates, self._peak_objects, self._peak_counters, self._peak_bytes = numbers
-            self._parts = {tuple(key): k for k, key in enumerate(known["partitions"])}
-            self._groups, self._starts = state["groups"], state["starts"]
-            number = 4 + len(self._held.weights)
-            parts, times, flags, values, *weights = (state[f"held {k}"] for k in range(number))
-            self._held = _Events(np.arange(len(parts)), parts, times, flags, values, weights)
-            for k, window in enumerate(self._windows):
-                window.restore(arrays_under(f"window {k} ", state))
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+    def resumed(self) -> None:
+        """The rows of the events held are all."""
+        number = len(self._held.times)
+        self._held = self._held._replace(rows=np.arange(number), times=read_only(self._held.times))
 
 
 def _with_samples(

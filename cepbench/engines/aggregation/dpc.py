@@ -8,7 +8,6 @@ other aggregates as in A-Seq.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +41,8 @@ class _Prefixes(CountedSequence):
 
 class PrefixCountingRun(CountingRun):
     """A run of ``dpc``."""
+
+    SAVED = ("_oldest",)
 
     def __init__(self, task: AggregationTask) -> None:
         # While nothing has expired, the window is the whole stream.
@@ -107,16 +108,6 @@ class PrefixCountingRun(CountingRun):
             assert isinstance(window, CountingWindow)
             for partition in range(first, len(self._groups)):
                 window.begin(partition)
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.snapshot`."""
-        return {**super().snapshot(), "oldest": np.array(self._oldest or (), np.int64)}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.restore`."""
-        super().restore(state)
-        position, time = state["oldest"].tolist() or (None, 0)
-        self._oldest = None if position is None else (position, time)
 
 
 def _open(task: AggregationTask) -> PrefixCountingRun:

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.two_step import TwoStepRun, matching
@@ -21,9 +19,9 @@ from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.workload_detector import WorkloadDetector
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import EvaluationError
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 #: The name of the method, which is of workloads only.
@@ -33,10 +31,8 @@ E_CUBE = "e-cube"
 #: and matches take memory.
 _ROUND, _MATCHES = 1 << 12, 1 << 21
 
-_DETECTOR = "detector "
 
-
-class ReuseRun:
+class ReuseRun(Stateful):
     """A run of ``e-cube``.
 
     Parameters
@@ -55,6 +51,8 @@ class ReuseRun:
     EvaluationError
         If matches of the plan may come late.
     """
+
+    SAVED = ("_updates", "_detector", "_runs")
 
     def __init__(self, tasks: Mapping[str, AggregationTask], plan: WorkloadPlan) -> None:
         if plan.delays:
@@ -105,25 +103,8 @@ class ReuseRun:
             peak_objects=sum(its.peak_objects for its in listed),
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        arrays = {f"{_DETECTOR}{name}": its for name, its in self._detector.snapshot().items()}
-        arrays["updates"] = np.array(self._updates)
-        for place, run in enumerate(self._runs.values()):
-            arrays |= {f"{place} {name}": its for name, its in run.snapshot().items()}
-        return arrays
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of the same workload."""
-        self._detector = WorkloadDetector.restore(arrays_under(_DETECTOR, state))
-        self._updates = int(state["updates"])
-        for place, run in enumerate(self._runs.values()):
-            run.restore(arrays_under(f"{place} ", state))
-        for its in self._reported.values():
-            its.position = self._detector.position
-
-
-class _Reported:
+class _Reported(Stateful):
     """The matches of one query, as a detector gives them.
 
     Attributes
@@ -133,6 +114,8 @@ class _Reported:
     position : int
         Of the next event.
     """
+
+    SAVED = ("position",)
 
     evaluator = E_CUBE
     found = Found(0, ())
@@ -148,7 +131,3 @@ class _Reported:
     def metrics(self) -> Metrics:
         """None of a query alone."""
         return Metrics()
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Nothing: all queries have one state."""
-        return {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,6 +21,7 @@ from cepbench.engines.sequence_counts.kernels.tables import Events
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels.instructions import LOAD_LEFT, STACK
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
@@ -155,7 +155,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
     )
 
 
-class GraphWindow:
+class GraphWindow(Stateful):
     """The events in the window with their counts, by partition.
 
     Parameters
@@ -166,6 +166,8 @@ class GraphWindow:
     dtype : type
         Of its numbers.
     """
+
+    SAVED = ("_kept",)
 
     def __init__(self, graph: tables.Graph, width: int, dtype: type) -> None:
         self._plan = graph
@@ -203,7 +205,8 @@ class GraphWindow:
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        # With the number of partitions.
+        return 8 + sum(array.nbytes for its in self._kept for array in its)
 
     def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
@@ -260,22 +263,22 @@ class GraphWindow:
     def copy(self) -> GraphWindow:
         """One that changes apart from this."""
         other = GraphWindow(self._plan, self._width, self._dtype)
-        other.restore(self.arrays())
+        other._kept = [tuple(array.copy() for array in its) for its in self._kept]
         return other
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        found = {"partitions": np.array(len(self._states))}
-        for place, state in enumerate(self._states):
-            found |= {f"{place} {name}": getattr(state, name) for name in _KEPT}
-        return found
+    @property
+    def _kept(self) -> list[tuple[np.ndarray, ...]]:
+        """The state of each partition between pushes."""
+        return [tuple(getattr(state, name) for name in _KEPT) for state in self._states]
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        self._states = []
-        for place in range(int(arrays["partitions"])):
-            copies = {name: arrays[f"{place} {name}"].copy() for name in _KEPT}
-            self._states.append(self._with_working_space(self._empty()._replace(**copies)))
+    @_kept.setter
+    def _kept(self, kept: list[tuple[np.ndarray, ...]]) -> None:
+        self._states = [
+            self._with_working_space(
+                self._empty()._replace(**dict(zip(_KEPT, arrays, strict=True)))
+            )
+            for arrays in kept
+        ]
 
     def _empty(self) -> tables.State:
         """The state of a partition without events."""

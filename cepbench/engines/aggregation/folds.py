@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from cepbench.engines.aggregation.semirings import (
     in_floats,
     largest_sum,
     narrowed,
-    numbers_from,
 )
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.runs.matches import SetColumn
+from cepbench.state import Stateful
 
 _NEVER = np.iinfo(np.int64).max
 
@@ -92,7 +92,7 @@ def _runs_of(matches: Matches, wide: int) -> _Runs:
     return _Runs(codes[order], begins[order], ends[order])
 
 
-class CompletedMatches:
+class CompletedMatches(Stateful):
     """The totals of the matches that each event completes.
 
     Parameters
@@ -107,6 +107,8 @@ class CompletedMatches:
     peak_matches, peak_counters : int
         The most that count at a time; counters by group.
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = ("_counted", "peak_matches", "peak_counters")
 
     def __init__(self, totals: Sequence[Total], *, stays: bool = False) -> None:
         self._totals, self._stays = totals, stays
@@ -159,16 +161,6 @@ class CompletedMatches:
         """The groups of what expires, and its totals, at a time: nothing."""
         return self._counted[:0], []
 
-    def state(self) -> dict[str, Any]:
-        """The state, for JSON."""
-        peaks = [self.peak_matches, self.peak_counters]
-        return {"counted": self._counted.tolist(), "peaks": peaks}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resume from a state, after :meth:`to_floats`."""
-        self._counted = np.array(state["counted"], np.int64)
-        self.peak_matches, self.peak_counters = state["peaks"]
-
 
 class FirstEvents(CompletedMatches):
     """The totals of the matches in the window, by group and first event: a *slot* for each.
@@ -180,6 +172,8 @@ class FirstEvents(CompletedMatches):
     window : int
         For how long after its first event a match counts, in ticks.
     """
+
+    SAVED = ("_groups", "_times", "_positions", "_cells")
 
     def __init__(self, totals: Sequence[Total], window: int) -> None:
         super().__init__(totals)
@@ -259,20 +253,9 @@ class FirstEvents(CompletedMatches):
         active = self._times >= time - self._window
         return self._groups[active], [its[active] for its in self._cells]
 
-    def state(self) -> dict[str, Any]:
-        """See :meth:`CompletedMatches.state`."""
-        return super().state() | {
-            "slots": [its.tolist() for its in (self._groups, self._times, self._positions)],
-            "cells": [its.tolist() for its in self._cells],
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """See :meth:`CompletedMatches.restore`."""
-        super().restore(state)
-        self._groups, self._times, self._positions = np.array(state["slots"], np.int64)
+    def resumed(self) -> None:
+        """The earliest slot is the first to expire."""
         self._earliest = int(self._times.min(initial=_NEVER))
-        types = [its.dtype for its in self._cells]
-        self._cells = [*map(numbers_from, state["cells"], types)]
 
 
 def _changes(codes: np.ndarray, wide: int, totals: list[np.ndarray]) -> Changes:

@@ -22,7 +22,6 @@ from cepbench.engines.aggregation.workload_run import naming, run_of
 from cepbench.engines.aggregation.workload_tables import QueryRows, check_columns, frame_of_queries
 from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.pushes import Progress
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import EvaluationError, PatternError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
@@ -30,6 +29,7 @@ from cepbench.patterns.model import Pattern, Window
 from cepbench.patterns.parse import reread
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
 from cepbench.streams.moments import nanoseconds

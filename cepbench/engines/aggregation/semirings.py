@@ -198,13 +198,6 @@ def narrowed(integers: np.ndarray) -> np.ndarray:
     return integers
 
 
-def numbers_from(values: list[Any], dtype: np.dtype[Any]) -> np.ndarray:
-    """Numbers of a semiring from a list: floats, or integers of any size."""
-    if dtype == np.float64:
-        return np.array(values, dtype)
-    return narrowed(np.array([*values, None], object)[:-1])
-
-
 def largest_sum(values: np.ndarray, number: int) -> float:
     """A bound of the sum of so many of some integers; 0 of floats, infinite of large integers."""
     if values.dtype != np.int64:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,13 +21,12 @@ from cepbench.engines.aggregation.shared_counters import SharedCounters
 from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram, Symbol
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import SnapshotError
 from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -145,7 +143,7 @@ def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
 
 
 @dataclass(eq=False)
-class _Partition:
+class _Partition(Stateful):
     """The events that share all values of ``[attribute]``.
 
     Attributes
@@ -158,12 +156,14 @@ class _Partition:
         By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
     """
 
+    SAVED = ("starts", "held", "counters")
+
     counters: list[SharedCounters]
     starts: list[np.ndarray]
     held: list[tuple[np.ndarray, ...]]
 
 
-class SharedRun:
+class SharedRun(Stateful):
     """Several queries over the same partitions.
 
     Parameters
@@ -172,6 +172,11 @@ class SharedRun:
     shares_prefixes : bool
     scope : {"window", "trigger", "stream"}
     """
+
+    SAVED = (
+        "_reader", "_queries", "_known_kinds", "_updates", "_peak_rows", "_peak_counters",
+        "_peak_bytes", "_keys", "_partitions",
+    )  # fmt: skip
 
     def __init__(
         self, queries: Mapping[str, SharedQuery], *, shares_prefixes: bool, scope: str
@@ -422,58 +427,23 @@ class SharedRun:
 
     # -- snapshots ------------------------------------------------------------------------------
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        state = json.dumps(
-            {
-                "texts": self._reader.texts,
-                "kinds": self._kinds,
-                "partitions": [*self._partitions],
-                "numbers": [self._updates, self._peak_rows, self._peak_counters, self._peak_bytes],
-            }
-        )
-        arrays = {"state": np.frombuffer(state.encode(), np.uint8).copy()}
-        for name, query in self._queries.items():
-            arrays |= {f"query {name} {k}": its for k, its in query.snapshot().items()}
-        for place, partition in enumerate(self._partitions.values()):
-            arrays |= {f"{place} starts {k}": its.copy() for k, its in enumerate(partition.starts)}
-            for number, (counters, held) in enumerate(
-                zip(partition.counters, partition.held, strict=True)
-            ):
-                arrays |= {f"{place} held {number} {k}": its.copy() for k, its in enumerate(held)}
-                its = counters.arrays() | {"progress": counters.progress}
-                arrays |= {f"{place} counters {number} {k}": a.copy() for k, a in its.items()}
-        return arrays
+    @property
+    def _known_kinds(self) -> list[list[bool]]:
+        return self._kinds
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot.
+    @_known_kinds.setter
+    def _known_kinds(self, kinds: list[list[bool]]) -> None:
+        if kinds:
+            self._compile(kinds)
 
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is damaged.
-        """
-        try:
-            known = json.loads(state["state"].tobytes())
-            for text in known["texts"]:
-                self._reader.code(text)
-            for name, query in self._queries.items():
-                query.restore(arrays_under(f"query {name} ", state))
-            self._updates, self._peak_rows, self._peak_counters, self._peak_bytes = known["numbers"]
-            if known["kinds"]:
-                self._compile(known["kinds"])
-            for place, key in enumerate(known["partitions"]):
-                partition = self._partition(tuple(key))
-                partition.starts = [state[f"{place} starts {k}"] for k in range(len(self._queries))]
-                for number, counters in enumerate(partition.counters):
-                    partition.held[number] = tuple(
-                        state[f"{place} held {number} {k}"] for k in range(4)
-                    )
-                    arrays = arrays_under(f"{place} counters {number} ", state)
-                    counters.progress[:] = arrays["progress"]
-                    counters.restore(arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+    @property
+    def _keys(self) -> list[Key]:
+        return [*self._partitions]
+
+    @_keys.setter
+    def _keys(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._partition(key)
 
 
 class _Entries:

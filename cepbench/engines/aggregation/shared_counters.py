@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from cepbench.engines.aggregation.kernels.shared_counts import lanes, tables, walk
 from cepbench.engines.aggregation.shared_programs import SharedProgram
 from cepbench.kernels.counts import LANES
+from cepbench.state import Stateful
 
 #: Columns do not lie whole pages apart.
 _PADDING = 8
@@ -21,14 +22,11 @@ _KEPT = (
     "times", "cells", "lows", "seen", "highs", "bounds", "logs", "log_weights", "log_highs", "marks",
 )  # fmt: skip
 
-#: Of these, numbers of the semiring.
-_NUMBERS = ("cells", "log_weights")
-
 #: Rows of a table and entries of a log that there is room for at first.
 _ROOM, _LOG_ROOM = 16, 64
 
 
-class SharedCounters:
+class SharedCounters(Stateful):
     """The state of a program.
 
     Numbers are of 64 bits until one might become larger. From then on they are Python integers, and
@@ -38,6 +36,8 @@ class SharedCounters:
     ----------
     shared : SharedProgram
     """
+
+    SAVED = (*(f"_state.{name}" for name in _KEPT), "_state.progress[:]")
 
     def __init__(self, shared: SharedProgram) -> None:
         self._program = shared.program
@@ -107,40 +107,22 @@ class SharedCounters:
         return asked.out
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is no row."""
-        number = len(self._state.highs)
-        return bool((self._state.lows[:number] == self._state.highs).all())
-
-    @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return self.state_bytes() - self.progress.nbytes
 
     @property
     def progress(self) -> np.ndarray:
         """Updates, and the most rows and counters at a time."""
         return self._state.progress
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        state = self._state._asdict()
-        return {
-            name: state[name].astype(str) if state[name].dtype == object else state[name]
-            for name in _KEPT
-        }
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        copies = {name: arrays[name].copy() for name in _KEPT}
-        for name in _NUMBERS:
-            if copies[name].dtype.kind == "U":
-                copies[name] = _integers(copies[name])
-                self._dtype = object
-        room, log_room = copies["times"].shape[1], copies["logs"].shape[1]
-        self._state = self._state._replace(
-            room=room, log_room=log_room, **copies, **self._working_space(room)
-        )
+    def resumed(self) -> None:
+        """Kernels are interpreted for integers of any size; what is not saved is working space."""
+        state = self._state
+        if state.cells.dtype == object:
+            self._dtype = object
+        room, log_room = state.times.shape[1], state.logs.shape[1]
+        self._state = state._replace(room=room, log_room=log_room, **self._working_space(room))
         self._set_limit()
 
     # -- room -----------------------------------------------------------------------------------
@@ -241,9 +223,3 @@ def _functions_of(module: Any) -> Iterator[tuple[str, Any]]:
         function = getattr(its, "py_func", its)
         if isinstance(function, FunctionType) and function.__module__ == module.__name__:
             yield name, function
-
-
-def _integers(texts: np.ndarray) -> np.ndarray:
-    found = np.empty(texts.shape, object)
-    found.ravel()[:] = [int(text) for text in texts.flat]
-    return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 
 from cepbench.errors import StreamError
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
@@ -14,7 +15,7 @@ from cepbench.streams.recent import RecentEvents
 _FOREVER = 2**62
 
 
-class LateEvents:
+class LateEvents(Stateful):
     """Puts batches that overlap in time in order.
 
     An event is held back until none may come before it: until another one is ``slack`` later.
@@ -27,6 +28,8 @@ class LateEvents:
     attributes : collection of str
         Those to keep.
     """
+
+    SAVED = ("_slack", "_latest", "_held")
 
     def __init__(self, slack: int, attributes: Collection[str]) -> None:
         self._slack = slack
@@ -83,23 +86,6 @@ class LateEvents:
     def held(self) -> EventStream:
         """The events held back, in order."""
         return self._held.stream
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        state = np.array([self._slack, self._latest is not None, self._latest or 0], np.int64)
-        return {"state": state, **self._held.packed()}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from what :meth:`snapshot` returned.
-
-        Raises
-        ------
-        KeyError, SnapshotError, ValueError
-            If it is no such state.
-        """
-        self._slack, pushed, latest = arrays["state"].tolist()
-        self._latest = latest if pushed else None
-        self._held.restore({name: its for name, its in arrays.items() if name != "state"})
 
     def _after(self, batch: EventStream) -> int:
         """The greatest timestamp, with a batch."""

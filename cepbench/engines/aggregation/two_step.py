@@ -10,8 +10,6 @@ exact, is computed anew from the STARTs that are left.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -41,20 +39,18 @@ from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.tasks import constructs_of, evaluator_without_plan, runs_some
 from cepbench.engines.runs.matches import BranchMatches, Found, SetColumn
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import EvaluationError, SnapshotError
+from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
 from cepbench.planning.plans.tree import right_deep
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.recent import RecentEvents
 
 _DEFAULT = "stack-nfa"
 
-_DETECTOR, _RECENT = "detector ", "recent "
 
-
-class TwoStepRun:
+class TwoStepRun(Stateful):
     """A run of ``two-step``.
 
     Parameters
@@ -63,6 +59,8 @@ class TwoStepRun:
     detector : Detector, optional
         Finds the matches; by default the evaluator of the task.
     """
+
+    SAVED = ("_known_kinds", "_updates", "_detector", "_recent", "_valuation", "_folds")
 
     def __init__(self, task: AggregationTask, detector: Any = None) -> None:
         warm_up()
@@ -139,40 +137,15 @@ class TwoStepRun:
             peak_bytes=found.peak_bytes,
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.snapshot`."""
-        state = json.dumps(
-            {
-                "floats": self._floats,
-                "values": self._valuation.state(),
-                "folds": self._folds.state(),
-                "updates": self._updates,
-            }
-        )
-        arrays = {"state": np.frombuffer(state.encode(), np.uint8)}
-        arrays |= {f"{_DETECTOR}{name}": its for name, its in self._detector.snapshot().items()}
-        return arrays | {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+    @property
+    def _known_kinds(self) -> list[bool]:
+        return self._floats
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.restore`.
-
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is damaged.
-        """
-        if own := arrays_under(_DETECTOR, state):
-            self._detector = Detector.restore(own)
-        self._recent.restore(arrays_under(_RECENT, state))
-        try:
-            known = json.loads(state["state"].tobytes())
-            self._floats, self._updates = known["floats"], known["updates"]
-            self._valuation.begin(self._floats)
-            self._valuation.restore(known["values"])
-            self._folds.to_floats(self._floats)
-            self._folds.restore(known["folds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable values: {error!r}") from error
+    @_known_kinds.setter
+    def _known_kinds(self, floats: list[bool]) -> None:
+        self._floats = floats
+        self._valuation.begin(floats)
+        self._folds.to_floats(floats)
 
     @property
     def _kinds(self) -> list[tuple[Total, bool]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from cepbench.engines.aggregation.semirings import (
     in_floats,
     largest_sum,
     narrowed,
-    numbers_from,
     totals_of,
     value_of,
 )
 from cepbench.engines.aggregation.triggers import Triggers
 from cepbench.engines.sequence_counts.kernels.merging import merge
 from cepbench.patterns.model import EventType
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 
 _NEVER = np.iinfo(np.int64).max
@@ -53,7 +53,7 @@ class Changes(NamedTuple):
     totals: list[np.ndarray]
 
 
-class Valuation:
+class Valuation(Stateful):
     """Makes rows of values of the totals of partitions.
 
     Parameters
@@ -79,6 +79,8 @@ class Valuation:
     position : int
         Of the next event.
     """
+
+    SAVED = ("keys", "position", "_current", "_leaves", "_seen")
 
     def __init__(
         self,
@@ -130,7 +132,10 @@ class Valuation:
     def to_floats(self, floats: Sequence[bool]) -> None:
         """Say which totals are over floats from now on; with ``counts_values``, in scope ``window``
         over groups."""
-        self._current = in_floats(self.totals, self._floats, floats, self._current)
+        self._current, self._leaves = (
+            in_floats(self.totals, self._floats, floats, its)
+            for its in (self._current, self._leaves)
+        )
         self._floats = [*floats]
 
     @property
@@ -368,24 +373,9 @@ class Valuation:
         """Number partitions anew, some of which are kept."""
         self._leaves = [its[parts[parts < len(its)]] for its in self._leaves]
 
-    def state(self) -> dict[str, Any]:
-        """What there is besides the texts' codes, for JSON."""
-        return {
-            "keys": self.keys,
-            "seen": self._seen.tolist(),
-            "current": [its.tolist() for its in self._current],
-            "leaves": [its.tolist() for its in self._leaves],
-            "position": self.position,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resume from a state, after :meth:`begin`."""
-        self.groups([tuple(key) for key in state["keys"]])
-        self._seen = np.array(state["seen"], np.int64)
-        types = [zero.dtype for zero in self._zeros]
-        for name in ("current", "leaves"):
-            setattr(self, f"_{name}", [*map(numbers_from, state[name], types)])
-        self.position = state["position"]
+    def resumed(self) -> None:
+        """Groups are numbered by their keys."""
+        self._numbers = {key: number for number, key in enumerate(self.keys)}
 
 
 def _differs(one: Column, other: Column) -> np.ndarray:

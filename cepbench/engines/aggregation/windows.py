@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from cepbench.engines.aggregation.semirings import narrowed
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import count_matches
 from cepbench.engines.sequence_counts.kernels.plain import count_plain
+from cepbench.state import Stateful
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 _NEVER = np.iinfo(np.int64).max
@@ -23,7 +22,7 @@ _SPARE = 8
 _KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
 
 
-class CountingWindow:
+class CountingWindow(Stateful):
     """Histories of a sequence in the window, by partition.
 
     Parameters
@@ -33,6 +32,8 @@ class CountingWindow:
     dtype : type
         Of its numbers.
     """
+
+    SAVED = ("_ends", *(f"_state.{name}" for name in _KEPT))
 
     def __init__(self, sequence: tables.Sequence, columns: int, dtype: type) -> None:
         self._plan = sequence
@@ -122,7 +123,7 @@ class CountingWindow:
     @property
     def bytes(self) -> int:
         """The size of its state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return self.state_bytes()
 
     def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
         """Process some events; returns the totals after some of them, and the number of updates.
@@ -175,16 +176,9 @@ class CountingWindow:
         self._set_out(numbers.with_digits(out, self._digits))
         self._state.found[:] = numbers.with_digits(found, self._digits)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The state between pushes."""
-        state = self._state._asdict()
-        return {"ends": self._ends, **{name: state[name] for name in _KEPT}}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`arrays` gave."""
-        copies = {name: array.copy() for name, array in arrays.items()}
-        self._ends = copies.pop("ends")
-        self._state = self._with_working_space(self._state._replace(**copies))
+    def resumed(self) -> None:
+        """What is not saved is working space."""
+        self._state = self._with_working_space(self._state)
 
     def _set_out(self, out: np.ndarray) -> None:
         self._state = self._state._replace(out=out)

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from cepbench.arguments import shown
 from cepbench.engines.aggregation.arrival import ArrivalAggregation
 from cepbench.engines.aggregation.e_cube import E_CUBE, ReuseRun
@@ -21,7 +19,6 @@ from cepbench.engines.aggregation.protocol import (
     Row,
 )
 from cepbench.engines.aggregation.shared import SharedQuery, SharedRun, by_partitions, warm_up
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import (
     EvaluationError,
     PatternError,
@@ -30,6 +27,7 @@ from cepbench.errors import (
 )
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -37,7 +35,7 @@ from cepbench.streams.event_stream import EventStream
 SHARED = "a-seq"
 
 
-class WorkloadRun:
+class WorkloadRun(Stateful):
     """Runs the queries of a workload.
 
     Parameters
@@ -58,6 +56,8 @@ class WorkloadRun:
     UnsupportedPatternError
         If a method cannot run its query, or a query that is cut shares no counters.
     """
+
+    SAVED = ("_alone", "_shared")
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class WorkloadRun:
 
     def prepare(self, batch: EventStream) -> None:
         """Check that all runs under ORDER BY arrival take the next events."""
-        for run in self._runs().values():
+        for run in self._runs():
             if isinstance(run, ArrivalAggregation):
                 run.prepare(batch)
 
@@ -111,7 +111,7 @@ class WorkloadRun:
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far, summed over the queries; the maxima may be of different times."""
-        listed = [run.metrics() for run in self._runs().values()]
+        listed = [run.metrics() for run in self._runs()]
         return AggregateMetrics(
             updates=sum(its.updates for its in listed),
             peak_counters=sum(its.peak_counters for its in listed),
@@ -119,21 +119,8 @@ class WorkloadRun:
             peak_bytes=sum(its.peak_bytes for its in listed),
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """The state, as arrays."""
-        arrays: dict[str, np.ndarray] = {}
-        for prefix, run in self._runs().items():
-            arrays |= {f"{prefix}{name}": its for name, its in run.snapshot().items()}
-        return arrays
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot of the same workload."""
-        for prefix, run in self._runs().items():
-            run.restore(arrays_under(prefix, state))
-
-    def _runs(self) -> dict[str, AggregationRun | SharedRun | ArrivalAggregation]:
-        alone = {f"alone {name} ": run for name, run in self._alone.items()}
-        return {**alone, **{f"shared {k} ": run for k, run in enumerate(self._shared)}}
+    def _runs(self) -> list[AggregationRun | SharedRun | ArrivalAggregation]:
+        return [*self._alone.values(), *self._shared]
 
 
 def _shared_run(

@@ -5,13 +5,11 @@ See :mod:`cepbench.streams.arrival`. Evaluators, also user-defined ones, thus ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, replace
 from functools import partial
 from math import nan
 from typing import Any
-
-import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
@@ -19,17 +17,14 @@ from cepbench.engines.plan_runs.node_table import NodeCounts, PlanNodeTable
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator, Given, Run, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import SnapshotError
 from cepbench.kernels.counts import CREATED, LIFETIME
 from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
+from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
-_CLOCK, _RUN = "clock", "stamped/"
 
-
-class ArrivalRun:
+class ArrivalRun(Stateful):
     """A run of a task by a run of the same task in the order of time.
 
     Methods that are not among these are those of the other run.
@@ -40,6 +35,8 @@ class ArrivalRun:
     opening : Opening
         The other runs that share its state.
     """
+
+    SAVED = ("_stamped_by", "run")
 
     def __init__(self, task: Task, opening: Opening) -> None:
         self.task = task
@@ -154,19 +151,13 @@ class ArrivalRun:
         self._resume(old._clock)
         return bool(self.run.adopt(old.run))
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.snapshot`."""
-        arrays = {f"{_RUN}{name}": its for name, its in self.run.snapshot().items()}
-        return {**arrays, _CLOCK: self._clock.packed()}
+    @property
+    def _stamped_by(self) -> tuple[Any, ...]:
+        return astuple(self._clock)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.restore`."""
-        try:
-            clock = ArrivalClock.unpacked(state[_CLOCK])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable {error!r}") from error
-        self._resume(clock)
-        self.run.restore(arrays_under(_RUN, state))
+    @_stamped_by.setter
+    def _stamped_by(self, clock: tuple[Any, ...]) -> None:
+        self._resume(ArrivalClock(*clock))
 
     def _resume(self, clock: ArrivalClock) -> None:
         if clock.last is not None:

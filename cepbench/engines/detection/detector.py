@@ -27,7 +27,6 @@ from cepbench.engines.runs.protocol import Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import (
-    arrays_under,
     check_header,
     unsealed,
 )
@@ -41,6 +40,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
+from cepbench.state import arrays_under
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -420,9 +420,9 @@ class Detector(Live):
         run = self._called(self._run.snapshot)
         arrays = {f"{_RUN}{name}": its for name, its in run.items()}
         if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.snapshot().items()}
         if self._selection is not None:
-            selected = self._selection.packed()
+            selected = self._selection.snapshot()
             arrays |= {f"{_OUTPUT}{name}": its for name, its in selected.items()}
         return arrays
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 import numpy as np
 
 from cepbench.engines.plan_runs.union import waits
@@ -15,11 +12,10 @@ from cepbench.engines.runs.matches import (
     Found,
     SetColumn,
     joined,
-    matches_of_rows,
     no_matches,
 )
-from cepbench.errors import SnapshotError
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
 
@@ -27,7 +23,7 @@ from cepbench.streams.recent import RecentEvents
 _Partition = tuple[float | None, ...]
 
 
-class NonOverlap:
+class NonOverlap(Stateful):
     """Selects non-overlapping matches from all matches, batch by batch [agrawal2008]_, section 2.
 
     Matches are taken in the order of the position of their last event; of those with the same last
@@ -48,6 +44,8 @@ class NonOverlap:
     considered : int
         How many matches, or nodes of graphs of them, it was given.
     """
+
+    SAVED = ("_undecided", "_ends", "_reader")
 
     def __init__(self, pattern: Pattern) -> None:
         self.considered = 0
@@ -142,36 +140,6 @@ class NonOverlap:
             for name in self.attributes
         ]
         return list(zip(*columns, strict=True)) if columns else [()] * len(events)
-
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        known = {
-            "undecided": [matches.rows() for matches in self._undecided],
-            "ends": list(self._ends.items()),
-            "texts": self._reader.texts,
-        }
-        return {"known": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Resume from what :meth:`packed` returned.
-
-        Raises
-        ------
-        SnapshotError
-            If it is no such state.
-        """
-        try:
-            known = json.loads(state["known"].tobytes())
-            self._undecided = [
-                matches_of_rows(branch.positive, rows)
-                for branch, rows in zip(self._branches, known["undecided"], strict=True)
-            ]
-            self._ends = {tuple(partition): end for partition, end in known["ends"]}
-            self._reader = NumericReader(known["texts"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the snapshot is damaged: no usable 'output': {error!r}"
-            ) from error
 
 
 def _first_ones(matches: BranchMatches, rows: np.ndarray) -> np.ndarray:

@@ -246,7 +246,7 @@ def keys_of(pattern: Pattern | Workload) -> tuple[str, ...]:
 
 def counts_schema(pattern: Pattern | Workload) -> pa.Schema:
     """:data:`COUNTS`; of a workload ``matches`` has the number of each query."""
-    if "" in pattern.queries:
+    if not pattern.by_query:
         return COUNTS
     numbers = pa.struct([(query, pa.int64()) for query in pattern.queries])
     return COUNTS.set(COUNTS.get_field_index("matches"), pa.field("matches", numbers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -42,7 +42,6 @@ from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table
-from cepbench.engines.runs.snapshot import arrays_under
 from cepbench.errors import (
     EvaluationError,
     PartialMatchLimitError,
@@ -54,6 +53,7 @@ from cepbench.planning.plans.model import AnyPlan
 from cepbench.planning.plans.reuse import Reuse, goes_on, waits_on_stream
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.workloads.model import Workload
+from cepbench.state import arrays_under
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit, under_one_hierarchy
@@ -700,7 +700,7 @@ class WorkloadDetector(Detector):
             "groups": self._groups,
             "reused": list(self._queries),
             "texts": self._reader.texts,
-            "clock": None if self._clock is None else self._clock.packed().tolist(),
+            "clock": None if self._clock is None else astuple(self._clock),
             "evaluator": evaluator,
             "options": self.options,
             "output": self.output,
@@ -719,7 +719,7 @@ class WorkloadDetector(Detector):
                 for sizes, table in state.get(way.query, {}).items():
                     arrays[f"{prefix}{number}/{' '.join(map(str, sizes))}"] = table.copy()
         if self._recent is not None:
-            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.packed().items()}
+            arrays |= {f"{_RECENT}{name}": its for name, its in self._recent.snapshot().items()}
         return arrays
 
     @classmethod
@@ -733,7 +733,7 @@ class WorkloadDetector(Detector):
         # In their order, in which those that share state were opened.
         its_groups = {query: groups[query] for query in order if query in groups}
         if header["clock"] is not None:
-            self._clock = ArrivalClock.unpacked(header["clock"])
+            self._clock = ArrivalClock(*header["clock"])
         self._begin(self.plan, order, its_groups, header["reused"])
         for number, way in enumerate(self._ways):
             if way.source is None:

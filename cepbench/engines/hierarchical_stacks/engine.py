@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 
 import numpy as np
@@ -15,13 +14,12 @@ from cepbench.engines.plan_runs.engine import BranchTask, Engine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Found
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once, room_for_more
-from cepbench.engines.runs.snapshot import stored_array
-from cepbench.errors import SnapshotError
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.instructions import STACK
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Pattern
+from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -32,7 +30,7 @@ ROUND = 1 << 15
 _SPARE = 64
 
 
-class SharedStacks:
+class SharedStacks(Stateful):
     """Finds the matches of several SEQ of plain and negated items, none of which comes last.
 
     Each event is stored once, whatever the number of queries and items that it may be bound to.
@@ -56,6 +54,8 @@ class SharedStacks:
     stacks : Stacks
         The events; others once they have been arranged anew.
     """
+
+    SAVED = ("_stored", "_arrivals[:]", "_counts[:]", "peaks[:]", "numbers[:]", "reader")
 
     layout: StackLayout
     stacks: Stacks
@@ -318,49 +318,18 @@ class SharedStacks:
         taken = more + sum(array.nbytes for array in arrays)
         self.peaks[counts.PEAK_BYTES] = max(self.peaks[counts.PEAK_BYTES], taken)
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays: the events; pointers are set again."""
+    @property
+    def _stored(self) -> tuple[np.ndarray, ...]:
+        """The events; pointers between them are set again."""
         if not self.has_begun:
             self._begin()
-        arrays = {
-            "peaks": self.peaks.copy(),
-            "numbers": np.array(self.numbers, np.int64),
-            "texts": np.array(json.dumps(self.reader.texts)),
-            "arrivals": self._arrivals.copy(),
-        }
-        arrays |= {f"counts/{n}": its.copy() for n, its in enumerate(self._counts)}
-        held = self._held(np.iinfo(np.int64).min)
-        return arrays | dict(zip(Events._fields, held, strict=True))
+        return tuple(self._held(np.iinfo(np.int64).min))
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such stacks.
-        """
-        self._begin()
-        self.peaks = stored_array(snapshot, "peaks", self.peaks, self.peaks.shape)
-        numbers = np.array(self.numbers, np.int64)
-        self.numbers = stored_array(snapshot, "numbers", numbers, numbers.shape).tolist()
-        self._arrivals = stored_array(snapshot, "arrivals", self._arrivals, self._arrivals.shape)
-        for number, its in enumerate(self._counts):
-            self._counts[number] = stored_array(snapshot, f"counts/{number}", its, its.shape)
-        try:
-            texts = json.loads(str(snapshot["texts"]))
-        except (KeyError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable texts: {error!r}") from error
-        for text in texts:
-            self.reader.code(text)
-        size = np.shape(snapshot.get("times", ()))[-1:]
-        events = Events(
-            *(
-                stored_array(snapshot, name, array, (*array.shape[:-1], *size))
-                for name, array in zip(Events._fields, self._no_events(), strict=True)
-            )
-        )
-        self._hold(events, np.zeros(len(self.layout.stacks), np.int64))
+    @_stored.setter
+    def _stored(self, events: tuple[np.ndarray, ...]) -> None:
+        for array, none in zip(events, self._no_events(), strict=True):
+            check_shape("events", array, (*none.shape[:-1], len(events[0])))
+        self._hold(Events(*events), np.zeros(len(self.layout.stacks), np.int64))
 
 
 class StackEngine(Engine):
@@ -376,6 +345,8 @@ class StackEngine(Engine):
     shared : SharedStacks, optional
         By default stacks of its own.
     """
+
+    SAVED = ("_stacks_of_first",)
 
     def __init__(self, task: BranchTask, shared: SharedStacks | None = None) -> None:
         super().__init__(task)
@@ -418,23 +389,9 @@ class StackEngine(Engine):
         self._shared.drop(self._own)
 
     @property
-    def _is_first(self) -> bool:
-        return self._own.start == 0
-
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays; stacks are part of the first engine's that has them."""
-        return self._shared.packed() if self._is_first else {}
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
-        if self._is_first:
-            self._shared.restore(snapshot)
+    def _stacks_of_first(self) -> SharedStacks | None:
+        """Stacks are part of the state of the first engine that has them."""
+        return None if self._own.start else self._shared
 
 
 def _nodes(branch: Pattern) -> list[tuple[str, ...]]:

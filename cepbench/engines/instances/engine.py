@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -12,16 +11,21 @@ from cepbench.engines.instances.kernels.advance import advance
 from cepbench.engines.instances.kernels.conditions import SLOT_COLUMNS
 from cepbench.engines.instances.kernels.room import empty_state
 from cepbench.engines.instances.layout import InstanceLayout, instance_layout
-from cepbench.engines.instances.snapshot import pack, unpack
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.kernels.batches import NEVER
 from cepbench.kernels.instructions import STACK
+from cepbench.state import check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 
 
 class InstanceEngine(PlanEngine):
     """The instance-based engine: event by event, each from its leaves to the root."""
+
+    SAVED = (
+        "state.events", "state.values", "state.expiring", "state.buffers", "state.arena",
+        "state.cells", "state.lists[:]", "state.counts[:]", "state.peaks[:]", "state.totals[:]",
+    )  # fmt: skip
 
     layout: InstanceLayout
 
@@ -52,13 +56,25 @@ class InstanceEngine(PlanEngine):
         """See :mod:`cepbench.kernels.counts`."""
         return self.state.peaks
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """See :meth:`PlanEngine.packed`."""
-        return pack(self.state)
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`PlanEngine.restore`."""
-        self.state = unpack(snapshot, self.layout.plan, self.layout.width)
+    def resumed(self) -> None:
+        """Check that arrays fit each other; what is chosen is working space."""
+        state, plan = self.state, self.layout.plan
+        events, cells = len(state.events), len(state.cells)
+        due = {
+            "events": (events, tables.EVENT_COLUMNS),
+            "values": (events, self.layout.width),
+            "expiring": (events, len(plan.nodes)),
+            "buffers": (plan.leaves, events),
+            "arena": (int(state.lists[:, tables.CAPACITY] @ plan.nodes[:, tables.WIDTH]),),
+            "cells": (cells, tables.CELL_COLUMNS),
+        }
+        for name, shape in due.items():
+            check_shape(name, getattr(state, name), shape)
+        for size in (events, cells):
+            # Rings are indexed by a mask.
+            if size == 0 or size & (size - 1):
+                raise damaged(f"it has rings of {size} rows")
+        self.state = state._replace(chosen=np.zeros((2, events), np.int64))
 
     def advance(
         self, batch: EventStream | None, first_position: int, until: int

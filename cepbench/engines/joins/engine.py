@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache, lru_cache
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from cepbench.engines.joins.forest import forest_layout, places_of
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.advance import advance
-from cepbench.engines.joins.kernels.buffers import empty_state
+from cepbench.engines.joins.kernels.buffers import empty_state, place_columns
 from cepbench.engines.joins.kernels.candidates import GUIDE, OUTER_BLOCK
 from cepbench.engines.joins.kernels.clauses import SLOT_COLUMNS
 from cepbench.engines.joins.kernels.equality import INDEXED
@@ -18,7 +17,6 @@ from cepbench.engines.joins.kernels.filters import BLOCK
 from cepbench.engines.joins.kernels.pairs import MOST_PAIRS
 from cepbench.engines.joins.kernels.sets import MOST_STORED, MOST_VISITED
 from cepbench.engines.joins.layout import JoinLayout, join_layout
-from cepbench.engines.joins.snapshot import pack, unpack
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine, warm_up_pattern
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.plan_runs.nodes import Tree
@@ -31,6 +29,7 @@ from cepbench.kernels.instructions import STACK
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Placements
+from cepbench.state import check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -61,6 +60,8 @@ class JoinEngine(PlanEngine):
 
     If latencies are measured, every timestamp is a step.
     """
+
+    SAVED = ("_packed", "state.counts[:]", "state.peaks[:]")
 
     layout: JoinLayout
 
@@ -104,13 +105,47 @@ class JoinEngine(PlanEngine):
         """See :mod:`cepbench.kernels.counts`."""
         return self.state.peaks
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """See :meth:`PlanEngine.packed`."""
-        return pack(self.layout.plan.nodes, self.state)
+    @property
+    def _packed(self) -> tuple[np.ndarray, ...]:
+        """Rows by node and their shifts, all integers, all floats, members: what is in use of each."""
+        nodes, state = self.layout.plan.nodes, self.state
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`PlanEngine.restore`."""
-        self.state = unpack(snapshot, self.layout.plan)
+        def stored(arena: np.ndarray, offset: int, width: int) -> np.ndarray:
+            pieces = [np.empty(0, arena.dtype)]
+            for node, rows in enumerate(state.rows):
+                for column in range(nodes[node, width]):
+                    begin = rows[offset] + column * rows[tables.CAPACITY]
+                    pieces.append(arena[begin + rows[tables.START] : begin + rows[tables.END]])
+            return np.concatenate(pieces)
+
+        return (
+            state.rows[:, tables.END] - state.rows[:, tables.START],
+            state.rows[:, tables.SHIFT] + state.rows[:, tables.START],
+            stored(state.ints, tables.INT_OFFSET, tables.INTS),
+            stored(state.floats, tables.FLOAT_OFFSET, tables.FLOATS),
+            state.members[:, : state.used[0]],
+        )
+
+    @_packed.setter
+    def _packed(self, packed: tuple[np.ndarray, ...]) -> None:
+        sizes, shifts, ints, floats, members = packed
+        nodes, empty = self.layout.plan.nodes, empty_state(self.layout.plan)
+        check_shape("rows", sizes, (len(nodes),))
+        check_shape("shifts", shifts, sizes.shape)
+        check_shape("members", members, (2, *members.shape[-1:]))
+        if (sizes < 0).any():
+            raise damaged("it counts less than no rows")
+        rows = np.zeros_like(empty.rows)
+        for column in (tables.CAPACITY, tables.END, tables.FRESH):
+            rows[:, column] = sizes
+        rows[:, tables.SHIFT] = shifts
+        for name, array, offset, width in (
+            ("integers", ints, tables.INT_OFFSET, tables.INTS),
+            ("floats", floats, tables.FLOAT_OFFSET, tables.FLOATS),
+        ):
+            check_shape(name, array, (place_columns(nodes, rows, offset, width),))
+        used = np.array([members.shape[1]])
+        self.state = empty._replace(rows=rows, ints=ints, floats=floats, members=members, used=used)
 
     def advance(
         self, batch: EventStream | None, first_position: int, until: int

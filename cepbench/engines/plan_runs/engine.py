@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern
 from cepbench.patterns.negations import PlacedGroup
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.tree import Placements, right_deep
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
@@ -99,7 +100,7 @@ class Layout:
     columns: int
 
 
-class Engine(ABC):
+class Engine(Stateful, ABC):
     """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
     Parameters
@@ -113,6 +114,8 @@ class Engine(ABC):
     ranks : PartitionRanks or None
         Ranks of events within partitions, under partition contiguity.
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = ("latencies[:]", "ranks")
 
     ranks: PartitionRanks | None = None
 
@@ -128,20 +131,6 @@ class Engine(ABC):
     @abstractmethod
     def node_counts(self) -> Sequence[NodeCounts]:
         """Counts at the nodes of each branch's plan."""
-
-    @abstractmethod
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-
-    @abstractmethod
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays of :meth:`packed`.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not a state of this engine.
-        """
 
     @abstractmethod
     def run(self, batch: EventStream | None, first_position: int, *, ended: bool) -> Found:

@@ -14,8 +14,7 @@ on the ends of the window, are checked on the finished rows, wherever the plan p
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import combinations
@@ -31,14 +30,13 @@ from cepbench.engines.runs.matches import (
     RangeColumn,
     SetColumn,
     joined,
-    matches_of_rows,
     no_matches,
 )
-from cepbench.engines.runs.snapshot import arrays_under
-from cepbench.errors import PartialMatchLimitError, SnapshotError, UnsupportedPatternError
+from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
 from cepbench.patterns.negations import PlacedGroup, negated_apart
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 from cepbench.streams.recent import RecentEvents
@@ -60,7 +58,7 @@ def open_ended(branch: Pattern) -> bool:
     return any(not any((g.name, x) in before for x in plain) for g in branch.groups)
 
 
-class GroupEngine:
+class GroupEngine(Stateful):
     """Finds the matches of branches with groups, from those of their plain variables.
 
     Parameters
@@ -79,6 +77,8 @@ class GroupEngine:
     UnsupportedPatternError
         If latencies are to be measured.
     """
+
+    SAVED = ("_used", "_recent", "_branches")
 
     def __init__(
         self,
@@ -109,8 +109,7 @@ class GroupEngine:
         attributes = dict.fromkeys(name for branch in task.branches for name in branch.attributes)
         self._recent = RecentEvents(tuple(attributes), _WINDOWS_KEPT * self._window, 0)
         self._consumes = first.strategy.name == "consuming"
-        #: Matches that others, which come first, may still take events from; and the events used.
-        self._contending = [no_matches(branch.positive) for branch in task.branches]
+        #: The events used.
         self._used: set[int] = set()
 
     @property
@@ -145,7 +144,10 @@ class GroupEngine:
 
     def _selected(self, complete: list[BranchMatches], *, ended: bool) -> list[BranchMatches]:
         """Those of the complete matches that STRATEGY consuming reports."""
-        known = [joined(pair) for pair in zip(self._contending, complete, strict=True)]
+        known = [
+            joined([branch.contending, found])
+            for branch, found in zip(self._branches, complete, strict=True)
+        ]
         times, first = self._recent.stream.timestamps, self._recent.first
         waits = not ended and any(branch.waits for branch in self._branches)
         order = []
@@ -166,18 +168,17 @@ class GroupEngine:
             if self._used.isdisjoint(bound):
                 self._used |= bound
                 kept[number].append(row)
-        self._contending = [
-            matches.taken(np.setdiff1d(np.arange(len(matches)), rows))
-            for matches, rows in zip(known, decided, strict=True)
-        ]
+        for branch, matches, done in zip(self._branches, known, decided, strict=True):
+            branch.contending = matches.taken(np.setdiff1d(np.arange(len(matches)), done))
         return [
             matches.taken(np.array(rows, np.int64))
             for matches, rows in zip(known, kept, strict=True)
         ]
 
     def _check_limit(self) -> None:
-        stored = sum(map(len, self._contending))
-        stored += sum(len(branch.forming) + len(branch.waiting) for branch in self._branches)
+        stored = sum(
+            len(its.contending) + len(its.forming) + len(its.waiting) for its in self._branches
+        )
         if stored > self._task.limit:
             raise PartialMatchLimitError(
                 f"more than {self._task.limit:,} matches wait for the end of their window, to know "
@@ -185,45 +186,8 @@ class GroupEngine:
                 "more with partial_match_limit"
             )
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        known = {
-            "forming": [branch.forming.rows() for branch in self._branches],
-            "waiting": [branch.waiting.rows() for branch in self._branches],
-            "contending": [matches.rows() for matches in self._contending],
-            "used": sorted(self._used),
-        }
-        arrays = {"groups": np.frombuffer(json.dumps(known).encode(), np.uint8)}
-        parts: list[tuple[str, Engine | GroupEngine | RecentEvents]] = [("recent/", self._recent)]
-        parts += [(f"plain/{n}/", branch.inner) for n, branch in enumerate(self._branches)]
-        for prefix, part in parts:
-            arrays |= {f"{prefix}{name}": array for name, array in part.packed().items()}
-        return arrays
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays of :meth:`packed`.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not a state of this engine.
-        """
-        self._recent.restore(arrays_under("recent/", snapshot))
-        for number, branch in enumerate(self._branches):
-            branch.inner.restore(arrays_under(f"plain/{number}/", snapshot))
-        try:
-            known = json.loads(snapshot["groups"].tobytes())
-            for number, branch in enumerate(self._branches):
-                branch.forming = matches_of_rows(branch.plain, known["forming"][number])
-                positive = branch.branch.positive
-                branch.waiting = matches_of_rows(positive, known["waiting"][number])
-                self._contending[number] = matches_of_rows(positive, known["contending"][number])
-            self._used = set(known["used"])
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable groups: {error!r}") from error
-
-
-class _Branch:
+class _Branch(Stateful):
     """The matches of one branch, whether or not they share events.
 
     Attributes
@@ -241,7 +205,11 @@ class _Branch:
         Matches of the plain variables whose groups are not complete yet.
     waiting : BranchMatches
         Those that a negated event may still prevent.
+    contending : BranchMatches
+        Those from which others, which come first, may still take events.
     """
+
+    SAVED = ("forming", "waiting", "contending", "inner")
 
     def __init__(
         self,
@@ -298,6 +266,7 @@ class _Branch:
         self.waits = bool(self._late) or self._open_ended
         self.forming = no_matches(plain.positive)
         self.waiting = no_matches(branch.positive)
+        self.contending = no_matches(branch.positive)
 
     def run(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 
-class PartitionRanks:
+class PartitionRanks(Stateful):
     """Counts events by partition over batches.
 
     Parameters
@@ -19,6 +20,8 @@ class PartitionRanks:
     counts : dict of float to int
         Number of events so far, by value or code of the text.
     """
+
+    SAVED = ("counts",)
 
     def __init__(self, attribute: str | None, counts: dict[float, int] | None = None) -> None:
         assert attribute is not None  # the pattern has seen to it

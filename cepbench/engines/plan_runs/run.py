@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -12,23 +11,22 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.groups import GroupEngine
 from cepbench.engines.plan_runs.node_table import PlanNodeTable
-from cepbench.engines.plan_runs.partitions import PartitionRanks
 from cepbench.engines.plan_runs.union import Union, waits
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Metrics
-from cepbench.engines.runs.snapshot import arrays_under, stored_array
-from cepbench.errors import SnapshotError, UnsupportedPatternError
+from cepbench.errors import UnsupportedPatternError
 from cepbench.kernels import counts
 from cepbench.planning.plans.tree import Placements
+from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 _NO_TIMES = np.empty(0, np.int64)
 
 
-class PlanRun:
+class PlanRun(Stateful):
     """A run of one task along a tree for each branch.
 
     Parameters
@@ -48,6 +46,8 @@ class PlanRun:
         If branches without groups that consume each other's events wait for a negated event after
         all others.
     """
+
+    SAVED = ("_first", "_last", "_reader", "_union", "_engines")
 
     def __init__(
         self,
@@ -155,49 +155,3 @@ class PlanRun:
         numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
         counted = [branch for _, branch in found]
         return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.snapshot`."""
-        known = {
-            "first": self._first,
-            "last": self._last,
-            "texts": self._reader.texts,
-            "partitions": [
-                [] if engine.ranks is None else [list(pair) for pair in engine.ranks.counts.items()]
-                for engine in self._engines
-            ],
-        }
-        arrays = {
-            # As bytes, because NumPy's texts take four bytes per character.
-            "known": np.frombuffer(json.dumps(known).encode(), np.uint8),
-            "union": self._union.packed(),
-        }
-        for number, engine in enumerate(self._engines):
-            packed = engine.packed() | {"latencies": engine.latencies.copy()}
-            arrays |= {f"{number}/{name}": array for name, array in packed.items()}
-        return arrays
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """See :meth:`cepbench.engines.runs.protocol.Resumable.restore`."""
-        known = _read(state)
-        for number, (engine, ranks) in enumerate(
-            zip(self._engines, known["partitions"], strict=True)
-        ):
-            own = arrays_under(f"{number}/", state)
-            engine.restore(own)
-            latencies = engine.latencies
-            latencies[:] = stored_array(own, "latencies", latencies, latencies.shape)
-            if engine.ranks is not None:
-                engine.ranks = PartitionRanks(engine.ranks.attribute, dict(ranks))
-        self._union.restore(state)
-        self._first, self._last = known["first"], known["last"]
-        for text in known["texts"]:
-            self._reader.code(text)
-
-
-def _read(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    try:
-        known = json.loads(np.asarray(state["known"]).tobytes())
-        return {name: known[name] for name in ("first", "last", "texts", "partitions")}
-    except (KeyError, TypeError, ValueError) as error:
-        raise SnapshotError(f"the snapshot is damaged: no usable 'known': {error!r}") from error

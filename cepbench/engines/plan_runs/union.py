@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from cepbench.engines.plan_runs.groups import open_ended
-from cepbench.engines.runs.matches import BranchMatches, Found, joined, matches_of_rows
-from cepbench.errors import SnapshotError
+from cepbench.engines.runs.matches import BranchMatches, Found, joined, no_matches
 from cepbench.patterns.model import Pattern
+from cepbench.state import Stateful
 
 _NO_TIMES = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True)
-class _Pending:
+class _Pending(Stateful):
     """Matches of one branch that a waiting twin may also find, each up to a deadline.
 
     Attributes
@@ -29,15 +26,16 @@ class _Pending:
         Whether they were reported; the others are held back for an earlier twin.
     """
 
-    matches: BranchMatches
-    deadlines: np.ndarray
-    reported: np.ndarray
+    SAVED = ("matches", "deadlines", "reported")
+
+    def __init__(self, matches: BranchMatches, deadlines: np.ndarray, reported: np.ndarray) -> None:
+        self.matches, self.deadlines, self.reported = matches, deadlines, reported
 
     def taken(self, kept: np.ndarray) -> _Pending:
         return _Pending(self.matches.taken(kept), self.deadlines[kept], self.reported[kept])
 
 
-class _Twins:
+class _Twins(Stateful):
     """Branches over the same variables; a match found by several is attributed to the first.
 
     Branches find the same match in the batch with its last event, except for those that wait for a
@@ -45,18 +43,23 @@ class _Twins:
 
     Parameters
     ----------
-    branches : sequence of int
-        Numbers of the branches, ascending.
-    waiting : sequence of int
-        Those that wait for a negated event after all others.
+    branches : mapping of int to Pattern
+        By number, ascending.
     """
 
-    def __init__(self, branches: Sequence[int], waiting: Sequence[int]) -> None:
+    SAVED = ("pending",)
+
+    def __init__(self, branches: Mapping[int, Pattern]) -> None:
         self.branches = tuple(branches)
-        self._waiting = list(waiting)
-        self._prompt = [number for number in branches if number not in waiting]
+        #: Those that wait for a negated event after all others.
+        self._waiting = [number for number, its in branches.items() if waits(its)]
+        self._prompt = [number for number in branches if number not in self._waiting]
         #: By branch; never of a waiting branch.
-        self.pending: dict[int, _Pending] = {}
+        self.pending = {
+            number: _Pending(no_matches(branches[number].positive), _NO_TIMES, _NO_TIMES > 0)
+            for number in self._prompt
+            if self.keeps
+        }
 
     @property
     def keeps(self) -> bool:
@@ -98,15 +101,12 @@ class _Twins:
     def _keep(
         self, number: int, matches: BranchMatches, deadlines: np.ndarray, *, held: bool
     ) -> None:
-        new = _Pending(matches, deadlines, np.full(len(matches), not held))
-        old = self.pending.get(number)
-        if old is not None:
-            new = _Pending(
-                joined([old.matches, new.matches]),
-                np.concatenate((old.deadlines, new.deadlines)),
-                np.concatenate((old.reported, new.reported)),
-            )
-        self.pending[number] = new
+        old = self.pending[number]
+        self.pending[number] = _Pending(
+            joined([old.matches, matches]),
+            np.append(old.deadlines, deadlines),
+            np.append(old.reported, np.full(len(matches), not held)),
+        )
 
     def _decided(self, number: int, last: int | None, *, ended: bool) -> _Pending:
         """Remove and return the matches of a branch whose twins have decided."""
@@ -118,7 +118,7 @@ class _Twins:
         return pending.taken(np.flatnonzero(due))
 
 
-class Union:
+class Union(Stateful):
     """The union of the branches' matches, batch by batch.
 
     Two matches are equal if they bind the same events to the same variables, so only branches over
@@ -132,8 +132,9 @@ class Union:
         Branches of a pattern.
     """
 
+    SAVED = ("_times", "_twins")
+
     def __init__(self, branches: Sequence[Pattern]) -> None:
-        self._branches = branches
         self._window = branches[0].window.length
         alike: dict[frozenset[str], list[int]] = {}
         if branches[0].strategy.name == "consuming":
@@ -141,7 +142,7 @@ class Union:
         for number, branch in enumerate(branches):
             alike.setdefault(frozenset(branch.positive_names), []).append(number)
         self._twins = [
-            _Twins(numbers, [number for number in numbers if waits(branches[number])])
+            _Twins({number: branches[number] for number in numbers})
             for numbers in alike.values()
             if len(numbers) > 1
         ]
@@ -191,40 +192,6 @@ class Union:
             for part, kept in zip(found, matches, strict=True)
         )
         return Found(number, tuple(matches))
-
-    def packed(self) -> np.ndarray:
-        """The state, for a snapshot."""
-        pending = [
-            [
-                [number, kept.matches.rows(), kept.deadlines.tolist(), kept.reported.tolist()]
-                for number, kept in twins.pending.items()
-            ]
-            for twins in self._twins
-        ]
-        return np.array(json.dumps({"times": self._times.tolist(), "pending": pending}))
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from a snapshot.
-
-        Raises
-        ------
-        SnapshotError
-            If the snapshot is invalid.
-        """
-        try:
-            known = json.loads(str(snapshot["union"]))
-            self._times = np.array(known["times"], np.int64)
-            for twins, kept in zip(self._twins, known["pending"], strict=True):
-                twins.pending = {
-                    number: _Pending(
-                        matches_of_rows(self._branches[number].positive, rows),
-                        np.array(deadlines, np.int64),
-                        np.array(reported, bool),
-                    )
-                    for number, rows, deadlines, reported in kept
-                }
-        except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(f"the snapshot is damaged: no usable 'union': {error!r}") from error
 
 
 def waits(branch: Pattern) -> bool:

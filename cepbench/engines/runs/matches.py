@@ -13,6 +13,7 @@ import pandas as pd
 from cepbench.engines.runs.kernels.values import Rows
 from cepbench.engines.runs.rooted_graph import RootedGraph
 from cepbench.patterns.model import Pattern, Variable
+from cepbench.state import Stateful
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class RangeColumn(SetColumn):
 Column = np.ndarray | SetColumn
 
 
-class BranchMatches:
+class BranchMatches(Stateful):
     """The matches of a pattern without OR.
 
     Parameters
@@ -167,6 +168,8 @@ class BranchMatches:
     chunks : sequence of sequences of Column
         The matches in one or more chunks, each with a column for each variable.
     """
+
+    SAVED = ("_held",)
 
     def __init__(self, names: Sequence[str], chunks: Sequence[Sequence[Column]]) -> None:
         self.names = tuple(names)
@@ -182,6 +185,15 @@ class BranchMatches:
             # Concatenated only when needed, since it copies a large result.
             self.chunks = [tuple(_joined(pieces) for pieces in zip(*self.chunks, strict=True))]
         return self.chunks[0]
+
+    @property
+    def _held(self) -> list[np.ndarray | tuple[np.ndarray, np.ndarray]]:
+        """The columns as plain arrays."""
+        return [(c.offsets, c.positions) if isinstance(c, SetColumn) else c for c in self.columns]
+
+    @_held.setter
+    def _held(self, columns: list[np.ndarray | tuple[np.ndarray, np.ndarray]]) -> None:
+        self.chunks = [tuple(SetColumn(*c) if isinstance(c, tuple) else c for c in columns)]
 
     def arrays(self) -> list[np.ndarray]:
         """The columns, sets as tuples."""

@@ -18,7 +18,7 @@ from cepbench.arguments import kind_of
 from cepbench.errors import CepbenchError, SnapshotError
 from cepbench.files import user_path, whole_file
 
-_VERSION = 7
+_VERSION = 8
 
 #: Read once: a stream's state is saved many times a second.
 _CEPBENCH = version("cepbench")
@@ -116,36 +116,6 @@ def _verified(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def arrays_under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with a prefix of the name, by name without prefix."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
-def stored_array(
-    snapshot: Mapping[str, np.ndarray], name: str, like: np.ndarray, shape: tuple[int, ...]
-) -> np.ndarray:
-    """A copy of an array of a snapshot.
-
-    Raises
-    ------
-    SnapshotError
-        If it is missing, not of the type of ``like``, or of another shape.
-    """
-    if name not in snapshot:
-        raise SnapshotError(f"the snapshot is damaged: it has no array {name!r}")
-    found = np.asarray(snapshot[name])
-    if found.dtype != like.dtype or found.shape != shape:
-        raise SnapshotError(
-            f"the snapshot is damaged: {name!r} is an array of {found.dtype} and shape "
-            f"{found.shape}, where {like.dtype} and {shape} are due"
-        )
-    return found.copy()
-
-
 def write_snapshot(snapshot: Mapping[str, np.ndarray], path: str | Path) -> None:
     """Write a snapshot atomically.
 
@@ -235,8 +205,9 @@ def digest_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     for name in sorted(arrays):
         array = arrays[name]
         # Includes lengths, so that different snapshots are different bytes.
-        taken.update(json.dumps([name, array.dtype.str, array.shape]).encode() + b"\n")
-        taken.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        shape = [*array.shape]
+        taken.update(f'[{json.dumps(name)}, "{array.dtype.str}", {shape}]\n'.encode())
+        taken.update(np.ascontiguousarray(array).data)
     return np.frombuffer(taken.digest(), np.uint8)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from cepbench.engines.plan_runs.engine import BranchTask, Engine, flagged_rows, 
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColumn, no_matches
 from cepbench.engines.runs.pieces import events_at_once
-from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.sase.kernels import profile, tables
 from cepbench.engines.sase.layout import AutomatonLayout, automaton_layout
 from cepbench.errors import PartialMatchLimitError
@@ -57,6 +56,16 @@ class AutomatonEngine(Engine):
     constructed, written : int
         Matches constructed, and events in all of them.
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_times",
+        "_first",
+        "_peaks[:]",
+        "seconds[:]",
+        "events",
+        "constructed",
+        "written",
+    )
 
     tallies: np.ndarray
     profile: np.ndarray
@@ -130,14 +139,6 @@ class AutomatonEngine(Engine):
     def _live(self) -> int:
         """The number of runs."""
 
-    @abstractmethod
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """The state between rounds, by name."""
-
-    @abstractmethod
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        """Replace the state between rounds."""
-
     @property
     def visits_apart(self) -> float:
         """Events read by runs, had none been merged; NaN if not known."""
@@ -210,46 +211,16 @@ class AutomatonEngine(Engine):
                 "use a shorter window or more conditions, or allow more with partial_match_limit"
             )
 
+    def _bytes(self) -> int:
+        """The size of the runs and of what they have selected."""
+        return self.state_bytes(beyond=AutomatonEngine)
+
     def _measure(self) -> None:
-        stored = sum(array.nbytes for array in self._arrays().values())
         for peak, value in (
             (counts.PEAK_PARTIAL_MATCHES, self.tallies[tables.PEAK_RUNS]),
-            (counts.PEAK_BYTES, stored),
+            (counts.PEAK_BYTES, self._bytes()),
         ):
             self._peaks[peak] = max(self._peaks[peak], value)
-
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        arrays = {name: array.copy() for name, array in self._arrays().items()}
-        window = np.append(self._first, self._times)
-        return {
-            **arrays,
-            "window": window,
-            "peaks": self._peaks.copy(),
-            "done": np.array([self.events, self.constructed, self.written]),
-            "seconds": self.seconds.copy(),
-        }
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
-
-        def stored(name: str, like: np.ndarray) -> np.ndarray:
-            # Tables have as many rows as were needed.
-            return stored_array(snapshot, name, like, np.shape(snapshot.get(name, like)))
-
-        self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
-        self.seconds = stored_array(snapshot, "seconds", self.seconds, self.seconds.shape)
-        totals = stored_array(snapshot, "done", self._peaks, (3,)).tolist()
-        self.events, self.constructed, self.written = totals
-        window = stored("window", self._times)
-        self._first, self._times = int(window[0]), window[1:]
-        self._set({name: stored(name, like) for name, like in self._arrays().items()})
 
 
 def events_of(

@@ -174,6 +174,11 @@ class CountingEngine(AutomatonEngine):
         By default that of the task, which has one then.
     """
 
+    SAVED = (
+        "_state.times", "_state.marks", "_state.values", "_state.cells", "_state.back", "_state.spans",
+        "_state.found", "_held.times", "_held.flags", "_held.values", "tallies", "_partitions.held",
+    )  # fmt: skip
+
     def __init__(self, task: BranchTask, layout: CountLayout | None = None) -> None:
         layout = layout or count_layout(task)
         assert layout is not None
@@ -361,22 +366,11 @@ class CountingEngine(AutomatonEngine):
         sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
         return int(sizes.sum()) if self._sequence.by_start else 0
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        names = ("times", "marks", "values", "cells", "back", "spans", "found")
-        state, held = self._state._asdict(), self._held._asdict()
-        return {
-            **{name: state[name] for name in names},
-            **{f"held {name}": held[name] for name in ("times", "flags", "values")},
-            "tallies": self.tallies,
-            "keys": self._partitions.held,
-        }
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held, self.tallies = arrays.pop("keys"), arrays.pop("tallies")
-        its = {name: arrays.pop(f"held {name}") for name in ("times", "flags", "values")}
-        self._held = automata.Events(np.arange(len(its["times"])), **its, first=0)
-        fits = np.zeros(len(arrays["times"]), np.int64)
-        self._state = self._with_suffix(self._state._replace(**arrays, fits=fits))
+    def resumed(self) -> None:
+        """What is not saved is working space."""
+        self._held = self._held._replace(rows=np.arange(len(self._held.times)))
+        fits = np.zeros(len(self._state.times), np.int64)
+        self._state = self._with_suffix(self._state._replace(fits=fits))
 
 
 def _joined(one: automata.Events, two: automata.Events) -> automata.Events:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,13 @@ class SaseEngine(AutomatonEngine):
     returns : sequence of Returned, optional
         Columns of RETURN, if matches are returned as the values that these need.
     """
+
+    SAVED: ClassVar[tuple[str, ...]] = (
+        "_state.runs", "_state.vectors", "_state.heads", "_state.buckets", "_state.partitions",
+        "_state.keys", "_state.partition_buckets", "_state.cells", "_state.cell_times",
+        "_state.totals", "_state.free_cells", "_state.found", "_state.counters", "_state.tallies",
+        "_state.profile", "_state.progress", "_state.graph.nodes", "_state.graph.totals",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -132,18 +140,3 @@ class SaseEngine(AutomatonEngine):
 
     def _live(self) -> int:
         return int(len(self._state.runs) - self._state.counters[tables.FREE_RUNS])
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self._state
-        arrays = {
-            name: array
-            for name, array in state._asdict().items()
-            if name not in ("graph", "stack", "roots", "values")
-        }
-        return {**arrays, "nodes": state.graph.nodes, "totals_of_nodes": state.graph.totals}
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        graph = self._state.graph._replace(
-            nodes=arrays.pop("nodes"), totals=arrays.pop("totals_of_nodes")
-        )
-        self._state = self._state._replace(graph=graph, **arrays)

@@ -17,16 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
-from cepbench.engines.plan_runs.engine import BranchTask
-from cepbench.engines.runs.snapshot import arrays_under
+from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.kernels import tables
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
-
-#: What is kept of events that wait.
-_NAMES = ("rows", "times", "flags", "values")
 
 
 def check_postponable(pattern: Pattern) -> None:
@@ -63,6 +59,8 @@ class PostponingEngine(SaseEngine):
     compresses : bool
         Whether matches are returned as graphs.
     """
+
+    SAVED = ("_waiting.rows", "_waiting.times", "_waiting.flags", "_waiting.values", "_ahead")
 
     def __init__(self, task: BranchTask, *, compresses: bool = False) -> None:
         super().__init__(task, compresses=compresses)
@@ -107,13 +105,6 @@ class PostponingEngine(SaseEngine):
         its.flags.writeable = False
         return tables.Events(due, its, flags[:end], np.ascontiguousarray(values[:, :end]), first)
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        waiting = {f"waiting/{name}": getattr(self._waiting, name) for name in _NAMES}
-        ahead = {f"ahead/{name}": array for name, array in self._ahead.packed().items()}
-        return {**super()._arrays(), **waiting, **ahead}
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        rows, times, flags, values = (arrays.pop(f"waiting/{name}") for name in _NAMES)
-        self._waiting = tables.Events(rows, times, flags, values, 0)
-        self._ahead.restore(arrays_under("ahead/", arrays))
-        super()._set({name: its for name, its in arrays.items() if not name.startswith("ahead/")})
+    def _bytes(self) -> int:
+        # With the four numbers of the engine ahead.
+        return super()._bytes() + self._ahead.state_bytes(beyond=Engine) + 4 * 8

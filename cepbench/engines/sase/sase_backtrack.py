@@ -46,6 +46,11 @@ class BacktrackEngine(AutomatonEngine):
     task : BranchTask
     """
 
+    SAVED = (
+        "_state.waiting.numbers", "_state.waiting.vectors", "_state.counters", "_state.tallies",
+        "_graph.nodes", "_graph.totals", "_partitions.held", "_machine.profile",
+    )  # fmt: skip
+
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
         self._machine = Machine(
@@ -173,29 +178,6 @@ class BacktrackEngine(AutomatonEngine):
 
     def _live(self) -> int:
         return len(self._state.waiting.numbers)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self._state
-        return {
-            "numbers": state.waiting.numbers,
-            "vectors": state.waiting.vectors,
-            "counters": state.counters,
-            "tallies": state.tallies,
-            "nodes": self._graph.nodes,
-            "totals_of_nodes": self._graph.totals,
-            "keys": self._partitions.held,
-            "profile": self.profile,
-        }
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held = arrays["keys"]
-        self._machine = self._machine._replace(profile=arrays["profile"])
-        self._graph = self._graph._replace(nodes=arrays["nodes"], totals=arrays["totals_of_nodes"])
-        self._state = self._state._replace(
-            waiting=kernel.Runs(arrays["numbers"], arrays["vectors"]),
-            counters=arrays["counters"],
-            tallies=arrays["tallies"],
-        )
 
 
 def _taken(runs: kernel.Runs, chosen: np.ndarray) -> kernel.Runs:

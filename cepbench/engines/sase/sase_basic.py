@@ -42,6 +42,12 @@ class BasicEngine(AutomatonEngine):
     task : BranchTask
     """
 
+    SAVED = (
+        "state.runs", "state.vectors", "state.versions", "state.tops", "state.counters",
+        "state.tallies", "buffer.entries", "buffer.pointers", "buffer.bounds", "_partitions.held",
+        "_machine.profile",
+    )  # fmt: skip
+
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task, by_start=False)
         plan, width = self.layout.plan, self.layout.width
@@ -178,23 +184,6 @@ class BasicEngine(AutomatonEngine):
 
     def _live(self) -> int:
         return len(self.state.runs)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        state = self.state._asdict()
-        names = ("runs", "vectors", "versions", "tops", "counters", "tallies")
-        arrays = {name: state[name] for name in names}
-        return {
-            **arrays, **self.buffer._asdict(), "keys": self._partitions.held,
-            "profile": self.profile,
-        }  # fmt: skip
-
-    def _set(self, arrays: dict[str, np.ndarray]) -> None:
-        self._partitions.held = arrays.pop("keys")
-        self._machine = self._machine._replace(profile=arrays.pop("profile"))
-        self.buffer = versioned_buffer.Buffer(
-            *(arrays.pop(name) for name in versioned_buffer.Buffer._fields)
-        )
-        self.state = self.state._replace(**arrays)
 
 
 class BasicRun(AutomatonRun):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +9,13 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import BranchTask, Chunks, PlanEngine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.pieces import events_at_once, matches_at_once
-from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.stack_nfa.kernels import search, stacks
 from cepbench.engines.stack_nfa.layout import SequenceLayout, sequence_layout
 from cepbench.kernels import counts
 from cepbench.kernels.batches import FIRST_CHUNK, LARGEST_CHUNK
 from cepbench.kernels.instructions import STACK
 from cepbench.kernels.sorting import count_types, rows_by_type
+from cepbench.state import Stateful, check_shape
 from cepbench.streams.event_stream import EventStream
 
 #: Events in a round, so that memory does not grow with batches.
@@ -26,7 +25,7 @@ _NO_MEMBERS = np.empty(0, np.int64)
 
 
 @dataclass
-class Instances:
+class Instances(Stateful):
     """The instances of one item: of negated ones all events, of others those that are active.
 
     Attributes
@@ -38,10 +37,17 @@ class Instances:
         Partitions, numbered anew in each round.
     """
 
+    SAVED = ("times", "positions", "values")
+
     times: np.ndarray
     positions: np.ndarray
     values: np.ndarray
     codes: np.ndarray
+
+    def resumed(self) -> None:
+        """All are in one partition, until the next round."""
+        check_shape("positions", self.positions, self.times.shape)
+        self.codes = np.ones(len(self.times), np.int64)
 
     @classmethod
     def of(cls, times: np.ndarray, positions: np.ndarray, values: np.ndarray) -> Instances:
@@ -79,6 +85,8 @@ class StackEngine(PlanEngine):
     task : BranchTask
         Of one branch, with the right-deep tree of its written order.
     """
+
+    SAVED = ("_stacks", "_counts[:]", "_peaks[:]")
 
     layout: SequenceLayout
 
@@ -282,31 +290,7 @@ class StackEngine(PlanEngine):
         taken += sum(array.nbytes for array in (rows.values, rows.tops, rows.lows, rows.bounds))
         self._peaks[counts.PEAK_BYTES] = max(self._peaks[counts.PEAK_BYTES], taken)
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        arrays = {"counts": self._counts.copy(), "peaks": self._peaks.copy()}
-        for number, stack in enumerate(self._stacks):
-            arrays[f"times/{number}"] = stack.times.copy()
-            arrays[f"positions/{number}"] = stack.positions.copy()
-            arrays[f"values/{number}"] = stack.values.copy()
-        return arrays
-
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
-
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
-        self._counts = stored_array(snapshot, "counts", self._counts, self._counts.shape)
-        self._peaks = stored_array(snapshot, "peaks", self._peaks, self._peaks.shape)
-        for number, stack in enumerate(self._stacks):
-            size = np.shape(snapshot.get(f"times/{number}", ()))[-1:]
-            self._stacks[number] = Instances.of(
-                stored_array(snapshot, f"times/{number}", stack.times, size),
-                stored_array(snapshot, f"positions/{number}", stack.positions, size),
-                stored_array(
-                    snapshot, f"values/{number}", stack.values, (len(stack.values), *size)
-                ),
-            )
+    def resumed(self) -> None:
+        """Check that instances have the values that are compared."""
+        for stack, columns in zip(self._stacks, self.layout.values, strict=True):
+            check_shape("values", stack.values, (len(columns), len(stack.times)))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepbench.engines.zstream.kernels.bits import WORD
+from cepbench.state import Stateful, check_shape
 
 
 @dataclass
-class Leaf:
+class Leaf(Stateful):
     """The events of a variable, by row number.
 
     Attributes
@@ -30,6 +31,8 @@ class Leaf:
         The row behind those that have arrived.
     """
 
+    SAVED = ("_held",)
+
     times: np.ndarray
     positions: np.ndarray
     values: np.ndarray
@@ -43,6 +46,26 @@ class Leaf:
         """A buffer without events."""
         none = np.empty(0, np.int64)
         return cls(none, none, np.empty((columns, WORD)), has_positions)
+
+    @property
+    def _held(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """The stored events, and how many of them rounds have seen."""
+        rows = slice(self.base, self.stop)
+        return (
+            self.times[rows], self.positions[rows], self.values[:, rows], self.fresh - self.base,
+        )  # fmt: skip
+
+    @_held.setter
+    def _held(self, held: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> None:
+        times, positions, values, fresh = held
+        count = len(times)
+        check_shape("positions", positions, (count * self.has_positions,))
+        check_shape("values", values, (len(self.values), count))
+        self.base = self.fresh = self.stop = 0
+        self.make_room(count)
+        self.times[:count], self.values[:, :count] = times, values
+        self.positions[: len(positions)] = positions
+        self.fresh, self.stop = fresh, count
 
     def has_room(self, events: int) -> bool:
         """Whether so many events can be added, and another one written behind them."""

@@ -20,16 +20,16 @@ from cepbench.engines.plan_runs.engine import (
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
-from cepbench.engines.runs.snapshot import stored_array
 from cepbench.engines.zstream.assembly import Assembly, TooManyRecords, beginning_at
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.disjunctions import Sides
 from cepbench.engines.zstream.kernels.reading import read_events, read_times
 from cepbench.engines.zstream.operators import Join, Negation, operators_of
-from cepbench.errors import PartialMatchLimitError, SnapshotError
+from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import counts
 from cepbench.kernels.batches import NEVER
 from cepbench.patterns.model import Variable
+from cepbench.state import check_shape, damaged
 from cepbench.streams.event_stream import EventStream
 
 #: Records that a round may make at a node before it is cut in two, so that they stay in the caches;
@@ -68,6 +68,10 @@ class ZStreamEngine(PlanEngine):
     operators : Operators
         Those of the alternative by which the first batch is evaluated, and all others.
     """
+
+    SAVED = (
+        "_chosen", "_is_new", "_size", "rounds[:]", "_counts[:]", "_peaks[:]", "_leaves", "_rows",
+    )  # fmt: skip
 
     def __init__(self, task: BranchTask, *, batch_size: int, hashing: bool) -> None:
         super().__init__(task)
@@ -474,66 +478,29 @@ class ZStreamEngine(PlanEngine):
         self._count(assembly, 0)
         return True
 
-    def packed(self) -> dict[str, np.ndarray]:
-        """The state as plain arrays."""
-        arrays = {
-            "counts": self._counts.copy(),
-            "peaks": self._peaks.copy(),
-            "rounds": self.rounds.copy(),
-            "size": np.array([self._size]),
-            "alternative": np.array([self._alternative]),
-            "fresh": np.array([leaf.fresh - leaf.base for leaf in self._leaves]),
-        }
-        for number, leaf in enumerate(self._leaves):
-            stored = slice(leaf.base, leaf.stop)
-            arrays[f"times/{number}"] = leaf.times[stored].copy()
-            arrays[f"positions/{number}"] = leaf.positions[stored].copy()
-            arrays[f"values/{number}"] = leaf.values[:, stored].copy()
-        for number, join in enumerate(self.operators.joins):
-            base = np.array([[self._leaves[leaf].base] for leaf in join.columns], np.int32)
-            arrays[f"records/{number}"] = self._records[number] - base
-        arrays["pending"] = self._pending - base
-        return arrays
+    @property
+    def _rows(self) -> list[np.ndarray]:
+        """The records and the matches that wait, by number of the stored event."""
+        columns = [join.columns for join in self.operators.joins]
+        return [
+            rows - np.array([[self._leaves[leaf].base] for leaf in leaves], np.int32)
+            for leaves, rows in zip(
+                [*columns, columns[-1]], [*self._records, self._pending], strict=True
+            )
+        ]
 
-    def restore(self, snapshot: Mapping[str, np.ndarray]) -> None:
-        """Resume from the arrays that :meth:`packed` gave.
+    @_rows.setter
+    def _rows(self, rows: list[np.ndarray]) -> None:
+        for its, none in zip(rows, [*self._records, self._pending], strict=True):
+            check_shape("records", its[:, :0], none.shape)
+        *self._records, self._pending = rows
 
-        Raises
-        ------
-        SnapshotError
-            If they are not those of such an engine.
-        """
+    @property
+    def _chosen(self) -> int:
+        return self._alternative
 
-        def stored(name: str, like: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
-            its = np.shape(snapshot.get(name, ()))
-            return stored_array(snapshot, name, like, shape or (*like.shape[:-1], *its[-1:]))
-
-        (alternative,) = stored("alternative", self.rounds, (1,)).tolist()
+    @_chosen.setter
+    def _chosen(self, alternative: int) -> None:
         if not 0 <= alternative < len(self._alternatives):
-            raise SnapshotError(f"the snapshot is damaged: it has no alternative {alternative}")
+            raise damaged(f"it has no alternative {alternative}")
         self._start(alternative)
-        self._is_new = False
-        self._counts = stored("counts", self._counts, self._counts.shape)
-        self._peaks = stored("peaks", self._peaks, self._peaks.shape)
-        self.rounds = stored("rounds", self.rounds, self.rounds.shape)
-        (self._size,) = stored("size", self.rounds, (1,)).tolist()
-        fresh = stored("fresh", self.rounds, (len(self._leaves),)).tolist()
-        for number, columns in enumerate(self.operators.values):
-            leaf = self._leaves[number] = Leaf.empty(
-                len(columns), has_positions=self.operators.has_positions
-            )
-            times = stored(f"times/{number}", leaf.times)
-            leaf.make_room(len(times))
-            leaf.times[: len(times)] = times
-            positions = stored(
-                f"positions/{number}",
-                leaf.positions[:0],
-                times.shape if leaf.has_positions else (0,),
-            )
-            leaf.positions[: len(positions)] = positions
-            values = (len(columns), len(times))
-            leaf.values[:, : len(times)] = stored(f"values/{number}", leaf.values, values)
-            leaf.stop, leaf.fresh = len(times), fresh[number]
-        for number, rows in enumerate(self._records):
-            self._records[number] = stored(f"records/{number}", rows)
-        self._pending = stored("pending", self._pending)

@@ -105,7 +105,7 @@ def test_averages_are_bounded_and_never_zero() -> None:
     assert found.rates == exact.rates
     assert found.selectivity("a", "c") == pytest.approx(exact.selectivity("a", "c"), abs=0.1)
     again = Averages(PATTERN, 0, EVENTS)
-    again.restore(averages.packed())
+    again.restore(averages.snapshot())
     assert again.current().statistics == found
     assert again.unpacked(averages.current().packed).statistics == found
     for _ in range(SPAN // EVENTS):
@@ -120,4 +120,4 @@ def test_averages_are_bounded_and_never_zero() -> None:
     assert found.rates["b"] == pytest.approx(0.5 / 17)
     assert 0 < found.selectivity("a", "c") < 0.02
     with pytest.raises(SnapshotError, match="its averages are of another pattern"):
-        again.restore([[1.0]])
+        again.restore(averages.snapshot() | {"numbers": np.ones((1, 1))})

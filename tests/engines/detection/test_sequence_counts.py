@@ -94,7 +94,7 @@ def check_in_digits(case: Case, lasts: list[int], data: st.DataObject) -> None:
             position += len(batch)
             assert counted == np.searchsorted(lasts, position)
             if data.draw(st.booleans()):
-                state, engine = engine.packed(), new_engine()
+                state, engine = engine.snapshot(), new_engine()
                 engine.restore(state)
     assert counted + engine.run(None, position, ended=True).number == len(lasts)
 

@@ -296,5 +296,6 @@ def test_missing_values_of_the_partition_attribute_do_not_pile_up() -> None:
         events = {"type": ["A", "B"], "time": [start, start + 1], "x": 1.0, "s": [None, "p"]}
         detector.push(EventStream.from_pandas(pd.DataFrame(events), type="type", time="time"))
         known = json.loads(detector.snapshot()["run/known"].tobytes())
-        sizes.append(len(known["partitions"][0]))
+        ranks = known["engines"][0]["state"]["ranks"]["state"]
+        sizes.append(len(ranks["counts"]["mapping"][0]))
     assert set(sizes) == {1}

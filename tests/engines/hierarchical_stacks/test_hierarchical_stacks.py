@@ -181,7 +181,7 @@ def test_several_queries_on_one_set_of_stacks(data: st.DataObject) -> None:
     with pieces_of(room=0):
         for batch in data.draw(batches_of(stream_of(events))):
             if data.draw(st.booleans()):
-                state = shared.packed()
+                state = shared.snapshot()
                 shared = shared_by([several[number] for number in left])
                 shared.restore(state)
             if len(left) > 1 and data.draw(st.integers(0, 2)) == 0:
@@ -366,7 +366,7 @@ def test_kernels_are_compiled_once() -> None:
     ):
         shared = shared_by(patterns(f"{text} WITHIN 5 units"))
         shared.advance(stream, 0)
-        shared.restore(shared.packed())
+        shared.restore(shared.snapshot())
         shared.advance(stream, 20)
         assert shared.node_counts(slice(1))[0].counts[0, counts.CREATED] > 0
     assert len(stacks.push.signatures) == len(sequences.construct.signatures) == 1

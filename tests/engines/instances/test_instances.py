@@ -169,7 +169,7 @@ def test_a_snapshot_whose_arrays_do_not_fit(how: str) -> None:
     detector = Detector(pattern, OrderPlan(["a", "b", "c"]), evaluator="tree-instances")
     detector.push(stream_of(steady_events(60)))
     snapshot = detector.snapshot()
-    names = [name for name in snapshot if name.startswith("run/0/") and "latencies" not in name]
+    names = [name for name in snapshot if name.startswith("run/engines/0/state/")]
     for name in names:
         array = snapshot[name]
         if how == "flat" and array.ndim == 1:

@@ -176,7 +176,10 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
     ):
         find_generator("qqqq")
     with pytest.raises(PlanGeneratorError, match="no plan generator None"):
-        plan(CASE.pattern, CASE.statistics, None)
+        find_generator(None)  # type: ignore[arg-type]
+    with pytest.raises(PlanGeneratorError, match="no plan generator 3"):
+        plan(CASE.pattern, CASE.statistics, 3)  # type: ignore[arg-type]
+    assert plan(CASE.pattern, CASE.statistics, None).generator == "DP-B"
 
 
 def test_the_registry_cannot_be_written_past_the_decorator() -> None:
