@@ -89,8 +89,13 @@ class Stateful:
 
     def state_bytes(self, beyond: type[Stateful] | None = None) -> int:
         """The size of the arrays of the state, but for those of objects in it, and of a base class."""
-        values = (its[2](self) for its in self._NAMED[len(beyond.SAVED) if beyond else 0 :])
-        return sum(_as_saved(value).nbytes for value in values if isinstance(value, np.ndarray))
+        found = 0
+        # Asked after each push: a loop is twice as fast as a sum.
+        for _, _, read, _ in self._NAMED[len(beyond.SAVED) if beyond else 0 :]:
+            value = read(self)
+            if isinstance(value, np.ndarray):
+                found += _as_saved(value).nbytes if value.dtype.hasobject else value.nbytes
+        return found
 
 
 def damaged(what: str) -> SnapshotError:
