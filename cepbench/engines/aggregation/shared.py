@@ -319,7 +319,8 @@ class SharedRun(Stateful):
     ) -> list[np.ndarray]:  # fmt: skip
         """Process the events of a partition by a program; returns values by demand."""
         until = int(batch.timestamps[-1])
-        if len(own) == len(entries.rows) and not any(
+        # Another program may have further events of the partition, and this one some of others.
+        if np.array_equal(own, entries.rows) and not any(
             query.follows_expiry for query in self._queries.values()
         ):
             # All asked for are among them.

@@ -295,3 +295,28 @@ def test_workloads_of_different_clocks_and_names() -> None:
         )
     with pytest.raises(PatternError, match="query 'Q': the pattern has no AGG"):
         cep.Aggregator(cep.Workload({"Q": "PATTERN SEQ(A a) WITHIN 9 units"}))
+
+
+def test_as_many_events_of_a_partition_as_of_a_program_are_not_the_same() -> None:
+    """Counts and sums of floats are in two programs, of which one has further events of a partition."""
+    frame = pd.DataFrame(
+        {
+            "type": list("AAADCCDBBDACBAA"),
+            "time": [0, 0, 0, 0, 0, 3, 5, 5, 6, 7, 8, 8, 8, 10, 11],
+            "x": [0.0, 0, 0, np.nan, 3, 0, 1, 1, np.nan, 0, 3, 2, np.nan, 1, np.nan],
+            "s": list("pppppqqppqqppqq"),
+        }
+    )
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    workload = cep.Workload(
+        {
+            "counts": "PATTERN SEQ(A a, B b, NOT(D n), C c) WHERE [s] AGG COUNT(a) WITHIN 9 units",
+            "sums": "PATTERN SEQ(B a, B b, NOT(D n), C c) WHERE [s] AGG SUM(a.x) WITHIN 9 units",
+        }
+    )
+    plan = cep.WorkloadPlan(workload, cuts={"counts": [1], "sums": [1]})
+    shared, alone = (
+        cep.aggregate(workload, stream, sharing=its, scope="stream").values for its in (plan, None)
+    )
+    pd.testing.assert_frame_equal(shared, alone)
+    assert alone["SUM(a.x)"].iloc[-1] == 1.0
