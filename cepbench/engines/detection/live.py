@@ -45,7 +45,7 @@ class Live(ABC):
     """What takes a stream in batches, and gives for each what it completes.
 
     A push happens whole or not at all. A batch that is refused changes nothing. A push that is
-    interrupted (``KeyboardInterrupt``), or fails in the middle, leaves what refuses all use by
+    interrupted (``KeyboardInterrupt``), or fails in the middle, leaves an object that refuses all use by
     :class:`~cepbench.errors.FailedStateError`; go on from the last :meth:`snapshot`. ``copy.copy`` makes an
     independent copy.
     """
@@ -59,7 +59,7 @@ class Live(ABC):
     #: Entries of a snapshot's header besides those of all, and their types.
     HEADER: ClassVar[Mapping[str, type | tuple[type, ...]]] = {}
 
-    #: The class for workloads, which is a subclass of the one for patterns, and says so itself.
+    #: The class for workloads, a subclass of the one for patterns; its module sets it.
     of_workloads: ClassVar[type[Live]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
