@@ -18,7 +18,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for, task_from_json
 from cepbench.engines.runs.protocol import Evaluator, Task
 from cepbench.errors import AdaptationError, UnsupportedTaskError
 from cepbench.patterns.given import pattern_from
@@ -153,12 +153,12 @@ class AdaptiveDetector(Detector):
         self._chosen = chosen
 
         def opened(task: Task) -> AdaptiveRun:
-            return AdaptiveRun(task, chosen, self._settings)
+            return AdaptiveRun(replace(task, evaluator=chosen), self._settings)
 
         adaptive = replace(
             chosen, open=opened, implementation=None, node_times=False, adopts=False, arrival=True
         )
-        self._open(adaptive, task, output)
+        self._open(replace(task, evaluator=adaptive))
         self._read([self.pattern], exact=not chosen.is_builtin)
 
     @property
@@ -254,12 +254,16 @@ class AdaptiveDetector(Detector):
         }
 
     @classmethod
-    def _reopened(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
-        same = ("evaluator", "options", "output", "partial_match_limit", "position")
+    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        task = task_from_json(header)
         return cls(
-            pattern,
-            initial=None if header["planned"] else plan,
-            **{name: header[name] for name in same},
+            task.pattern,
+            initial=None if header["planned"] else task.plan,
+            evaluator=task.evaluator,
+            options=task.options,
+            output=task.asked,
+            partial_match_limit=task.partial_match_limit,
+            position=task.position,
             **header["adaptation"],
         )
 

@@ -26,7 +26,7 @@ from cepbench.engines.adaptation.policies import PatternSituation
 from cepbench.engines.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.runs.matches import Found, SetColumn
-from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Metrics
 from cepbench.patterns.model import (
     Aggregate,
@@ -70,19 +70,18 @@ class PatternSettings(Settings):
 
 
 class AdaptiveRun(Rounds):
-    """A run of one task by one evaluator and several plans in turn.
+    """A run of one task by several plans in turn.
 
     Parameters
     ----------
     task : Task
         With the first plan.
-    evaluator : Evaluator
     settings : PatternSettings
     """
 
     SAVED = ("_past_counts", "_taken", "_inner")
 
-    def __init__(self, task: Task, evaluator: Evaluator, settings: PatternSettings) -> None:
+    def __init__(self, task: Task, settings: PatternSettings) -> None:
         assert task.plan is not None
         pattern = task.pattern
         self._span = span_kept(pattern)
@@ -94,7 +93,6 @@ class AdaptiveRun(Rounds):
             task.position,
         )
         self._task = task
-        self._evaluator = evaluator
         self._consumes = pattern.strategy.name == "consuming"
         #: Matches are asked for where their events are taken.
         self._inner_task = (
@@ -103,8 +101,7 @@ class AdaptiveRun(Rounds):
         #: Positions of the events of matches reported before.
         self._taken = np.empty(0, np.int64)
         self._past = Metrics(partial_matches_created=0, comparisons=0)
-        task = replace(self._inner_task, plan=task.plan, position=task.position)
-        self._inner = Detector.of_task(evaluator, task)
+        self._inner = Detector.of_task(self._inner_task)
 
     def prepare(self, batch: EventStream) -> None:
         """See :meth:`cepbench.Detector.prepare`."""
@@ -150,7 +147,7 @@ class AdaptiveRun(Rounds):
     def _resumed(self, plan: AnyPlan) -> Detector:
         if self._time is None:
             return self._opened(plan, self._position)
-        if self._evaluator.adopts:
+        if self._task.evaluator.adopts:
             inner = self._opened(plan, self._position)
             if inner.adopt(self._inner):
                 return inner
@@ -160,8 +157,7 @@ class AdaptiveRun(Rounds):
         return inner
 
     def _opened(self, plan: AnyPlan, position: int) -> Detector:
-        task = replace(self._inner_task, plan=plan, position=position)
-        inner = Detector.of_task(self._evaluator, task)
+        inner = Detector.of_task(replace(self._inner_task, plan=plan, position=position))
         inner.stamp_by(self._inner.clock)
         return inner
 

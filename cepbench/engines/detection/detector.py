@@ -16,7 +16,14 @@ from cepbench.engines.detection.arrival import ArrivalRun, by_arrival
 from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.non_overlap import NonOverlap
 from cepbench.engines.detection.pushes import Progress
-from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for
+from cepbench.engines.detection.tasks import (
+    DESCRIBED,
+    PARTIAL_MATCH_LIMIT,
+    refuse,
+    task_for,
+    task_from_json,
+    task_to_json,
+)
 from cepbench.engines.detection.user_defined import found_from
 from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.compressed import CompressedMatches
@@ -35,10 +42,7 @@ from cepbench.errors import (
     EvaluationError,
     SnapshotError,
 )
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.parse import reread
-from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 from cepbench.state import arrays_under
 from cepbench.streams.arrival import ArrivalClock
@@ -56,11 +60,6 @@ _OUTPUT = "output/"
 #: For how many windows events are kept for RETURN and OUTPUT: a match may wait for one window after
 #: its last event, if another one that it may lose its events to has to wait.
 WINDOWS_KEPT = 2
-
-#: Arguments of a detector in a snapshot's header, under the same names.
-_ARGUMENTS = (
-    "evaluator", "options", "output", "partial_match_limit", "latency", "node_times", "position",
-)  # fmt: skip
 
 
 class Detector(Live):
@@ -120,18 +119,7 @@ class Detector(Live):
 
     KIND = "detector with one plan"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {
-        "pattern": str,
-        "hierarchy": (dict, type(None)),
-        "plan": (dict, type(None)),
-        "evaluator": str,
-        "options": dict,
-        "output": str,
-        "partial_match_limit": int,
-        "latency": bool,
-        "node_times": bool,
-        "matches": int,
-    }
+    HEADER: ClassVar[Mapping[str, Any]] = {**DESCRIBED, "matches": int}
 
     def __init__(
         self,
@@ -146,7 +134,7 @@ class Detector(Live):
         node_times: bool = False,
         position: int = 0,
     ) -> None:
-        chosen, task = task_for(
+        _, task = task_for(
             pattern,
             plan,
             evaluator=evaluator,
@@ -157,22 +145,24 @@ class Detector(Live):
             node_times=node_times,
             position=position,
         )
-        self._open(chosen, task, output)
+        self._open(task)
 
     @classmethod
-    def of_task(cls, evaluator: Evaluator, task: Task) -> Self:
+    def of_task(cls, task: Task) -> Self:
         """A detector for a task of :func:`cepbench.engines.detection.tasks.task_for`."""
         detector = cls.__new__(cls)
-        detector._open(evaluator, task, task.output)
+        detector._open(task)
         return detector
 
-    def _open(self, evaluator: Evaluator, task: Task, output: str) -> None:
+    def _open(self, task: Task) -> None:
+        evaluator, output = task.evaluator, task.asked
         self.pattern = task.pattern
         self.plan = task.plan
         self.evaluator = evaluator.name
         self.options = dict(task.options)
         self.output = output
         self.partial_match_limit = task.partial_match_limit
+        self._task = task
         self._evaluator = evaluator
         self._start(task.position)
         self._read([task.pattern], exact=not evaluator.is_builtin)
@@ -194,8 +184,9 @@ class Detector(Live):
             kept = set() if kept is None else kept  # a run may list matches instead
         if not evaluator.is_builtin:
             plain = plain.expanded  # it may read conditions only
-        self._task = replace(task, patterns=(plain,))
-        self._run = self._called(by_arrival, evaluator, self._task)
+        #: What the run gets of the task.
+        self._run_task = replace(task, patterns=(plain,))
+        self._run = self._called(by_arrival, evaluator, self._run_task)
         self._recent: RecentEvents | None = None
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length
@@ -303,7 +294,7 @@ class Detector(Live):
         if not isinstance(given, Found):
             its = self._progress
             positions = range(its.position - its.events, its.position)
-            given = found_from(self.evaluator, given, self._task, positions)
+            given = found_from(self.evaluator, given, self._run_task, positions)
         if self._selection is not None:
             assert self._recent is not None
             self._check_kept(self._recent, [m for m in given.matches if m is not None])
@@ -429,32 +420,12 @@ class Detector(Live):
     def _header(self) -> dict[str, Any]:
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
-        hierarchy = self.pattern.hierarchy
-        return {
-            "pattern": str(self.pattern),
-            "hierarchy": hierarchy and hierarchy.mapping,
-            "plan": None if self.plan is None else plan_to_json(self.plan),
-            "evaluator": self.evaluator,
-            "options": self.options,
-            "output": self.output,
-            "partial_match_limit": self.partial_match_limit,
-            "latency": self._task.latency,
-            "node_times": self._task.node_times,
-            "matches": self._matches,
-        }
+        task = replace(self._task, plan=self.plan, position=self.position)
+        return {**task_to_json(task), "matches": self._matches}
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        plan = None if header["plan"] is None else plan_from_json(header["plan"])
-        mapping = header["hierarchy"]
-        hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-        pattern = reread(header["pattern"]).with_hierarchy(hierarchy)
-        return cls._reopened(header, pattern, plan)
-
-    @classmethod
-    def _reopened(cls, header: Mapping[str, Any], pattern: Pattern, plan: AnyPlan | None) -> Self:
-        """A detector with the arguments of the one that a snapshot is of."""
-        return cls(pattern, plan, **{name: header[name] for name in _ARGUMENTS})
+        return cls.of_task(task_from_json(header))
 
     def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on where a detector with the same arguments was; parameters as :meth:`restore`.

@@ -32,7 +32,7 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
     check_types(task.pattern, stream)
     (task,) = with_clock([task], stream)
     in_rounds = _selects(evaluator, [task])
-    detector = Detector.of_task(evaluator, replace(task, whole=not in_rounds))
+    detector = Detector.of_task(replace(task, whole=not in_rounds))
     (found,) = _taken([detector], stream, in_rounds=in_rounds)
     return _result(evaluator, task, stream, detector, [*found, detector.finish()])
 
@@ -54,7 +54,9 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
     tasks = with_clock(tasks, stream)
     together = sharing(evaluator, tasks[0].pattern.order)
     in_rounds = _selects(evaluator, tasks)
-    detectors = [Detector.of_task(together, replace(task, whole=not in_rounds)) for task in tasks]
+    detectors = [
+        Detector.of_task(replace(task, evaluator=together, whole=not in_rounds)) for task in tasks
+    ]
     taken = _taken(detectors, stream, in_rounds=in_rounds)
     found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
     results = [

@@ -17,10 +17,13 @@ from cepbench.errors import (
     UnsupportedTaskError,
     did_you_mean,
 )
+from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
+from cepbench.patterns.parse import reread
 from cepbench.planning.plans.given import plan_for, plan_from
+from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
 
 #: Constructs over a variable.
@@ -34,6 +37,21 @@ _PLANS_ITSELF = "cep.AdaptiveDetector(pattern) chooses its own by the events tha
 
 #: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
+
+#: The entries of a task in JSON, and their types.
+DESCRIBED: Mapping[str, type | tuple[type, ...]] = {
+    "pattern": str,
+    "hierarchy": (dict, type(None)),
+    "plan": (dict, type(None)),
+    "evaluator": str,
+    "options": dict,
+    "output": str,
+    "partial_match_limit": int,
+    "latency": bool,
+    "node_times": bool,
+    "position": int,
+    "whole_stream": bool,
+}
 
 
 def task_for(
@@ -77,6 +95,7 @@ def task_for(
     task = Task(
         patterns=(pattern,),
         plan=plan,
+        evaluator=chosen,
         output="matches" if output == "arrow" else output,
         options=options_of(chosen, options),
         partial_match_limit=whole(
@@ -87,6 +106,7 @@ def task_for(
         position=whole(position, "position", EvaluationError, least=0, most=2**62),
         whole=whole_stream,
         values=pattern.returns if _needs_values(pattern, output, whole_stream) else (),
+        arrow=output == "arrow",
     )
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
@@ -95,6 +115,40 @@ def task_for(
         )
     refuse_undeclared(chosen, task)
     return chosen, task
+
+
+def task_to_json(task: Task) -> dict[str, Any]:
+    """What a task is made of; :data:`DESCRIBED`."""
+    pattern, plan = task.pattern, task.plan
+    return {
+        "pattern": str(pattern),
+        "hierarchy": pattern.hierarchy and pattern.hierarchy.mapping,
+        "plan": plan and plan_to_json(plan),
+        "evaluator": task.evaluator.name,
+        "options": dict(task.options),
+        "output": task.asked,
+        "partial_match_limit": task.partial_match_limit,
+        "latency": task.latency,
+        "node_times": task.node_times,
+        "position": task.position,
+        "whole_stream": task.whole,
+    }
+
+
+def task_from_json(described: Mapping[str, Any]) -> Task:
+    """The inverse of :func:`task_to_json`; further entries are ignored.
+
+    Raises
+    ------
+    CepbenchError
+        As :func:`task_for`.
+    """
+    given = {name: described[name] for name in DESCRIBED}
+    pattern, mapping, plan = (given.pop(name) for name in ("pattern", "hierarchy", "plan"))
+    hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+    pattern = reread(pattern).with_hierarchy(hierarchy)
+    _, task = task_for(pattern, None if plan is None else plan_from_json(plan), **given)
+    return task
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:

@@ -72,6 +72,8 @@ class Task:
     plan : OrderPlan, TreePlan, UnionPlan or None
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
+    evaluator : Evaluator
+        That runs it.
     output : str
         ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
@@ -93,10 +95,13 @@ class Task:
     values : tuple of Returned
         The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
         run may then return them as values, or those of a whole stream as a graph.
+    arrow : bool
+        Whether the front end gives the matches as an Arrow table.
     """
 
     patterns: tuple[Pattern, ...]
     plan: AnyPlan | None
+    evaluator: Evaluator
     output: str
     options: Mapping[str, Any]
     partial_match_limit: int
@@ -106,12 +111,18 @@ class Task:
     whole: bool = False
     values: tuple[Returned, ...] = ()
     clock: ArrivalClock | None = None
+    arrow: bool = False
 
     @property
     def pattern(self) -> Pattern:
         """The only pattern of the workload."""
         (pattern,) = self.patterns
         return pattern
+
+    @property
+    def asked(self) -> str:
+        """The output that was asked for: :attr:`output`, or ``arrow``."""
+        return "arrow" if self.arrow else self.output
 
 
 #: Result of a run for a batch: ``Found``; a DataFrame as returned by user-defined functions, see

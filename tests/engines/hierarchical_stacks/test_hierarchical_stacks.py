@@ -428,11 +428,11 @@ def test_a_query_opened_later_has_other_stacks() -> None:
     assert opened is not None
     sharing = replace(EVALUATORS["hierarchical-stacks"], open=opened())
     (pattern,) = patterns("SEQ(A a, B b) WITHIN 9 units")
-    task = task_of(pattern, "count")
+    task = replace(task_of(pattern, "count"), evaluator=sharing)
     stream = stream_of(events_of("A@1 B@2 A@3 B@4"))
-    first, second = Detector.of_task(sharing, task), Detector.of_task(sharing, task)
+    first, second = Detector.of_task(task), Detector.of_task(task)
     assert [first.push(stream[:2]), second.push(stream[:2])] == [1, 1]
-    late = Detector.of_task(sharing, replace(task, position=2))
+    late = Detector.of_task(replace(task, position=2))
     assert [each.push(stream[2:]) for each in (first, late, second)] == [2, 1, 2]
 
 
