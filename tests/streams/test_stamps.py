@@ -98,11 +98,11 @@ def test_what_does_not_fit_is_an_error_with_the_numbers() -> None:
 def test_a_batch_that_does_not_fit_the_first_one_is_refused_before_anything_moves(
     times, words
 ) -> None:
-    _, task = task_for(
+    task = task_for(
         pattern_of("1 ms"), None, evaluator="stack-nfa", options=None, output="matches",
         partial_match_limit=9,
     )  # fmt: skip
-    run = by_arrival(cep.EVALUATORS["stack-nfa"], task)
+    run = by_arrival(task)
     assert run.push(stream_of([1_000_000, 1_000_000], is_datetime=True)).number == 1
     before = {name: its.copy() for name, its in run.snapshot().items()}
     with pytest.raises(StreamError, match=words):

@@ -138,7 +138,7 @@ class AdaptiveDetector(Detector):
         # Made without statistics, to check all arguments before the first event.
         problems = branch_problems(pattern, equal_rates(pattern), cost=self._settings.cost)
         plan = self._settings.plan(pattern, problems)
-        chosen, task = task_for(
+        task = task_for(
             pattern,
             plan if initial is None else plan_from(initial),
             evaluator=evaluator,
@@ -149,8 +149,8 @@ class AdaptiveDetector(Detector):
         )
         assert task.plan is not None  # given or made above
         self._check_kind(task.plan)
+        self._chosen = chosen = task.evaluator
         check_runs(chosen, self._settings.generator)
-        self._chosen = chosen
 
         def opened(task: Task) -> AdaptiveRun:
             return AdaptiveRun(replace(task, evaluator=chosen), self._settings)

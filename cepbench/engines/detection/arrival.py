@@ -222,8 +222,9 @@ class Opening:
             self._open_run(run, clock.restarted())
 
 
-def by_arrival(evaluator: Evaluator, task: Task) -> Run:
-    """Open a task, in the order of arrival if the evaluator does not read that by itself."""
+def by_arrival(task: Task) -> Run:
+    """Open a task, in the order of arrival if its evaluator does not read that by itself."""
+    evaluator = task.evaluator
     if task.pattern.order == "time" or evaluator.arrival:
         return evaluator.open(task)
     return Opening(partial(getattr, evaluator, "open")).open(task)

@@ -134,18 +134,19 @@ class Detector(Live):
         node_times: bool = False,
         position: int = 0,
     ) -> None:
-        _, task = task_for(
-            pattern,
-            plan,
-            evaluator=evaluator,
-            options=options,
-            output=output,
-            partial_match_limit=partial_match_limit,
-            latency=latency,
-            node_times=node_times,
-            position=position,
+        self._open(
+            task_for(
+                pattern,
+                plan,
+                evaluator=evaluator,
+                options=options,
+                output=output,
+                partial_match_limit=partial_match_limit,
+                latency=latency,
+                node_times=node_times,
+                position=position,
+            )
         )
-        self._open(task)
 
     @classmethod
     def of_task(cls, task: Task) -> Self:
@@ -186,7 +187,7 @@ class Detector(Live):
             plain = plain.expanded  # it may read conditions only
         #: What the run gets of the task.
         self._run_task = replace(task, patterns=(plain,))
-        self._run = self._called(by_arrival, evaluator, self._run_task)
+        self._run = self._called(by_arrival, self._run_task)
         self._recent: RecentEvents | None = None
         if kept is not None:
             span = WINDOWS_KEPT * plain.window.length

@@ -145,7 +145,7 @@ def evaluate(
     with reporting_missing_types(missing_types):
         if plan is None:
             plan = planned(pattern, stream, evaluator)
-        chosen, task = task_for(
+        task = task_for(
             pattern,
             plan,
             evaluator=evaluator,
@@ -156,4 +156,4 @@ def evaluate(
             node_times=node_times,
             whole_stream=True,
         )
-        return run_task(chosen, task, stream)
+        return run_task(task, stream)

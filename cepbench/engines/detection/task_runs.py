@@ -10,7 +10,7 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Result
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_types
@@ -19,7 +19,7 @@ from cepbench.streams.fit import check_types
 _MATCHES = 1 << 15
 
 
-def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
+def run_task(task: Task, stream: EventStream) -> Result:
     """Run a task of :func:`cepbench.engines.detection.tasks.task_for` on a whole stream.
 
     Raises
@@ -31,14 +31,14 @@ def run_task(evaluator: Evaluator, task: Task, stream: EventStream) -> Result:
     """
     check_types(task.pattern, stream)
     (task,) = with_clock([task], stream)
-    in_rounds = _selects(evaluator, [task])
+    in_rounds = _selects([task])
     detector = Detector.of_task(replace(task, whole=not in_rounds))
     (found,) = _taken([detector], stream, in_rounds=in_rounds)
-    return _result(evaluator, task, stream, detector, [*found, detector.finish()])
+    return _result(task, stream, detector, [*found, detector.finish()])
 
 
-def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStream) -> list[Result]:
-    """Run tasks on a whole stream, with one state if the evaluator supports it.
+def run_together(tasks: Sequence[Task], stream: EventStream) -> list[Result]:
+    """Run tasks of one evaluator on a whole stream, with one state if it supports that.
 
     The seconds of each are those of its own work and an equal part of the rest.
 
@@ -47,20 +47,21 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
     StreamError, PartialMatchLimitError
         As :func:`run_task`.
     """
+    evaluator = tasks[0].evaluator
     if evaluator.together is None:
-        return [run_task(evaluator, task, stream) for task in tasks]
+        return [run_task(task, stream) for task in tasks]
     for task in tasks:
         check_types(task.pattern, stream)
     tasks = with_clock(tasks, stream)
     together = sharing(evaluator, tasks[0].pattern.order)
-    in_rounds = _selects(evaluator, tasks)
+    in_rounds = _selects(tasks)
     detectors = [
         Detector.of_task(replace(task, evaluator=together, whole=not in_rounds)) for task in tasks
     ]
     taken = _taken(detectors, stream, in_rounds=in_rounds)
     found = [[*its, detector.finish()] for its, detector in zip(taken, detectors, strict=True)]
     results = [
-        _result(evaluator, task, stream, detector, its)
+        _result(task, stream, detector, its)
         for task, detector, its in zip(tasks, detectors, found, strict=True)
     ]
     own = [result.metrics.details["construction_seconds"] for result in results]
@@ -71,11 +72,12 @@ def run_together(evaluator: Evaluator, tasks: Sequence[Task], stream: EventStrea
     ]
 
 
-def _selects(evaluator: Evaluator, tasks: Sequence[Task]) -> bool:
+def _selects(tasks: Sequence[Task]) -> bool:
     """Whether OUTPUT selects among all matches, which are then found in rounds.
 
     A user-defined evaluator may report a match after the round of its last event.
     """
+    evaluator = tasks[0].evaluator
     selects = any(task.pattern.output != "all" for task in tasks) and not evaluator.selects_output
     return selects and evaluator.batches and evaluator.is_builtin
 
@@ -94,20 +96,14 @@ def _taken(
     return found
 
 
-def _result(
-    evaluator: Evaluator,
-    task: Task,
-    stream: EventStream,
-    detector: Detector,
-    found: Sequence[Found],
-) -> Result:
+def _result(task: Task, stream: EventStream, detector: Detector, found: Sequence[Found]) -> Result:
     graphs = [graph for one in found for graph in one.graphs]
     values = found[0].values
     listed = task.output == "matches" and not graphs and values is None
     return Result(
         pattern=task.pattern,
         plan=task.plan,
-        evaluator=evaluator.name,
+        evaluator=task.evaluator.name,
         metrics=detector.metrics(),
         node_table=detector.node_table(),
         found=detector.in_branches(found) if listed else None,

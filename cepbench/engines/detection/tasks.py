@@ -66,8 +66,8 @@ def task_for(
     node_times: bool = False,
     position: int = 0,
     whole_stream: bool = False,
-) -> tuple[Evaluator, Task]:
-    """Check all arguments of :class:`cepbench.Detector`, and that the evaluator supports them.
+) -> Task:
+    """The task of the arguments of :class:`cepbench.Detector`, which its evaluator supports.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def task_for(
             "under OR, the table of matches has a column 'branch' of its own; rename the "
             "variable 'branch'"
         )
-    refuse_undeclared(chosen, task)
-    return chosen, task
+    refuse_undeclared(task)
+    return task
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
@@ -147,8 +147,7 @@ def task_from_json(described: Mapping[str, Any]) -> Task:
     pattern, mapping, plan = (given.pop(name) for name in ("pattern", "hierarchy", "plan"))
     hierarchy = None if mapping is None else ConceptHierarchy(mapping)
     pattern = reread(pattern).with_hierarchy(hierarchy)
-    _, task = task_for(pattern, None if plan is None else plan_from_json(plan), **given)
-    return task
+    return task_for(pattern, None if plan is None else plan_from_json(plan), **given)
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
@@ -222,8 +221,8 @@ def options_of(evaluator: Evaluator, given: Mapping[str, Any] | None) -> dict[st
     }
 
 
-def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
-    """Check that an evaluator declares all capabilities that a task needs.
+def refuse_undeclared(task: Task) -> None:
+    """Check that the evaluator of a task declares all capabilities that it needs.
 
     Raises
     ------
@@ -234,6 +233,7 @@ def refuse_undeclared(evaluator: Evaluator, task: Task) -> None:
     UnsupportedTaskError
         If it does not support the kind of plan, the output, batches, latency, or times of nodes.
     """
+    evaluator = task.evaluator
     if task.plan is None:
         if not evaluator.without_plan:
             advice = "; cep.plan(pattern, statistics) makes one"

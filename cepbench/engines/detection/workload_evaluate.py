@@ -208,23 +208,20 @@ def queries_of(patterns: Mapping[str, Pattern], ways: Iterable[Reuse]) -> dict[s
     return found
 
 
-def _from_scratch(
-    tasks: Mapping[str, tuple[Evaluator, Task]], stream: EventStream
-) -> dict[str, Result]:
+def _from_scratch(tasks: Mapping[str, Task], stream: EventStream) -> dict[str, Result]:
     """The results of queries; those of an evaluator whose runs can share state are run together."""
     found: dict[str, Result] = {}
     together: dict[str, list[str]] = {}
-    for query, (evaluator, task) in tasks.items():
+    for query, task in tasks.items():
         with errors_naming(query):
-            if evaluator.together is None:
-                found[query] = run_task(evaluator, task, stream)
+            if task.evaluator.together is None:
+                found[query] = run_task(task, stream)
                 continue
             check_types(task.pattern, stream)
             check_fit(task.pattern, stream)
-            together.setdefault(evaluator.name, []).append(query)
+            together.setdefault(task.evaluator.name, []).append(query)
     for queries in together.values():
-        evaluator, _ = tasks[queries[0]]
-        results = run_together(evaluator, [tasks[query][1] for query in queries], stream)
+        results = run_together([tasks[query] for query in queries], stream)
         found |= zip(queries, results, strict=True)
     return found
 

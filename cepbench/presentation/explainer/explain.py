@@ -196,7 +196,7 @@ def explain(
         with reporting_missing_types(missing_types):
             statistics = measure_statistics(pattern, events)
     statistics = statistics_from(statistics)
-    chosen, task = task_for(
+    task = task_for(
         pattern,
         plan,
         evaluator=evaluator,
@@ -232,14 +232,14 @@ def explain(
     metrics = None
     if events is not None:
         with reporting_missing_types(missing_types):
-            result = run_task(chosen, task, events)
+            result = run_task(task, events)
         metrics = result.metrics
         found = measure(result, events, estimates.nodes, estimates.tables)
         tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
     return Explanation(
         pattern=pattern,
         plan=estimates.plan,
-        evaluator=chosen.name,
+        evaluator=task.evaluator.name,
         nodes=pd.concat(tables, ignore_index=True),
         metrics=metrics,
         remarks=remarks + estimates.remarks,
@@ -254,7 +254,7 @@ def _explain_automaton(
     evaluator = how.pop("evaluator")
     chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
     counts = stream is not None and chosen.node_times
-    chosen, task = task_for(
+    task = task_for(
         pattern, plan, evaluator=chosen, output="count", node_times=counts, whole_stream=True, **how
     )
     tables = [
@@ -265,7 +265,7 @@ def _explain_automaton(
     edges = pd.concat(tables, ignore_index=True)
     metrics = None
     if stream is not None:
-        result = run_task(chosen, task, stream)
+        result = run_task(task, stream)
         metrics = result.metrics
         if counts:
             keys = ["branch", "state", "edge"]
