@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.engines.detection.arrival import by_arrival
 from cepbench.engines.detection.tasks import task_for
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import StreamError
 from cepbench.streams.arrival import ArrivalClock, in_time
 from tests.engines.detection.strategies import batches_of
@@ -98,10 +99,8 @@ def test_what_does_not_fit_is_an_error_with_the_numbers() -> None:
 def test_a_batch_that_does_not_fit_the_first_one_is_refused_before_anything_moves(
     times, words
 ) -> None:
-    task = task_for(
-        pattern_of("1 ms"), None, evaluator="stack-nfa", options=None, output="matches",
-        partial_match_limit=9,
-    )  # fmt: skip
+    asked = Arguments(evaluator="stack-nfa", options=None, output="matches", partial_match_limit=9)
+    task = task_for(pattern_of("1 ms"), None, asked)
     run = by_arrival(task)
     assert run.push(stream_of([1_000_000, 1_000_000], is_datetime=True)).number == 1
     before = {name: its.copy() for name, its in run.snapshot().items()}

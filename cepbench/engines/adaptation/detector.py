@@ -18,8 +18,8 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import EVALUATORS
-from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for, task_from_json
-from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for, unpacked
+from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.errors import AdaptationError, UnsupportedTaskError
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
@@ -138,18 +138,17 @@ class AdaptiveDetector(Detector):
         # Made without statistics, to check all arguments before the first event.
         problems = branch_problems(pattern, equal_rates(pattern), cost=self._settings.cost)
         plan = self._settings.plan(pattern, problems)
-        task = task_for(
-            pattern,
-            plan if initial is None else plan_from(initial),
+        asked = Arguments(
             evaluator=evaluator,
             options=options,
             output=output,
             partial_match_limit=partial_match_limit,
             position=position,
         )
+        task = task_for(pattern, plan if initial is None else plan_from(initial), asked)
         assert task.plan is not None  # given or made above
         self._check_kind(task.plan)
-        self._chosen = chosen = task.evaluator
+        chosen = task.evaluator
         check_runs(chosen, self._settings.generator)
 
         def opened(task: Task) -> AdaptiveRun:
@@ -206,14 +205,7 @@ class AdaptiveDetector(Detector):
             If the plan does not fit the pattern, the evaluator or the generator's kind of plan.
         """
         self._state.check()
-        task_for(
-            self.pattern,
-            plan,
-            evaluator=self._chosen,
-            options=self.options,
-            output=self.output,
-            partial_match_limit=self.partial_match_limit,
-        )
+        task_for(self.pattern, plan, self._task)
         self._check_kind(plan)
         reason = text(reason, "reason", AdaptationError)
         self._called(self._run.check, plan)
@@ -255,13 +247,13 @@ class AdaptiveDetector(Detector):
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        task = task_from_json(header)
+        task = unpacked(header)
         return cls(
             task.pattern,
             initial=None if header["planned"] else task.plan,
             evaluator=task.evaluator,
             options=task.options,
-            output=task.asked,
+            output=task.output,
             partial_match_limit=task.partial_match_limit,
             position=task.position,
             **header["adaptation"],

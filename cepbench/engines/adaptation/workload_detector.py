@@ -29,7 +29,7 @@ from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT
 from cepbench.engines.detection.workload_detector import WorkloadDetector
 from cepbench.engines.detection.workload_evaluate import workload_plan
 from cepbench.engines.runs.latency import Latency
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.errors import (
     AdaptationError,
@@ -156,20 +156,19 @@ class AdaptiveWorkloadDetector(AdaptiveDetector):
                 ) from error
         # A later plan may compute any query from scratch.
         alone = replace(self._settings, planner="NAIVE").plan(workload, statistics)
-        WorkloadDetector(workload, alone, evaluator=evaluator, options=options, output=output)
-        self.output = output
-        self.options = dict(options or {})
-        self.partial_match_limit = partial_match_limit
-        self._start(position)
-        self._run = WorkloadRun(
-            plan,
-            self._settings,
-            position,
+        asked = Arguments(
             evaluator=evaluator,
             options=options,
             output=output,
             partial_match_limit=partial_match_limit,
+            position=position,
         )
+        WorkloadDetector.of_plan(alone, asked)
+        self.output = output
+        self.options = dict(options or {})
+        self.partial_match_limit = partial_match_limit
+        self._start(position)
+        self._run = WorkloadRun(plan, self._settings, asked)
         self.plan = self._run.plan
 
     def evaluator_of(self, query: str) -> str:

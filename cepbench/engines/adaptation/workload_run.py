@@ -23,6 +23,7 @@ from cepbench.engines.adaptation.policies import WorkloadSituation
 from cepbench.engines.adaptation.rounds import Rounds, Settings, span_kept
 from cepbench.engines.adaptation.workload_averages import AveragedQueries, QueryAverages
 from cepbench.engines.detection.workload_detector import WorkloadDetector
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.errors import AdaptationError
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -71,9 +72,8 @@ class WorkloadRun(Rounds):
     plan : WorkloadPlan
         The first one.
     settings : WorkloadSettings
-    position : int
-    **arguments
-        Others of :class:`~cepbench.engines.detection.workload_detector.WorkloadDetector`.
+    asked : Arguments
+        Those of :class:`~cepbench.engines.detection.workload_detector.WorkloadDetector`.
 
     Attributes
     ----------
@@ -81,23 +81,21 @@ class WorkloadRun(Rounds):
         The detector with the running plan.
     """
 
-    def __init__(
-        self, plan: WorkloadPlan, settings: WorkloadSettings, position: int, **arguments: Any
-    ) -> None:
+    def __init__(self, plan: WorkloadPlan, settings: WorkloadSettings, asked: Arguments) -> None:
         patterns = plan.workload.patterns
         self._attributes = _attributes(plan)
         self._span = max(map(span_kept, patterns.values()))
         super().__init__(
             settings,
             QueryAverages(plan.workload, settings.seed, settings.batch_size),
-            RecentEvents(self._attributes, self._span, position, EVENTS),
+            RecentEvents(self._attributes, self._span, asked.position, EVENTS),
             plan,
-            position,
+            asked.position,
         )
-        self._arguments = arguments
+        self._asked = asked
         #: Queries whose matches depend on all earlier ones: their plan is not changed.
         self._lasting = [query for query, its in patterns.items() if its.selects]
-        self.inner = self._opened(plan, position)
+        self.inner = self._opened(plan, asked.position)
 
     def prepare(self, batch: EventStream) -> None:
         """See :meth:`cepbench.Detector.prepare`."""
@@ -172,7 +170,7 @@ class WorkloadRun(Rounds):
         self.inner = new
 
     def _opened(self, plan: WorkloadPlan, position: int) -> WorkloadDetector:
-        return WorkloadDetector(plan.workload, plan, position=position, **self._arguments)
+        return WorkloadDetector.of_plan(plan, replace(self._asked, position=position))
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The state as plain arrays, and the snapshot of the running detector."""

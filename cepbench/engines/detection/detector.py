@@ -16,21 +16,14 @@ from cepbench.engines.detection.arrival import ArrivalRun, by_arrival
 from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.non_overlap import NonOverlap
 from cepbench.engines.detection.pushes import Progress
-from cepbench.engines.detection.tasks import (
-    DESCRIBED,
-    PARTIAL_MATCH_LIMIT,
-    refuse,
-    task_for,
-    task_from_json,
-    task_to_json,
-)
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, refuse, task_for, unpacked
 from cepbench.engines.detection.user_defined import found_from
 from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.compressed import CompressedMatches
 from cepbench.engines.runs.graph_matches import graph_of_matches
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import BranchMatches, Found, branches_frame, matches_by_branch
-from cepbench.engines.runs.protocol import Evaluator, Given, Task
+from cepbench.engines.runs.protocol import Arguments, Evaluator, Given, Task
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table, values_table
 from cepbench.engines.runs.snapshot import (
@@ -119,7 +112,7 @@ class Detector(Live):
 
     KIND = "detector with one plan"
 
-    HEADER: ClassVar[Mapping[str, Any]] = {**DESCRIBED, "matches": int}
+    HEADER: ClassVar[Mapping[str, Any]] = {**Task.PACKED, "matches": int}
 
     def __init__(
         self,
@@ -134,19 +127,16 @@ class Detector(Live):
         node_times: bool = False,
         position: int = 0,
     ) -> None:
-        self._open(
-            task_for(
-                pattern,
-                plan,
-                evaluator=evaluator,
-                options=options,
-                output=output,
-                partial_match_limit=partial_match_limit,
-                latency=latency,
-                node_times=node_times,
-                position=position,
-            )
+        asked = Arguments(
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+            latency=latency,
+            node_times=node_times,
+            position=position,
         )
+        self._open(task_for(pattern, plan, asked))
 
     @classmethod
     def of_task(cls, task: Task) -> Self:
@@ -156,7 +146,7 @@ class Detector(Live):
         return detector
 
     def _open(self, task: Task) -> None:
-        evaluator, output = task.evaluator, task.asked
+        evaluator, output = task.evaluator, task.output
         self.pattern = task.pattern
         self.plan = task.plan
         self.evaluator = evaluator.name
@@ -165,6 +155,8 @@ class Detector(Live):
         self.partial_match_limit = task.partial_match_limit
         self._task = task
         self._evaluator = evaluator
+        if output == "arrow":  # no matter of evaluators
+            task = replace(task, output="matches")
         self._start(task.position)
         self._read([task.pattern], exact=not evaluator.is_builtin)
         self._matches = 0
@@ -422,11 +414,11 @@ class Detector(Live):
         if not self._evaluator.snapshots:
             refuse(self._evaluator, "save its state", lambda e: e.snapshots)
         task = replace(self._task, plan=self.plan, position=self.position)
-        return {**task_to_json(task), "matches": self._matches}
+        return {**task.packed(), "matches": self._matches}
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        return cls.of_task(task_from_json(header))
+        return cls.of_task(unpacked(header))
 
     def resume_from(self, snapshot: Mapping[str, np.ndarray]) -> None:
         """Go on where a detector with the same arguments was; parameters as :meth:`restore`.

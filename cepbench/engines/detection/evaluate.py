@@ -9,7 +9,7 @@ from cepbench.engines.detection.planned import planned
 from cepbench.engines.detection.task_runs import run_task
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import evaluate_workload
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Result
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import EvaluationError
@@ -125,6 +125,14 @@ def evaluate(
     PartialMatchLimitError
         If more partial matches would have to be stored than allowed.
     """
+    asked = Arguments(
+        evaluator=evaluator,
+        options=options,
+        output=output,
+        partial_match_limit=partial_match_limit,
+        latency=latency,
+        node_times=node_times,
+    )
     if isinstance(pattern, Workload):
         if latency or node_times:
             raise EvaluationError(
@@ -132,28 +140,9 @@ def evaluate(
                 "workload.patterns[...] one by one"
             )
         with reporting_missing_types(missing_types):
-            return evaluate_workload(
-                pattern,
-                events_from(stream, type, time),
-                plan,
-                evaluator=evaluator,
-                options=options,
-                output=output,
-                partial_match_limit=partial_match_limit,
-            )
+            return evaluate_workload(pattern, events_from(stream, type, time), plan, asked)
     pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
         if plan is None:
             plan = planned(pattern, stream, evaluator)
-        task = task_for(
-            pattern,
-            plan,
-            evaluator=evaluator,
-            options=options,
-            output=output,
-            partial_match_limit=partial_match_limit,
-            latency=latency,
-            node_times=node_times,
-            whole_stream=True,
-        )
-        return run_task(task, stream)
+        return run_task(task_for(pattern, plan, asked, whole_stream=True), stream)

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from cepbench.arguments import callback, whole
 from cepbench.engines.detection.detector import Detector
-from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.planned import planned
-from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.detection.task_runs import run_task
+from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
+from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics
 from cepbench.errors import EvaluationError
 from cepbench.patterns.given import pattern_from
@@ -102,19 +102,21 @@ def match_batches(
     pattern, stream = under_one_hierarchy(pattern_from(pattern), events_from(stream, type, time))
     with reporting_missing_types(missing_types):
         plan = planned(pattern, stream, evaluator) if plan is None else plan_from(plan)
-        asked: dict[str, Any] = {
-            "evaluator": chosen_evaluator(plan, evaluator, pattern.strategy.name),
-            "options": options,
-            "output": "arrow",
-            "partial_match_limit": partial_match_limit,
-        }
-        if not asked["evaluator"].batches:
-            result = evaluate(pattern, stream, plan, **asked)
+        chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+        asked = Arguments(
+            evaluator=chosen,
+            options=options,
+            output="arrow",
+            partial_match_limit=partial_match_limit,
+        )
+        task = task_for(pattern, plan, asked, whole_stream=not chosen.batches)
+        if task.whole:
+            result = run_task(task, stream)
             if on_progress is not None:
                 on_progress(len(stream), len(stream))
             return MatchBatches(_slices(result.arrow, rows), lambda: result.metrics)
         check_types(pattern, stream)
-    detector = Detector(pattern, plan, **asked)
+    detector = Detector.of_task(task)
     return MatchBatches(_batches(detector, stream, rows, on_progress), detector.metrics)
 
 

@@ -99,7 +99,7 @@ def _taken(
 def _result(task: Task, stream: EventStream, detector: Detector, found: Sequence[Found]) -> Result:
     graphs = [graph for one in found for graph in one.graphs]
     values = found[0].values
-    listed = task.output == "matches" and not graphs and values is None
+    listed = task.output in ("matches", "arrow") and not graphs and values is None
     return Result(
         pattern=task.pattern,
         plan=task.plan,

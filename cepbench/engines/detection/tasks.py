@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from cepbench.arguments import choice, flag, kind_of, whole
 from cepbench.engines.automata.model import check_compiled
 from cepbench.engines.detection.registry import EVALUATORS, default_evaluator, evaluator_for
-from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.returned import values_suffice
 from cepbench.errors import (
     EvaluationError,
@@ -23,7 +23,7 @@ from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
 from cepbench.patterns.parse import reread
 from cepbench.planning.plans.given import plan_for, plan_from
-from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
+from cepbench.planning.plans.kinds import plan_from_json
 from cepbench.planning.plans.model import AnyPlan
 
 #: Constructs over a variable.
@@ -38,41 +38,18 @@ _PLANS_ITSELF = "cep.AdaptiveDetector(pattern) chooses its own by the events tha
 #: Default limit of stored partial matches, which take at most a few gigabytes.
 PARTIAL_MATCH_LIMIT = 20_000_000
 
-#: The entries of a task in JSON, and their types.
-DESCRIBED: Mapping[str, type | tuple[type, ...]] = {
-    "pattern": str,
-    "hierarchy": (dict, type(None)),
-    "plan": (dict, type(None)),
-    "evaluator": str,
-    "options": dict,
-    "output": str,
-    "partial_match_limit": int,
-    "latency": bool,
-    "node_times": bool,
-    "position": int,
-    "whole_stream": bool,
-}
-
 
 def task_for(
-    pattern: Pattern | str,
-    plan: AnyPlan | None,
-    *,
-    evaluator: str | Evaluator | None,
-    options: Mapping[str, Any] | None,
-    output: str,
-    partial_match_limit: int,
-    latency: bool = False,
-    node_times: bool = False,
-    position: int = 0,
-    whole_stream: bool = False,
+    pattern: Pattern | str, plan: AnyPlan | None, asked: Arguments, *, whole_stream: bool = False
 ) -> Task:
-    """The task of the arguments of :class:`cepbench.Detector`, which its evaluator supports.
+    """Check the arguments of :class:`cepbench.Detector`, and that the evaluator supports the task.
 
     Parameters
     ----------
-    pattern, plan, evaluator, options, output, partial_match_limit, latency, node_times, position
+    pattern, plan
         See :class:`cepbench.Detector`.
+    asked : Arguments
+        Those of another task too.
     whole_stream : bool
         Whether the stream is pushed as a single batch.
 
@@ -90,23 +67,22 @@ def task_for(
         for branch, part in zip(branches, plan.parts, strict=True):
             check_placements(branch, part.placements)
         check_compiled(pattern, plan)
-    output = choice(output, "output", OUTPUTS, EvaluationError)
-    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+    output = choice(asked.output, "output", OUTPUTS, EvaluationError)
+    chosen = chosen_evaluator(plan, asked.evaluator, pattern.strategy.name)
     task = Task(
         patterns=(pattern,),
         plan=plan,
         evaluator=chosen,
-        output="matches" if output == "arrow" else output,
-        options=options_of(chosen, options),
+        output=output,
+        options=options_of(chosen, asked.options),
         partial_match_limit=whole(
-            partial_match_limit, "partial_match_limit", EvaluationError, least=1
+            asked.partial_match_limit, "partial_match_limit", EvaluationError, least=1
         ),
-        latency=flag(latency, "latency", EvaluationError),
-        node_times=flag(node_times, "node_times", EvaluationError),
-        position=whole(position, "position", EvaluationError, least=0, most=2**62),
+        latency=flag(asked.latency, "latency", EvaluationError),
+        node_times=flag(asked.node_times, "node_times", EvaluationError),
+        position=whole(asked.position, "position", EvaluationError, least=0, most=2**62),
         whole=whole_stream,
         values=pattern.returns if _needs_values(pattern, output, whole_stream) else (),
-        arrow=output == "arrow",
     )
     if len(branches) > 1 and "branch" in pattern.positive_names:
         raise EvaluationError(
@@ -117,37 +93,21 @@ def task_for(
     return task
 
 
-def task_to_json(task: Task) -> dict[str, Any]:
-    """What a task is made of; :data:`DESCRIBED`."""
-    pattern, plan = task.pattern, task.plan
-    return {
-        "pattern": str(pattern),
-        "hierarchy": pattern.hierarchy and pattern.hierarchy.mapping,
-        "plan": plan and plan_to_json(plan),
-        "evaluator": task.evaluator.name,
-        "options": dict(task.options),
-        "output": task.asked,
-        "partial_match_limit": task.partial_match_limit,
-        "latency": task.latency,
-        "node_times": task.node_times,
-        "position": task.position,
-        "whole_stream": task.whole,
-    }
-
-
-def task_from_json(described: Mapping[str, Any]) -> Task:
-    """The inverse of :func:`task_to_json`; further entries are ignored.
+def unpacked(packed: Mapping[str, Any]) -> Task:
+    """The inverse of :meth:`~cepbench.engines.runs.protocol.Task.packed`; further entries are ignored.
 
     Raises
     ------
     CepbenchError
         As :func:`task_for`.
     """
-    given = {name: described[name] for name in DESCRIBED}
-    pattern, mapping, plan = (given.pop(name) for name in ("pattern", "hierarchy", "plan"))
+    mapping, plan = packed["hierarchy"], packed["plan"]
     hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-    pattern = reread(pattern).with_hierarchy(hierarchy)
-    return task_for(pattern, None if plan is None else plan_from_json(plan), **given)
+    return task_for(
+        reread(packed["pattern"]).with_hierarchy(hierarchy),
+        None if plan is None else plan_from_json(plan),
+        Arguments(**{name: packed[name] for name in Arguments.PACKED}),
+    )
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:
@@ -259,7 +219,7 @@ def refuse_undeclared(task: Task) -> None:
             _need(evaluator, what, lambda e, it=construct: it in e.constructs, advice)
         strategy = pattern.strategy.name
         _need(evaluator, f"STRATEGY {strategy}", lambda e, it=strategy: it in e.strategies)
-    output = task.output
+    output = "matches" if task.output == "arrow" else task.output
     if task.pattern.output != "all" and not evaluator.selects_output and output != "compressed":
         # To select matches, the front end has to know them.
         output = "matches"

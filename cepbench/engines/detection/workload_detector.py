@@ -14,7 +14,7 @@ from cepbench.engines.detection.arrival import sharing as sharing_state
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.pushes import Progress
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.engines.detection.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT
+from cepbench.engines.detection.tasks import OUTPUTS, PARTIAL_MATCH_LIMIT, task_for
 from cepbench.engines.detection.workload_evaluate import (
     chosen_for,
     queries_of,
@@ -39,7 +39,7 @@ from cepbench.engines.reuse.sets import (
 from cepbench.engines.runs.arrow_matches import arrow_table
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.engines.runs.returned import frame_of, returned_table
 from cepbench.errors import (
@@ -67,9 +67,6 @@ _KEPT, _PENDING = "kept/", "pending/"
 
 #: Positions of matches by the sizes of their sets, int64, shape (variables, matches).
 Tables = dict[Sizes, np.ndarray]
-
-#: Arguments in the header of a snapshot, under the same names.
-_ARGUMENTS = ("evaluator", "options", "output", "partial_match_limit")
 
 
 class _Moment(NamedTuple):
@@ -149,10 +146,7 @@ class WorkloadDetector(Detector):
         "reused": list,
         "texts": list,
         "clock": (list, type(None)),
-        "evaluator": (str, type(None)),
-        "options": dict,
-        "output": str,
-        "partial_match_limit": int,
+        **Arguments.PACKED,
         "matches": dict,
         "past": list,
     }
@@ -174,16 +168,35 @@ class WorkloadDetector(Detector):
     ) -> None:
         if latency or node_times:
             self._refuse_single()
-        self.output = choice(output, "output", OUTPUTS[:3], EvaluationError)
-        self.options = dict(options or {})
-        self.partial_match_limit = partial_match_limit
-        self.asked = evaluator
+        asked = Arguments(
+            evaluator=evaluator,
+            options=options,
+            output=output,
+            partial_match_limit=partial_match_limit,
+            position=position,
+        )
+        self._set_up(workload, plan, asked)
+
+    @classmethod
+    def of_plan(cls, plan: WorkloadPlan, asked: Arguments) -> Self:
+        """A detector of the queries of a plan."""
+        detector = cls.__new__(cls)
+        detector._set_up(plan.workload, plan, asked)
+        return detector
+
+    def _set_up(self, workload: Workload, given: Any, asked: Arguments) -> None:
+        self.output = choice(asked.output, "output", OUTPUTS[:3], EvaluationError)
+        self.partial_match_limit = asked.partial_match_limit
+        self.asked = asked.evaluator
+        self._arguments = asked
         self._reader = NumericReader()
-        plan = workload_plan(workload, plan)
-        self._start(position)
+        plan = workload_plan(workload, given)
+        self._start(asked.position)
         #: That stamps the events, of all queries alike, under ORDER BY arrival; None before them.
         self._clock: ArrivalClock | None = None
         self._begin(plan)
+        self.options = dict(asked.options or {})
+        self._arguments = replace(asked, options=self.options)
         self._read_plan(plan)
 
     def _begin(
@@ -281,16 +294,12 @@ class WorkloadDetector(Detector):
                     shared = sharing.get((entry.name, group))
                     shared = shared or sharing_state(entry, pattern.order)
                     evaluator = sharing[entry.name, group] = shared
-                opened[query] = Detector(
+                asked = replace(self._arguments, evaluator=evaluator, position=self.position)
+                if query in self._queries:
                     # What is reused is shown here, whoever found it.
-                    replace(pattern, returns=()) if query in self._queries else pattern,
-                    plan,
-                    evaluator=evaluator,
-                    options=self.options,
-                    output="matches" if query in self._queries else self.output,
-                    partial_match_limit=self.partial_match_limit,
-                    position=self.position,
-                )
+                    pattern = replace(pattern, returns=())
+                    asked = replace(asked, output="matches")
+                opened[query] = Detector.of_task(task_for(pattern, plan, asked))
                 if self._clock is not None:
                     opened[query].stamp_by(self._clock.restarted())
         return opened
@@ -692,7 +701,6 @@ class WorkloadDetector(Detector):
         self._refuse_single()
 
     def _header(self) -> dict[str, Any]:
-        evaluator = self.asked.name if isinstance(self.asked, Evaluator) else self.asked
         return {
             "plan": self.plan.to_dict(),
             "reported": self._reported,
@@ -701,10 +709,7 @@ class WorkloadDetector(Detector):
             "reused": list(self._queries),
             "texts": self._reader.texts,
             "clock": None if self._clock is None else astuple(self._clock),
-            "evaluator": evaluator,
-            "options": self.options,
-            "output": self.output,
-            "partial_match_limit": self.partial_match_limit,
+            **replace(self._arguments, position=self.position).packed(),
             "matches": self._counts,
             "past": [self._past.partial_matches_created, self._past.comparisons],
         }
@@ -725,8 +730,8 @@ class WorkloadDetector(Detector):
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         plan = WorkloadPlan.from_dict(header["plan"])
-        arguments = {name: header[name] for name in _ARGUMENTS}
-        return cls(plan.workload, plan, **arguments, position=header["position"])
+        asked = Arguments(**{name: header[name] for name in Arguments.PACKED})
+        return cls.of_plan(plan, asked)
 
     def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         order, groups = header["order"], header["groups"]

@@ -30,7 +30,7 @@ from cepbench.engines.reuse.sets import (
     kept_of,
     number_of,
 )
-from cepbench.engines.runs.protocol import Evaluator, Task
+from cepbench.engines.runs.protocol import Arguments, Evaluator, Task
 from cepbench.engines.runs.result import Metrics, Result
 from cepbench.engines.runs.workload_result import Step, WorkloadMatches
 from cepbench.errors import EvaluationError, PlanError, errors_naming
@@ -50,36 +50,27 @@ def evaluate_workload(
     workload: Workload,
     stream: EventStream,
     plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
-    *,
-    evaluator: str | Evaluator | None,
-    options: Mapping[str, Any] | None,
-    output: str,
-    partial_match_limit: int,
+    asked: Arguments,
 ) -> WorkloadMatches:
     """Find the matches of every query of a workload; see :func:`cepbench.evaluate`."""
     plans = plan is None
     plan = workload_plan(workload, plan)
     patterns = plan.computed.patterns
     ways = [plan.reuse(query) for query in plan.order]
-    output = choice(output, "output", OUTPUTS, EvaluationError)
+    output = choice(asked.output, "output", OUTPUTS, EvaluationError)
     if workload.hierarchy is not None and stream.hierarchy is None:
         stream = stream.with_hierarchy(workload.hierarchy)
-    run = _Run(patterns, stream, ways, output, partial_match_limit)
+    run = _Run(patterns, stream, ways, output, asked.partial_match_limit)
     tasks = {}
     for query in (way.query for way in ways if way.source is None):
         with errors_naming(query):
             pattern = under_one_hierarchy(patterns[query], stream)[0]
-            given = planned(pattern, stream, evaluator) if plans else plan.plans.get(query)
-            chosen, given = chosen_for(pattern, given, evaluator)
-            tasks[query] = task_for(
-                pattern,
-                given,
-                evaluator=chosen,
-                options=options,
-                output="matches" if query in run.sources else output,
-                partial_match_limit=partial_match_limit,
-                whole_stream=True,
+            given = planned(pattern, stream, asked.evaluator) if plans else plan.plans.get(query)
+            chosen, given = chosen_for(pattern, given, asked.evaluator)
+            its = replace(
+                asked, evaluator=chosen, output="matches" if query in run.sources else output
             )
+            tasks[query] = task_for(pattern, given, its, whole_stream=True)
     found = _from_scratch(tasks, stream)
     for way in ways:
         with errors_naming(way.query):

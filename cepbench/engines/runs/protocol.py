@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ import pandas as pd
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.patterns.model import STRATEGIES, Pattern, Returned
+from cepbench.planning.plans.kinds import plan_to_json
 from cepbench.planning.plans.model import AnyPlan, Plan
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
@@ -61,8 +62,45 @@ CONSTRUCTS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept")
 WITHOUT_CONCEPTS = CONSTRUCTS[:-1]
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """What is asked of a run besides pattern and plan, as given; see :class:`cepbench.Detector`.
+
+    Each public function makes one of its arguments, which is handed down to
+    :func:`cepbench.engines.detection.tasks.task_for`.
+    """
+
+    evaluator: str | Evaluator | None
+    options: Mapping[str, Any] | None
+    output: str
+    partial_match_limit: int
+    latency: bool = False
+    node_times: bool = False
+    position: int = 0
+
+    #: The types of what is packed.
+    PACKED: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
+        "evaluator": (str, type(None)),
+        "options": dict,
+        "output": str,
+        "partial_match_limit": int,
+        "latency": bool,
+        "node_times": bool,
+        "position": int,
+    }
+
+    def packed(self) -> dict[str, Any]:
+        """The arguments, JSON-serializable."""
+        chosen = self.evaluator
+        return {
+            **{name: getattr(self, name) for name in Arguments.PACKED},
+            "evaluator": chosen.name if isinstance(chosen, Evaluator) else chosen,
+            "options": dict(self.options or {}),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Arguments):
     """The input of a run: checked, and declared as supported by its evaluator.
 
     Attributes
@@ -73,11 +111,10 @@ class Task:
         Over the pattern's variables, with a part for each branch of an OR; None for an evaluator
         that runs without a plan.
     evaluator : Evaluator
-        That runs it.
-    output : str
-        ``matches``, ``count`` or ``compressed``.
     options : mapping of str to object
         A value for each option that the evaluator declares.
+    output : str
+        ``matches``, ``count`` or ``compressed``; ``arrow``, too, before it is that of a run.
     partial_match_limit : int
         Maximum number of stored partial matches; a run that exceeds it raises
         :class:`~cepbench.errors.PartialMatchLimitError`.
@@ -95,23 +132,23 @@ class Task:
     values : tuple of Returned
         The columns of RETURN, if nothing else is wanted and the order of matches does not matter. A
         run may then return them as values, or those of a whole stream as a graph.
-    arrow : bool
-        Whether the front end gives the matches as an Arrow table.
     """
 
+    evaluator: Evaluator
+    options: Mapping[str, Any]
     patterns: tuple[Pattern, ...]
     plan: AnyPlan | None
-    evaluator: Evaluator
-    output: str
-    options: Mapping[str, Any]
-    partial_match_limit: int
-    latency: bool = False
-    node_times: bool = False
-    position: int = 0
     whole: bool = False
     values: tuple[Returned, ...] = ()
     clock: ArrivalClock | None = None
-    arrow: bool = False
+
+    PACKED: ClassVar[Mapping[str, type | tuple[type, ...]]] = {
+        "pattern": str,
+        "hierarchy": (dict, type(None)),
+        "plan": (dict, type(None)),
+        **Arguments.PACKED,
+        "evaluator": str,
+    }
 
     @property
     def pattern(self) -> Pattern:
@@ -119,10 +156,15 @@ class Task:
         (pattern,) = self.patterns
         return pattern
 
-    @property
-    def asked(self) -> str:
-        """The output that was asked for: :attr:`output`, or ``arrow``."""
-        return "arrow" if self.arrow else self.output
+    def packed(self) -> dict[str, Any]:
+        """The task on a live stream, JSON-serializable; see :func:`cepbench.engines.detection.tasks.unpacked`."""
+        hierarchy = self.pattern.hierarchy
+        return {
+            "pattern": str(self.pattern),
+            "hierarchy": hierarchy and hierarchy.mapping,
+            "plan": self.plan and plan_to_json(self.plan),
+            **super().packed(),
+        }
 
 
 #: Result of a run for a batch: ``Found``; a DataFrame as returned by user-defined functions, see

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import pandas as pd
@@ -11,7 +12,7 @@ from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.detection.task_runs import run_task
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, chosen_evaluator, task_for
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.runs.protocol import Arguments, Evaluator
 from cepbench.errors import PlanError, UnsupportedPatternError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.model import CostModel
@@ -160,6 +161,12 @@ def explain(
     """
     runs = not (stream is None and type is None and time is None)
     pattern = queries_from(pattern)
+    asked = Arguments(
+        evaluator=evaluator,
+        options=options,
+        output="matches" if pattern.by_query else "count",
+        partial_match_limit=partial_match_limit,
+    )
     if pattern.by_query:
         if (time_selectivity, alpha, last) != ("adjacent", None, None):
             raise PlanError(
@@ -172,10 +179,8 @@ def explain(
                 plan,
                 statistics,
                 events_from(stream, type, time) if runs else None,
-                evaluator=evaluator,
-                options=options,
+                asked,
                 cost="calibrated" if cost is None else cost,
-                partial_match_limit=partial_match_limit,
             )
     cost = "throughput" if cost is None else cost
     plan = automaton(pattern) if plan is None else plan_from(plan)
@@ -184,28 +189,13 @@ def explain(
         pattern, events = under_one_hierarchy(pattern, events_from(stream, type, time))
     if plan.kind == "automaton":
         with reporting_missing_types(missing_types):
-            return _explain_automaton(
-                pattern,
-                plan,
-                events,
-                evaluator=evaluator,
-                options=options,
-                partial_match_limit=partial_match_limit,
-            )
+            return _explain_automaton(pattern, plan, events, asked)
     if statistics is None and events is not None:
         with reporting_missing_types(missing_types):
             statistics = measure_statistics(pattern, events)
     statistics = statistics_from(statistics)
-    task = task_for(
-        pattern,
-        plan,
-        evaluator=evaluator,
-        options=options,
-        output="count",
-        partial_match_limit=partial_match_limit,
-        node_times=events is not None,
-        whole_stream=True,
-    )
+    asked = replace(asked, node_times=events is not None)
+    task = task_for(pattern, plan, asked, whole_stream=True)
     assert task.plan is not None
     remarks: tuple[str, ...] = ()
     if len(task.plan.parts) > len(plan.parts):
@@ -248,15 +238,13 @@ def explain(
 
 
 def _explain_automaton(
-    pattern: Pattern, plan: AnyPlan, stream: EventStream | None, **how: Any
+    pattern: Pattern, plan: AnyPlan, stream: EventStream | None, asked: Arguments
 ) -> AutomatonExplanation:
     """The edges of an automaton, and on a stream what its run counted."""
-    evaluator = how.pop("evaluator")
-    chosen = chosen_evaluator(plan, evaluator, pattern.strategy.name)
+    chosen = chosen_evaluator(plan, asked.evaluator, pattern.strategy.name)
     counts = stream is not None and chosen.node_times
-    task = task_for(
-        pattern, plan, evaluator=chosen, output="count", node_times=counts, whole_stream=True, **how
-    )
+    asked = replace(asked, evaluator=chosen, node_times=counts)
+    task = task_for(pattern, plan, asked, whole_stream=True)
     tables = [
         part.table().assign(branch=number)
         for number, part in enumerate(plan.parts)

@@ -10,9 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from cepbench.engines.detection.evaluate import evaluate
-from cepbench.engines.detection.workload_evaluate import workload_plan
-from cepbench.engines.runs.protocol import Evaluator
+from cepbench.engines.detection.workload_evaluate import evaluate_workload, workload_plan
+from cepbench.engines.runs.protocol import Arguments
 from cepbench.engines.runs.result import Metrics
 from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.errors import PartialMatchLimitError
@@ -204,11 +203,9 @@ def explain_workload(
     plan: WorkloadPlan | Mapping[str, AnyPlan] | None,
     statistics: Mapping[str, Statistics] | None,
     stream: EventStream | None,
+    asked: Arguments,
     *,
-    evaluator: str | Evaluator | None,
-    options: Mapping[str, Any] | None,
     cost: Any,
-    partial_match_limit: int,
 ) -> WorkloadExplanation:
     """Estimates and measurements by query; see :func:`cepbench.explain`.
 
@@ -222,7 +219,7 @@ def explain_workload(
     known = workload_statistics(workload, {} if statistics is None else statistics)
     if plan.virtual:
         known |= _of_virtual(plan, statistics, stream)
-    name = evaluator.name if isinstance(evaluator, Evaluator) else evaluator
+    name = asked.packed()["evaluator"]
     model = reuse_cost(cost, computed, known, plan.plans, name)
     expected = Calibrated(computed, known, plan.plans)
     rows: list[dict[str, Any]] = []
@@ -244,8 +241,7 @@ def explain_workload(
     steps = pd.DataFrame(rows)
     if stream is None:
         return WorkloadExplanation(plan, name, steps)
-    how = {"evaluator": evaluator, "options": options, "partial_match_limit": partial_match_limit}
-    runs, alone, remarks = _runs(workload, plan, stream, how)
+    runs, alone, remarks = _runs(workload, plan, stream, asked)
     best = min(runs, key=lambda run: run.metrics.seconds)
     measured = best.steps.set_index("query").loc[steps["query"]].reset_index()
     steps = steps.assign(**{name: measured[name] for name in ("results", "reused", "delta")})
@@ -281,7 +277,7 @@ def _of_virtual(
 
 
 def _runs(
-    workload: Workload, plan: WorkloadPlan, stream: EventStream, how: Mapping[str, Any]
+    workload: Workload, plan: WorkloadPlan, stream: EventStream, asked: Arguments
 ) -> tuple[list[WorkloadMatches], list[WorkloadMatches], tuple[str, ...]]:
     """Runs of the plan and of the queries from scratch, in turn; and why there are none of the latter."""
     scratch = WorkloadPlan(workload, sources=dict.fromkeys(workload.patterns), plans=plan.plans)
@@ -291,11 +287,11 @@ def _runs(
     remarks: tuple[str, ...] = ()
     spent = 0.0
     while not runs or (spent < _SECONDS and len(runs) < _MOST_RUNS):
-        runs.append(evaluate(workload, stream, plan, **how))
+        runs.append(evaluate_workload(workload, stream, plan, asked))
         spent += runs[-1].metrics.seconds
         if reuses and not remarks:
             try:
-                alone.append(evaluate(workload, stream, scratch, **how))
+                alone.append(evaluate_workload(workload, stream, scratch, asked))
                 spent += alone[-1].metrics.seconds
             except PartialMatchLimitError as error:
                 remarks = (f"From scratch the workload cannot be run: {error}.",)

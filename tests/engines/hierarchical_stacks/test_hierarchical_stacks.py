@@ -21,7 +21,7 @@ from cepbench.engines.hierarchical_stacks.engine import SharedStacks
 from cepbench.engines.hierarchical_stacks.kernels import sequences, stacks
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.pieces import pieces_of
-from cepbench.engines.runs.protocol import Task
+from cepbench.engines.runs.protocol import Arguments, Task
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.kernels import counts
 from cepbench.patterns.concepts import ConceptHierarchy
@@ -382,11 +382,12 @@ TOGETHER = (
 )
 
 
-def task_of(pattern: Pattern, output: str = "matches", **more: Any) -> Task:
-    return task_for(
-        pattern, None, evaluator="hierarchical-stacks", options=None, output=output,
-        partial_match_limit=99, **more,
+def task_of(pattern: Pattern, output: str = "matches", position: int = 0, **more: Any) -> Task:
+    asked = Arguments(
+        evaluator="hierarchical-stacks", options=None, output=output, partial_match_limit=99,
+        position=position,
     )  # fmt: skip
+    return task_for(pattern, None, asked, **more)
 
 
 @given(data=st.data())
