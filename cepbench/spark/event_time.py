@@ -27,6 +27,7 @@ from cepbench.errors import SnapshotError
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.kinds import plan_to_json
 from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.workloads.model import queries_to_json
 from cepbench.spark.frames import Columns
 
 #: The greatest times, in ticks: of datetimes as in any stream, and of numbers what Spark's watermark
@@ -68,11 +69,9 @@ class LiveDetection:
     @cached_property
     def header(self) -> str:
         """What state depends on besides events, as JSON."""
-        hierarchy = self.pattern.hierarchy
         return json.dumps(
             {
-                "pattern": str(self.pattern),
-                "hierarchy": hierarchy and hierarchy.mapping,
+                **queries_to_json(self.pattern),
                 "plan": self.plan and plan_to_json(self.plan),
                 "evaluator": self.detector().evaluator,
                 "time": self.columns.time,

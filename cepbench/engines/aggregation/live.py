@@ -23,12 +23,10 @@ from cepbench.engines.aggregation.workload_tables import QueryRows, check_column
 from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.pushes import Progress
 from cepbench.errors import EvaluationError, PatternError
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
-from cepbench.patterns.parse import reread
 from cepbench.planning.plans.workload import WorkloadPlan
-from cepbench.planning.workloads.model import Workload
+from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
 from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import check_fit
@@ -92,6 +90,8 @@ class Aggregator(Live):
         "floats": list,
     }
 
+    _queries: Pattern | Workload
+
     # By no more than the slack events may be late.
     _is_ordered = False
 
@@ -118,7 +118,7 @@ class Aggregator(Live):
             )
         self._task = task_of(pattern, emit, scope, evaluator)
         chosen, self._run = opened(self._task, method)
-        self.pattern = self._task.pattern
+        self.pattern = self._queries = self._task.pattern
         self.method = chosen.name
         self._begin([self.pattern], slack)
 
@@ -274,10 +274,9 @@ class Aggregator(Live):
 
     def _arguments(self) -> dict[str, Any]:
         """What :meth:`_of_header` makes an aggregator with; JSON-serializable."""
-        task, hierarchy = self._task, self._patterns[0].hierarchy
+        task = self._task
         return {
-            "pattern": str(self._patterns[0]),
-            "hierarchy": hierarchy and hierarchy.mapping,
+            **queries_to_json(self._queries),
             "method": self.method,
             "emit": task.emit,
             "scope": task.scope,
@@ -287,14 +286,9 @@ class Aggregator(Live):
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         arguments = dict(header["arguments"])
-        text, mapping = arguments.pop("pattern"), arguments.pop("hierarchy")
-        hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-        return cls(cls._pattern_of(text, hierarchy), **arguments)
-
-    @staticmethod
-    def _pattern_of(text: Any, hierarchy: ConceptHierarchy | None) -> Any:
-        """The pattern, or the workload, that is so written."""
-        return reread(text).with_hierarchy(hierarchy)
+        queries = queries_from_json(arguments)
+        del arguments["pattern"], arguments["hierarchy"]
+        return cls(queries, **arguments)
 
     def _check_fit(self, batch: EventStream) -> None:
         check_fit(self.pattern, batch)
@@ -336,7 +330,7 @@ class WorkloadAggregator(Aggregator):
         evaluator: str | None = None,
         slack: float | str | Window = 0,
     ) -> None:
-        self.workload = pattern
+        self.workload = self._queries = pattern
         self.sharing = sharing
         tasks = {}
         for name, query in pattern.patterns.items():
@@ -369,10 +363,8 @@ class WorkloadAggregator(Aggregator):
         return [[next(rest) for _ in q.aggregates] for q in self.workload.patterns.values()]
 
     def _arguments(self) -> dict[str, Any]:
-        its, hierarchy = self.sharing, self.workload.hierarchy
+        its = self.sharing
         return super()._arguments() | {
-            "pattern": {name: str(query) for name, query in self.workload.patterns.items()},
-            "hierarchy": hierarchy and hierarchy.mapping,
             "method": self._asked,
             "sharing": its.to_dict() if isinstance(its, WorkloadPlan) else its,
         }
@@ -383,11 +375,6 @@ class WorkloadAggregator(Aggregator):
         if isinstance(arguments["sharing"], dict):
             arguments["sharing"] = WorkloadPlan.from_dict(arguments["sharing"])
         return super()._of_header({"arguments": arguments}, arrays)
-
-    @staticmethod
-    def _pattern_of(text: Any, hierarchy: ConceptHierarchy | None) -> Any:
-        queries = {name: reread(query) for name, query in text.items()}
-        return Workload(queries, hierarchy=hierarchy)
 
     def _check_fit(self, batch: EventStream) -> None:
         for name, query in self.workload.patterns.items():

@@ -17,14 +17,13 @@ from cepbench.errors import (
     UnsupportedTaskError,
     did_you_mean,
 )
-from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Operator, Pattern, Structure
 from cepbench.patterns.negations import check_placements
-from cepbench.patterns.parse import reread
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json
 from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.workloads.model import queries_from_json
 
 #: Constructs over a variable.
 _CONSTRUCT = {Kind.NEGATED: "NOT", Kind.KLEENE: "KL", Kind.GROUP: "GROUP"}
@@ -101,13 +100,9 @@ def unpacked(packed: Mapping[str, Any]) -> Task:
     CepbenchError
         As :func:`task_for`.
     """
-    mapping, plan = packed["hierarchy"], packed["plan"]
-    hierarchy = None if mapping is None else ConceptHierarchy(mapping)
-    return task_for(
-        reread(packed["pattern"]).with_hierarchy(hierarchy),
-        None if plan is None else plan_from_json(plan),
-        Arguments(**{name: packed[name] for name in Arguments.PACKED}),
-    )
+    plan = None if packed["plan"] is None else plan_from_json(packed["plan"])
+    asked = Arguments(**{name: packed[name] for name in Arguments.PACKED})
+    return task_for(queries_from_json(packed), plan, asked)
 
 
 def _needs_values(pattern: Pattern, output: str, whole_stream: bool) -> bool:

@@ -47,6 +47,7 @@ from cepbench.engines.runs.result import Metrics, NodeTable
 from cepbench.patterns.model import STRATEGIES, Pattern, Returned
 from cepbench.planning.plans.kinds import plan_to_json
 from cepbench.planning.plans.model import AnyPlan, Plan
+from cepbench.planning.workloads.model import queries_to_json
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
@@ -158,10 +159,8 @@ class Task(Arguments):
 
     def packed(self) -> dict[str, Any]:
         """The task on a live stream, JSON-serializable; see :func:`cepbench.engines.detection.tasks.unpacked`."""
-        hierarchy = self.pattern.hierarchy
         return {
-            "pattern": str(self.pattern),
-            "hierarchy": hierarchy and hierarchy.mapping,
+            **queries_to_json(self.pattern),
             "plan": self.plan and plan_to_json(self.plan),
             **super().packed(),
         }

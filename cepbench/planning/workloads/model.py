@@ -16,7 +16,7 @@ from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.patterns.parse import parse
+from cepbench.patterns.parse import parse, reread
 from cepbench.planning.workloads.hierarchy_graph import HierarchyGraph
 from cepbench.planning.workloads.refinement import Embedding, Refinements
 
@@ -290,6 +290,31 @@ def of_queries(
 ) -> Pattern | Workload:
     """The pattern or the workload whose ``queries`` these are."""
     return queries[""] if "" in queries else Workload(queries, hierarchy=hierarchy)
+
+
+def queries_to_json(queries: Pattern | Workload) -> dict[str, Any]:
+    """The text of a pattern, or those of a workload by name, and their hierarchy."""
+    texts = {name: str(its) for name, its in queries.queries.items()}
+    hierarchy = queries.hierarchy
+    return {
+        "pattern": texts if queries.by_query else texts[""],
+        "hierarchy": hierarchy and hierarchy.mapping,
+    }
+
+
+def queries_from_json(described: Mapping[str, Any]) -> Any:
+    """The inverse of :func:`queries_to_json`, without the check that queries can match.
+
+    Raises
+    ------
+    CepbenchError
+        If a text is no query, or there is no such hierarchy.
+    """
+    texts, mapping = described["pattern"], described["hierarchy"]
+    hierarchy = None if mapping is None else ConceptHierarchy(mapping)
+    if isinstance(texts, str):
+        return reread(texts).with_hierarchy(hierarchy)
+    return Workload({name: reread(its) for name, its in texts.items()}, hierarchy=hierarchy)
 
 
 def _names_parameter(text: str, name: str) -> bool:
