@@ -204,13 +204,7 @@ class ConceptHierarchy:
 
 
 def hierarchy_from(given: Any) -> ConceptHierarchy | None:
-    """The hierarchy of an argument, or None.
-
-    Raises
-    ------
-    HierarchyError
-        If it is something else.
-    """
+    """The hierarchy of an argument, or None; HierarchyError if it is something else."""
     if given is None or isinstance(given, ConceptHierarchy):
         return given
     raise HierarchyError(

@@ -18,6 +18,7 @@ from cepbench.errors import (
 from cepbench.patterns.equivalences import comparisons_of, equalities
 from cepbench.patterns.expressions import (
     ELEMENTS,
+    MIRRORED,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -64,21 +65,14 @@ _ABBREVIATIONS = {
 #: Spelling of a unit → its name.
 UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-
 _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 class ConditionReader:
     """Builds conditions from parse trees, for the variables of a structure.
 
-    Parameters
-    ----------
-    source : PatternText
-    structure : Structure
-    dialect : str, optional
-        In ZStream's a chain of equalities holds between any two of its sides; in SASE+'s ``a[i]``
-        is every event but the first.
+    In ZStream's dialect a chain of equalities holds between any two of its sides; in SASE+'s
+    ``a[i]`` is every event but the first.
     """
 
     def __init__(
@@ -178,10 +172,8 @@ class ConditionReader:
     def equivalences(self, tree: Node) -> tuple[str, ...]:
         """The attributes that ``[x, y]``, or ZStream's ``same x``, makes equal everywhere.
 
-        Raises
-        ------
-        UnsupportedPatternError
-            If they would take more than :data:`MAXIMUM_EQUALITIES` comparisons.
+        Raises UnsupportedPatternError if they would take more than :data:`MAXIMUM_EQUALITIES`
+        comparisons.
         """
         names = list(dict.fromkeys(map(name_of, names_in(tree))))
         if tree.data == "same":
@@ -265,7 +257,7 @@ class ConditionReader:
                 )
             later, earlier = (its for _, its in sorted(times, key=lambda its: -its[0]))
             if total > 0:  # later - earlier + total < 0: earlier - later > total
-                later, earlier, total, symbol = earlier, later, -total, _FLIPPED[symbol]
+                later, earlier, total, symbol = earlier, later, -total, MIRRORED[symbol]
             left = Arithmetic("-", later, earlier)
             found.append(Comparison(symbol, left, Duration(-total, kinds.pop())))
         return found[0] if len(found) == 1 else Conjunction(tuple(found))

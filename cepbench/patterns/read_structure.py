@@ -65,20 +65,8 @@ _NESTED = {
 class StructureReader:
     """Builds a structure from a parse tree, and records the position of each variable.
 
-    Parameters
-    ----------
-    source : PatternText
-    closure : Kind
-        What ``B+`` is.
-    classes : mapping of str to str, or None
-        Types by the names that stand for them, where they differ; None if all are of any type.
-
-    Attributes
-    ----------
-    variables : dict of str to Variable
-        The variables read so far, by name.
-    places : dict of str to Tree
-        The latest occurrence of each name.
+    ``B+`` is of the kind ``closure``. Classes are types by the names that stand for them, where
+    they differ; None if all are of any type.
     """
 
     def __init__(
@@ -87,7 +75,9 @@ class StructureReader:
         self._source = source
         self._closure = closure
         self._classes = classes
+        #: The variables read so far, by name.
         self.variables: dict[str, Variable] = {}
+        #: The latest occurrence of each name.
         self.places: dict[str, Node] = {}
         #: Names that can be in a match with the next item, the latest one last.
         self._used: dict[str, None] = {}

@@ -18,14 +18,8 @@ from cepbench.planning.plans.tree import Tree
 class CostedProblem(PlanningProblem):
     """A planning problem together with a cost.
 
-    Attributes
-    ----------
-    cost : CostModel
-
-    Raises
-    ------
-    StatisticsError
-        As for a :class:`PlanningProblem`, or if the cost needs a number that is missing.
+    Raises StatisticsError as for a :class:`PlanningProblem`, or if the cost needs a number that is
+    missing.
     """
 
     cost: CostModel = field(default_factory=Throughput)

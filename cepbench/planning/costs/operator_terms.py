@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cepbench.patterns.expressions import attributes_of
+from cepbench.patterns.equivalences import separated_sides
 from cepbench.patterns.model import Clause, Kind, Operator, Pattern, Structure, Variable
 from cepbench.patterns.negations import Check
 from cepbench.planning.costs.equal_values import EqualValues
@@ -32,37 +32,26 @@ Nested = int | tuple[str, tuple["Nested", ...]]
 
 @dataclass(frozen=True, eq=False)
 class Negation:
-    """A negated variable as numbers.
-
-    Attributes
-    ----------
-    name : str
-    needed : ndarray of bool, shape (n + g,)
-        The variables on which its check depends.
-    mentioned, after, before, earlier, later : ndarray of bool, shape (n + g,)
-        As in :class:`~cepbench.patterns.negations.Check`.
-    is_late, looks_back : bool
-        Whether it follows, or precedes, all variables that are ordered relative to it.
-    log_between : float
-        ln of the probability that one of its events is between those of its neighbours.
-    log_fitting : float
-        ln of the expected events per window that fit the conditions on it; NaN if its rate is
-        unknown.
-    conjuncts : int
-        Number of conditions on it and others.
-    """
+    """A negated variable as numbers."""
 
     name: str
+    #: The variables on which its check depends. Bool, shape (n + g,).
     needed: np.ndarray
+    #: As in :class:`~cepbench.patterns.negations.Check`. Bool, shape (n + g,).
     mentioned: np.ndarray
     after: np.ndarray
     before: np.ndarray
     earlier: np.ndarray
     later: np.ndarray
+    #: Whether it follows, or precedes, all variables that are ordered relative to it.
     is_late: bool
     looks_back: bool
+    #: ln of the probability that one of its events is between those of its neighbours.
     log_between: float
+    #: ln of the expected events per window that fit the conditions on it; NaN if its rate is
+    #: unknown.
     log_fitting: float
+    #: Number of conditions on it and others.
     conjuncts: int
 
     def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
@@ -80,44 +69,31 @@ class Negation:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """A group as numbers. Conditions between two groups are not among them.
-
-    Attributes
-    ----------
-    name : str
-    size : int or None
-        Number of its events; None for all that fit.
-    needed : ndarray of bool, shape (n,)
-        Its start, its end, the other variables on which it depends, and those below its node.
-    is_late, looks_back : bool
-        Whether the pattern ends, or begins, with it.
-    neighbours : ndarray of bool, shape (n,)
-        Its start and its end.
-    structure : nested tuples
-        Of the plain variables and of this group, with index n.
-    log_events : float
-        ln of the events per window that pass its own filter; NaN if its rate is unknown.
-    log_between : float
-        ln of the probability that one of its events is between those of its neighbours.
-    log_conditions, log_choosing, log_hashed : float
-        ln of the selectivity of all conditions on it and plain variables, of those on single events,
-        which choose its events, and of equalities evaluated by hashing.
-    conjuncts : int
-        Number of conditions on it and plain variables that are not evaluated by hashing.
-    """
+    """A group as numbers. Conditions between two groups are not among them."""
 
     name: str
+    #: Number of its events; None for all that fit.
     size: int | None
+    #: Its start, its end, the other variables on which it depends, and those below its node. Bool,
+    #: shape (n,).
     needed: np.ndarray
+    #: Whether the pattern ends, or begins, with it.
     is_late: bool
     looks_back: bool
+    #: Its start and its end. Bool, shape (n,).
     neighbours: np.ndarray
+    #: Of the plain variables and of this group, with index n.
     structure: Nested
+    #: ln of the events per window that pass its own filter; NaN if its rate is unknown.
     log_events: float
+    #: ln of the probability that one of its events is between those of its neighbours.
     log_between: float
+    #: ln of the selectivity of all conditions on it and plain variables, of those on single events,
+    #: which choose its events, and of equalities evaluated by hashing.
     log_conditions: float
     log_choosing: float
     log_hashed: float
+    #: Number of conditions on it and plain variables that are not evaluated by hashing.
     conjuncts: int
 
     def is_formed_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
@@ -134,34 +110,24 @@ class OperatorTerms:
     """Order in time, conditions, negations and groups of a branch as numbers.
 
     Plain and Kleene variables are 0 … n−1, groups n … n+g−1.
-
-    Attributes
-    ----------
-    structure : nested tuples
-    precedes : ndarray of bool, shape (n + g, n + g)
-        Whether the first variable is before the second one in every match.
-    log_time : ndarray of float64, shape (n, n)
-        ln Pt of pairs in written order; 0 if they are not ordered.
-    log_predicates : ndarray of float64, shape (n, n)
-        ln P of pairs, symmetric, with zeros on the diagonal.
-    log_hashed : ndarray of float64, shape (n, n)
-        The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
-        conditions too, each has the same share of their common selectivity.
-    equal, equal_hashed : EqualValues or None
-        The equal values of which both count equalities too often.
-    conjuncts : ndarray of bool, shape (m, n)
-        The variables of each condition over several variables that is not evaluated by hashing.
-    negations : tuple of Negation
-    groups : tuple of Group
     """
 
     structure: Nested
+    #: Whether the first variable is before the second one in every match. Bool, shape (n + g, n +
+    #: g).
     precedes: np.ndarray
+    #: ln Pt of pairs in written order; 0 if they are not ordered. Float64, shape (n, n).
     log_time: np.ndarray
+    #: ln P of pairs, symmetric, with zeros on the diagonal. Float64, shape (n, n).
     log_predicates: np.ndarray
+    #: The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
+    #: conditions too, each has the same share of their common selectivity. Float64, shape (n, n).
     log_hashed: np.ndarray
+    #: The equal values of which both count equalities too often.
     equal: EqualValues | None
     equal_hashed: EqualValues | None
+    #: The variables of each condition over several variables that is not evaluated by hashing.
+    #: Bool, shape (m, n).
     conjuncts: np.ndarray
     negations: tuple[Negation, ...]
     groups: tuple[Group, ...]
@@ -326,25 +292,16 @@ def _is_exact_at(check: Negation | Group, sets: np.ndarray, precedes: np.ndarray
 def _nested(part: Structure | Variable, index: dict[str, int]) -> Nested:
     if isinstance(part, Variable):
         return index[part.name]
-    items = (item for item in part.items if _has_positive(item, index))
+    items = (item for item in part.items if any(v.name in index for v in item.variables()))
     return str(Operator(part.operator)), tuple(_nested(item, index) for item in items)
-
-
-def _has_positive(item: Structure | Variable, index: dict[str, int]) -> bool:
-    names = [item] if isinstance(item, Variable) else item.variables()
-    return any(variable.name in index for variable in names)
 
 
 def _is_hashed(clause: Clause, kleene: set[str]) -> bool:
     """Whether a condition equates values of two events, so that hashing finds them."""
-    if len(clause.comparisons) > 1 or set(clause.variables) & kleene or not clause.is_elementwise:
+    if kleene.intersection(clause.variables) or not clause.is_elementwise:
         return False
-    (comparison,) = clause.comparisons
-    sides = [
-        {attribute.variable for attribute in attributes_of(side)}
-        for side in (comparison.left, comparison.right)
-    ]
-    return comparison.operator == "=" and all(len(side) == 1 for side in sides)
+    sides = separated_sides(clause)
+    return sides is not None and sides[1] == "="
 
 
 def _share(clauses: Sequence[Clause], chosen: Sequence[Clause], pair: set[str]) -> float:

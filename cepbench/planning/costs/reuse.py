@@ -61,39 +61,26 @@ def reuse_cost(
     plans: Mapping[str, AnyPlan],
     evaluator: str | None = None,
 ) -> ReuseCost:
-    """The cost model of a name in :data:`REUSE_COSTS`.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If it is unknown.
-    """
+    """The cost model of a name in :data:`REUSE_COSTS`; PlanGeneratorError if it is unknown."""
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
     return REUSE_COSTS[cost](workload, statistics, plans, evaluator)
 
 
 @dataclass(frozen=True)
 class ReuseProblem:
-    """A workload as numbers: a graph whose vertices are queries [liu2011]_, section 5.
+    """A workload as numbers: a graph whose vertices are queries [liu2011]_, section 5."""
 
-    Attributes
-    ----------
-    scratch : mapping of str to float
-        Query → its cost from scratch, the edge from the paper's virtual ground; in the order of the
-        workload.
-    edges : sequence of Reuse
-        The other ways to compute a query, each with a cost; at most one for each source and query, and
-        of equal queries from the first one only, so that those of method ``down`` have no circles.
-    virtual : frozenset of str
-        The queries, among those of ``scratch``, that nobody asked for: a plan may leave them out. Only
-        planners that are registered for it get any.
-    unions : sequence of Reuse
-        Ways to compute a query from several others, none of them virtual; for these planners too.
-    """
-
+    #: Query → its cost from scratch, the edge from the paper's virtual ground; in the order of the
+    #: workload.
     scratch: Mapping[str, float]
+    #: The other ways to compute a query, each with a cost; at most one for each source and query,
+    #: and of equal queries from the first one only, so that those of method ``down`` have no
+    #: circles.
     edges: Sequence[Reuse]
+    #: The queries, among those of ``scratch``, that nobody asked for: a plan may leave them out.
+    #: Only planners that are registered for it get any.
     virtual: frozenset[str] = frozenset()
+    #: Ways to compute a query from several others, none of them virtual; for these planners too.
     unions: Sequence[Reuse] = ()
 
     def __post_init__(self) -> None:
@@ -117,6 +104,9 @@ class ReuseProblem:
         evaluator: str | None = None,
     ) -> ReuseProblem:
         """The problem of a workload.
+
+        Raises PlanError if it is not a workload; PlanGeneratorError if the cost is unknown;
+        StatisticsError if the statistics of a query are missing or insufficient.
 
         Parameters
         ----------
@@ -142,15 +132,6 @@ class ReuseProblem:
         evaluator : str, optional
             The one that computes queries from scratch, which the cost ``calibrated`` reads; by default
             ``tree``.
-
-        Raises
-        ------
-        PlanError
-            If it is not a workload.
-        PlanGeneratorError
-            If the cost is unknown.
-        StatisticsError
-            If the statistics of a query are missing or insufficient.
         """
         known = workload_statistics(workload, statistics)
         model = reuse_cost(cost, workload, known, plans, evaluator)
@@ -182,13 +163,7 @@ class ReuseProblem:
         return self._edges.get((source, query))
 
     def cost(self, sources: Sources) -> float:
-        """The sum of the costs of all queries.
-
-        Parameters
-        ----------
-        sources : mapping of str to (str, tuple of str or None)
-            Of every query, and of the virtual ones that are computed.
-        """
+        """The sum of the costs of all queries, and of the virtual ones that are computed."""
         return math.fsum(
             self.scratch[query] if source is None else self._edges[source, query].cost
             for query, source in sources.items()
@@ -248,15 +223,8 @@ def plan_cost(
 ) -> float:
     """The cost of a plan of sources, also under other statistics than those it was made from.
 
-    Parameters
-    ----------
-    plan : WorkloadPlan
-    statistics : mapping of str to Statistics
-        Of every query; those of virtual ones are estimated where there are none.
-    cost : str
-        A name in :data:`REUSE_COSTS`.
-    evaluator : str, optional
-        As for :meth:`ReuseProblem.of`.
+    Those of virtual queries are estimated where there are none. The cost is a name in
+    :data:`REUSE_COSTS`, the evaluator as for :meth:`ReuseProblem.of`.
     """
     known = VirtualStatistics(plan.workload, statistics).with_virtual(plan.virtual)
     known = workload_statistics(plan.computed, known)

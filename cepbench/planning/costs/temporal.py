@@ -11,23 +11,13 @@ Pair = tuple[str, str]
 
 
 class TemporalOrder:
-    """The partial order in time of the positive variables of a pattern without OR.
-
-    Parameters
-    ----------
-    pattern : Pattern
-
-    Attributes
-    ----------
-    names : tuple of str
-        The positive variables, as written.
-    before : set of (str, str)
-        Pairs (x, y) such that every match has x strictly before y.
-    """
+    """The partial order in time of the positive variables of a pattern without OR."""
 
     def __init__(self, pattern: Pattern) -> None:
+        #: The positive variables, as written.
         self.names = pattern.positive_names
         known = frozenset(self.names)
+        #: Pairs (x, y) such that every match has x strictly before y.
         self.before: Set[Pair] = {
             pair for pair in pattern.structure.precedence() if known >= {*pair}
         }

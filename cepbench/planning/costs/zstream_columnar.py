@@ -50,14 +50,7 @@ CENTRE, SPOKE, BIT = 0.2, 0.15, 0.004
 
 
 class ZStreamColumnar(CostModel):
-    """The cost of a plan in the evaluator ``zstream``.
-
-    Parameters
-    ----------
-    name : str
-    counts : bool
-        Whether matches are counted, or listed.
-    """
+    """The cost of a plan in the evaluator ``zstream``, which counts matches or lists them."""
 
     form = "joins"
     source = "the evaluator zstream"

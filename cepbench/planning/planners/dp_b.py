@@ -49,8 +49,6 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     A step of its budget is a split tried. When its budget ends, it returns its initial tree and a
     lower bound.
 
-    Notes
-    -----
     Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, if all sets cost the same and none can be
     pruned. Sets that cost more than a known tree, alone or with a bound of the cost outside them,
     are pruned with all their splits, see :mod:`cepbench.planning.kernels.dp_b`; with measured rates

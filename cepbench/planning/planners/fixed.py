@@ -18,15 +18,6 @@ def fixed_plan(name: str, plan: Plan) -> PlanGenerator:
     """A generator, unregistered, of one plan whatever the statistics.
 
     It refuses patterns with other variables.
-
-    Parameters
-    ----------
-    name : str
-    plan : Plan
-
-    Returns
-    -------
-    PlanGenerator
     """
     return PlanGenerator(name, plan.kind, _Fixed(plan), space="this plan alone")
 

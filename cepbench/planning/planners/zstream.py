@@ -38,10 +38,8 @@ def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     Differs from [mei2009]_: by default the cost is Cost_tree instead of ZStream's operator costs, as
     in the experiments of [kolchinsky2018]_.
 
-    Raises
-    ------
-    PlanningRefusedError
-        If there are more than :data:`MOST_PLACED` negated variables and groups to place.
+    Raises PlanningRefusedError if there are more than :data:`MOST_PLACED` negated variables and
+    groups to place.
     """
     return shape_over(problem, range(problem.n))
 

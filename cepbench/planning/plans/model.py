@@ -17,7 +17,7 @@ from markupsafe import Markup
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
-from cepbench.planning.plans.drawing import tree_svg
+from cepbench.planning.plans.drawing import FIGURE, tree_svg
 from cepbench.planning.plans.notes import PlanNotes, log_sum, shown_log
 from cepbench.planning.plans.tree import (
     MAXIMUM_ALTERNATIVES,
@@ -38,23 +38,15 @@ from cepbench.planning.plans.tree import (
 
 
 class Plan(PlanNotes):
-    """Base class of plans; see :mod:`cepbench.planning.plans.kinds`.
+    """Base class of plans; see :mod:`cepbench.planning.plans.kinds`."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of its kind.
-    names : sequence of str
-        The pattern's variables.
-    tree : str or pair of trees
-        The variables as they are joined.
-    placements : tuple of (str, tuple of str)
-        The nodes at which negated variables are checked and groups formed, where the plan says so.
-    """
-
+    #: Name of its kind.
     kind: ClassVar[str]
+    #: The pattern's variables.
     names: Sequence[str]
+    #: The variables as they are joined.
     tree: Tree[str]
+    #: The nodes at which negated variables are checked and groups formed, where the plan says so.
     placements: Placements = ()
 
     @property
@@ -91,10 +83,7 @@ class Plan(PlanNotes):
     def check(self, names: Iterable[str]) -> None:
         """Check that the plan is over exactly ``names``.
 
-        Raises
-        ------
-        PlanError
-            If a variable is missing or unknown.
+        Raises PlanError if a variable is missing or unknown.
         """
         expected = tuple(names)
         for name in expected:
@@ -413,9 +402,6 @@ class UnionPlan(PlanNotes):
 AnyPlan = Plan | UnionPlan
 
 
-_FIGURE = Html(
-    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
-)
 _UNION = Html(
     """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
 <div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
@@ -431,7 +417,7 @@ def _combined(
 
 
 def _as_html(plan: Plan, caption: str) -> Markup:
-    return _FIGURE(
+    return FIGURE(
         caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
     )
 

@@ -20,43 +20,31 @@ Source = str | tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class Reuse:
-    """One way to compute a query.
-
-    Attributes
-    ----------
-    query : str
-    source : str, tuple of str or None
-        The query whose matches are reused, or several; None for none.
-    method : {"scratch", "down", "up", "union"}
-        ``down`` from a more general query, whose matches are filtered and extended; ``up`` from a
-        more specific one, whose matches are projected, and the others added; ``union`` from several
-        more specific ones, and what none of them contains added.
-    embedding : tuple of int
-        The place, among the positive items of the more specific query, of each positive item of the
-        more general one; empty for a union.
-    change : str
-        In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
-        from scratch.
-    waits : bool
-        Whether matches are known later than those of the query by itself: a match of the source may
-        end after that of the query, or waits for a negated event.
-    cost : float
-        An estimate; NaN for none.
-    order : tuple of str
-        The order in which items are joined: downwards those that the source has not, upwards all;
-        empty for the one that the evaluator chooses.
-    embeddings : tuple of tuple of int
-        Of a union the embedding of each source.
-    """
+    """One way to compute a query."""
 
     query: str
+    #: The query whose matches are reused, or several; None for none.
     source: Source = None
+    #: {"scratch", "down", "up", "union"}. ``down`` from a more general query, whose matches are
+    #: filtered and extended; ``up`` from a more specific one, whose matches are projected, and the
+    #: others added; ``union`` from several more specific ones, and what none of them contains
+    #: added.
     method: str = "scratch"
+    #: The place, among the positive items of the more specific query, of each positive item of the
+    #: more general one; empty for a union.
     embedding: Embedding = ()
+    #: In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``;
+    #: empty from scratch.
     change: str = ""
+    #: Whether matches are known later than those of the query by itself: a match of the source may
+    #: end after that of the query, or waits for a negated event.
     waits: bool = False
+    #: An estimate; NaN for none.
     cost: float = field(default=math.nan, compare=False)
+    #: The order in which items are joined: downwards those that the source has not, upwards all;
+    #: empty for the one that the evaluator chooses.
     order: tuple[str, ...] = ()
+    #: Of a union the embedding of each source.
     embeddings: tuple[Embedding, ...] = ()
 
     @property
@@ -87,13 +75,7 @@ def sources_in(source: Source) -> tuple[str, ...]:
 
 
 def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
-    """The ways to compute a query from the matches of another one, one for each embedding.
-
-    Parameters
-    ----------
-    workload : Workload
-    source, query : str
-    """
+    """The ways to compute a query from the matches of another one, one for each embedding."""
     one, other = workload.patterns[source], workload.patterns[query]
     upwards = workload.embeddings.get((query, source), ())
     if (source, query) in workload.embeddings:
@@ -170,18 +152,10 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
     Those of a query are that waits for a negated event by itself, of a way that waits, and of a way from
     a query that waits.
 
-    Parameters
-    ----------
-    way : Reuse
-    waits : mapping of str to bool
-        This of its sources.
-    patterns : mapping of str to Pattern
+    ``waits`` says this of its sources.
 
-    Raises
-    ------
-    PlanError
-        If a match would be known even later: it begins before the match that it is computed from, which
-        waits for the end of a window of its own, or its window is shorter.
+    Raises PlanError if a match would be known even later: it begins before the match that it is
+    computed from, which waits for the end of a window of its own, or its window is shorter.
     """
     pattern = patterns[way.query]
     if not any(waits[source] for source in way.sources):
@@ -200,10 +174,7 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
 def check_queries(name: str, given: Any, workload: Workload) -> None:
     """Check that an argument is a mapping of queries of a workload.
 
-    Raises
-    ------
-    PlanError
-        If it is not, or has another query; the message suggests the nearest.
+    Raises PlanError if it is not, or has another query; the message suggests the nearest.
     """
     if not isinstance(given, Mapping):
         raise PlanError(f"{name} is a mapping of queries, not {kind_of(given)}")
@@ -354,11 +325,24 @@ def items_joined(workload: Workload, way: Reuse) -> tuple[str, ...]:
 def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:
     """The queries, each after its sources, else as given.
 
-    Raises
-    ------
-    PlanError
-        If queries are computed from each other.
+    Raises PlanError if queries are computed from each other.
     """
+    done, circle = _ordered(sources)
+    if circle:
+        raise PlanError(
+            f"sources has a circle: {' from '.join([*circle, circle[0]])}; compute one of them from "
+            "scratch, with the source None"
+        )
+    return done
+
+
+def circle_in(sources: Mapping[str, Source]) -> list[str]:
+    """Queries each of which is computed from the next, and the last from the first; empty if none."""
+    return _ordered(sources)[1]
+
+
+def _ordered(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], list[str]]:
+    """The queries, each after its sources, up to the first circle, and that circle."""
     done: dict[str, None] = {}
     for query in sources:
         chain = [query]
@@ -367,11 +351,7 @@ def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:
             if its is None:
                 done[chain.pop()] = None
             elif its in chain:
-                circle = [*chain[chain.index(its) :], its]
-                raise PlanError(
-                    f"sources has a circle: {' from '.join(circle)}; compute one of them from scratch, "
-                    "with the source None"
-                )
+                return tuple(done), chain[chain.index(its) :]
             else:
                 chain.append(its)
-    return tuple(done)
+    return tuple(done), []

@@ -152,16 +152,11 @@ def has_placements(shape: Any) -> bool:
 def placements_from(given: Any, tree: Tree[str]) -> Placements:
     """The placements of an argument, each over the leaves of a node from left to right.
 
-    Parameters
-    ----------
-    given : mapping of str to sequence of str, iterable of such pairs, or None
-        Negated variables and groups, each with the variables below its node in any order.
-    tree : str or pair of trees
+    A mapping, or pairs, of negated variables and groups to the variables below their nodes in any
+    order.
 
-    Raises
-    ------
-    PlanError
-        If it is not of this form, a placed variable is a leaf, or a node does not exist.
+    Raises PlanError if it is not of this form, a placed variable is a leaf, or a node does not
+    exist.
     """
     if given is None:
         return ()
@@ -192,10 +187,8 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
 def tree_from(given: Any, level: int = 0) -> Tree[str]:
     """The tree of names of an argument; lists are taken as pairs, as from :func:`plain_lists`.
 
-    Raises
-    ------
-    PlanError
-        If a node is neither a name nor a pair, or there are more than :data:`MAXIMUM_LEVELS` levels.
+    Raises PlanError if a node is neither a name nor a pair, or there are more than
+    :data:`MAXIMUM_LEVELS` levels.
     """
     if isinstance(given, str):
         return given

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import elements, flag, kind_of, whole
 from cepbench.errors import PlanError
-from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
+from cepbench.planning.plans.drawing import FIGURE
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
@@ -26,10 +26,6 @@ from cepbench.planning.workloads.model import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_FIGURE = Html(
-    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -382,11 +378,11 @@ class WorkloadPlan:
         if self.sources is not None:
             texts = {query: str(its) for query, its in self.computed.patterns.items()}
             drawing = reuse_svg([*self._reused.values()], texts, self.virtual)
-            return str(_FIGURE(caption=self._headline(), drawing=drawing))
+            return str(FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
         drawing = workload_svg(self.tables) if self.tables else ""
-        return str(_FIGURE(caption=caption, drawing=drawing))
+        return str(FIGURE(caption=caption, drawing=drawing))
 
 
 def _table(ways: Iterable[Reuse]) -> pd.DataFrame:

@@ -24,23 +24,13 @@ Place = Callable[[str, str], str]
 
 
 class ConditionWriter:
-    """Writes the conditions of one pattern.
+    """Writes the conditions of one pattern; those on the time column compare it as it is.
 
     SQL converts what a pattern does not compare: texts, numbers and booleans. Which of them an
     attribute is, is inferred from its uses; where it is only ever compared for equality with another
     such attribute, the SQL is correct for all of them.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    dialect : Dialect
-    time : str
-        The time column, whose values compare as they are.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If an attribute is used as values of two kinds.
+    Raises UnsupportedPatternError if an attribute is used as values of two kinds.
     """
 
     def __init__(self, pattern: Pattern, dialect: Dialect, time: str) -> None:

@@ -16,17 +16,14 @@ class Dialect(ABC):
 
     Attributes
     ----------
-    name : str
-    texts : str
-        The type of texts.
-    step : str
-        What is between the name of a common table expression and its query.
     has_groups : bool
         Whether groups are written, which needs lists of positions.
     """
 
     name: str
+    #: The type of texts.
     texts: str
+    #: What is between the name of a common table expression and its query.
     step: str
     has_groups = False
 

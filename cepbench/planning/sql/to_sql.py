@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.event_columns import OWN
-from cepbench.patterns.expressions import with_terms
+from cepbench.patterns.expressions import with_attribute, with_terms
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Aggregate, Attribute, Expression, Kind, Pattern, Returned
+from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
 from cepbench.patterns.times import of_column, read_columns
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.sql.branch import BranchWriter, Key, Names, Numbered
+from cepbench.planning.sql.branch import BranchWriter, Key, Names, Numbered, Shared
 from cepbench.planning.sql.conditions import ConditionWriter, Place
 from cepbench.planning.sql.dialects import DIALECTS, Dialect
 from cepbench.planning.sql.groups import GroupWriter
@@ -188,21 +189,18 @@ def _over_columns(pattern: Pattern, columns: Columns) -> Pattern:
     def in_table(attribute: Attribute) -> Attribute:
         return replace(attribute, name=columns.of_attribute(attribute.name))
 
-    def renamed(term: Attribute | Aggregate) -> Expression:
-        if isinstance(term, Aggregate):
-            return replace(term, attribute=in_table(term.attribute))
-        return in_table(term)
-
     strategy, shared = pattern.strategy, pattern.strategy.attribute
     if shared is not None:
         strategy = replace(strategy, attribute=columns.of_attribute(shared))
     returns = tuple(
         column
         if isinstance(column.value, str)
-        else Returned(with_terms(column.value, renamed), column.name)
+        else Returned(
+            with_terms(column.value, partial(with_attribute, change=in_table)), column.name
+        )
         for column in pattern.returns
     )
-    conditions = tuple(clause.with_terms(renamed) for clause in pattern.conditions)
+    conditions = tuple(clause.with_attributes(in_table) for clause in pattern.conditions)
     return replace(pattern, conditions=conditions, returns=returns, strategy=strategy)
 
 
@@ -223,10 +221,9 @@ class _Query:
         )
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
+        shared = Shared(conditions, dialect, written, columns, numbered, self._free)
         self._writers = [
-            (GroupWriter if branch.groups else BranchWriter)(
-                branch, conditions, dialect, written, columns, numbered, self._free
-            )
+            (GroupWriter if branch.groups else BranchWriter)(branch, shared)
             for branch in map(Pattern.with_partition, self._branches)
         ]
 
@@ -251,14 +248,7 @@ class _Query:
         return Numbered(name, rank)
 
     def write(self, joins: Sequence[Any], *, counted: bool) -> str:
-        """The query.
-
-        Parameters
-        ----------
-        joins : sequence of tuple or str
-            The argument of :meth:`BranchWriter.select` for each branch.
-        counted : bool
-        """
+        """The query, by the argument of :meth:`BranchWriter.select` for each branch."""
         several = len(self._branches) > 1
         body = (self._several if several else self._single)(joins, counted=counted)
         steps = ",\n".join(f"{name} (\n{query}\n)" for name, query in self._steps)

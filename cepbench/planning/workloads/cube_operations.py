@@ -18,7 +18,7 @@ from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
-from cepbench.patterns.structure import Structure, Variable
+from cepbench.patterns.structure import Structure
 from cepbench.planning.workloads.refinement import embeddings
 
 
@@ -243,13 +243,8 @@ def _under(pattern: Any, hierarchy: Any) -> tuple[Pattern, ConceptHierarchy]:
 
 def _retyped(pattern: Pattern, types: Mapping[str, str]) -> Pattern:
     """The pattern with other types of variables."""
-
-    def changed(item: Variable | Structure) -> Any:
-        if isinstance(item, Structure):
-            return replace(item, items=tuple(map(changed, item.items)))
-        return replace(item, type=types.get(item.name, item.type))
-
-    return replace(pattern, structure=changed(pattern.structure), hierarchy=None)
+    structure = pattern.structure.changed(lambda v: replace(v, type=types.get(v.name, v.type)))
+    return replace(pattern, structure=structure, hierarchy=None)
 
 
 def _checked(

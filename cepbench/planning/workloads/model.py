@@ -305,10 +305,7 @@ def queries_to_json(queries: Pattern | Workload) -> dict[str, Any]:
 def queries_from_json(described: Mapping[str, Any]) -> Any:
     """The inverse of :func:`queries_to_json`, without the check that queries can match.
 
-    Raises
-    ------
-    CepbenchError
-        If a text is no query, or there is no such hierarchy.
+    Raises CepbenchError if a text is no query, or there is no such hierarchy.
     """
     texts, mapping = described["pattern"], described["hierarchy"]
     hierarchy = None if mapping is None else ConceptHierarchy(mapping)

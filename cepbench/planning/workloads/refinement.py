@@ -73,16 +73,6 @@ class Refinements:
 
     Only pairs are tried in which the specific query has enough variables at or below each type of
     the general one.
-
-    Parameters
-    ----------
-    patterns : mapping of str to Pattern
-    hierarchy : ConceptHierarchy, optional
-
-    Attributes
-    ----------
-    embeddings : mapping of (str, str) to tuple of tuple of int
-        The pairs (general, specific) that have any, see :func:`embeddings`.
     """
 
     def __init__(
@@ -96,6 +86,7 @@ class Refinements:
         for pair in _candidates(self._queries, hierarchy):
             if ways := tuple(self._between(*pair).embeddings()):
                 found[pair] = ways
+        #: The pairs (general, specific) that have any, see :func:`embeddings`.
         self.embeddings: Mapping[tuple[str, str], tuple[Embedding, ...]] = MappingProxyType(found)
 
     def _between(self, general: str, specific: str) -> _Refinement:
@@ -196,23 +187,16 @@ class _Negation:
 
 
 class _Query:
-    """A pattern with its positive variables by index.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        With ``[attr]`` as comparisons.
-    variables : tuple of Variable
-        The positive ones.
-    precedence : set of (int, int)
-        Pairs of positive variables of which one is before the other.
-    """
+    """A pattern with its positive variables by index."""
 
     def __init__(self, pattern: Pattern) -> None:
+        #: With ``[attr]`` as comparisons.
         self.pattern = pattern
+        #: The positive ones.
         self.variables = pattern.positive
         self._places = {variable.name: place for place, variable in enumerate(self.variables)}
         self._precedence = pattern.structure.precedence()
+        #: Pairs of positive variables of which one is before the other.
         self.precedence = {
             (self._places[x], self._places[y])
             for x, y in self._precedence
@@ -457,12 +441,4 @@ def _of_one_event(clause: Clause, single: AbstractSet[str]) -> Clause | None:
 
 def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
     """The clause with other variables."""
-
-    def change(term: Attribute | Aggregate) -> Expression:
-        if isinstance(term, Aggregate):
-            return replace(
-                term, attribute=replace(term.attribute, variable=names[term.attribute.variable])
-            )
-        return Attribute(names[term.variable], term.name, term.element)
-
-    return clause.with_terms(change)
+    return clause.with_attributes(lambda its: replace(its, variable=names[its.variable]))

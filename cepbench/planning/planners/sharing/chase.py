@@ -24,12 +24,7 @@ def chase(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
 def least_sources(scratch: Mapping[str, float], edges: Iterable[Reuse]) -> dict[str, str | None]:
     """One source for each query, or None, at the least sum of costs.
 
-    Parameters
-    ----------
-    scratch : mapping of str to float
-        Query → its cost from scratch.
-    edges : iterable of Reuse
-        The other ways, between these queries.
+    Queries are those of ``scratch``, with their costs from scratch; edges are the other ways.
     """
     place = {query: number for number, query in enumerate(scratch, 1)}
     cheaper = [its for its in edges if its.cost < scratch[its.query]]

@@ -11,17 +11,11 @@ from cepbench.planning.plans.segments import SequenceItems
 
 @dataclass(frozen=True)
 class Part:
-    """Some neighbouring items, and where they are.
+    """Some neighbouring items, and where they are."""
 
-    Attributes
-    ----------
-    length : int
-        The number of items.
-    places : frozenset of (str, int)
-        Queries, and how many items of them come before.
-    """
-
+    #: The number of items.
     length: int
+    #: Queries, and how many items of them come before.
     places: frozenset[tuple[str, int]]
 
     @property

@@ -19,7 +19,6 @@ def steiner_tree(
     ----------
     weights : float64 array, shape (n, n)
         Of the edge from each vertex to each other, at least 0; infinite where there is none.
-    root : int
     terminals : sequence of int
         k of them, which are reached along some edges.
     apart : mapping of int to sequence of int
