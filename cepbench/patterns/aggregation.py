@@ -13,7 +13,7 @@ from cepbench.errors import (
     did_you_mean,
 )
 from cepbench.patterns.expressions import quoted_unless_plain
-from cepbench.patterns.structure import Kind, Structure, Variable
+from cepbench.patterns.structure import Structure, Variable
 from cepbench.patterns.validity import check_bound
 
 #: The functions over all matches.
@@ -144,13 +144,9 @@ def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure])
 
 def _check_decided(branch: Structure, culprit: MatchAggregate) -> None:
     """Check that each match is known when its last event has come."""
-    plain = {v.name for v in branch.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
-    followed = {before for before, after in branch.precedence() if after in plain}
-    for variable in branch.variables():
-        if variable.name not in plain | followed:
-            raise UnsupportedPatternError(
-                f"AGG with {variable}, which no other item follows: it is decided only when the "
-                "window has passed, and the match no longer counts; put an item after it, or leave "
-                "it out",
-                culprit=culprit,
-            )
+    for variable in branch.open_items(at_start=False):
+        raise UnsupportedPatternError(
+            f"AGG with {variable}, which no other item follows: it is decided only when the window "
+            "has passed, and the match no longer counts; put an item after it, or leave it out",
+            culprit=culprit,
+        )

@@ -11,7 +11,7 @@ _PREFIX = "attribute "
 
 
 def attribute_column(name: str, own: Collection[str] = OWN) -> str:
-    """The column of an attribute, no other attribute's and none of the table's own, in lower case."""
+    """The column of an attribute: no other attribute's, none of the table's own (in lower case)."""
     bare = name
     while bare.startswith(_PREFIX):
         bare = bare.removeprefix(_PREFIX)

@@ -150,6 +150,13 @@ def _checked_depth(*operands: Expression) -> int:
     return depth
 
 
+def kind_of_constant(expression: Expression) -> str | None:
+    """``text`` or ``boolean``; None for a number, and for what is no constant."""
+    if not isinstance(expression, Constant):
+        return None
+    return {str: "text", bool: "boolean"}.get(type(expression.value))
+
+
 def depth_of(expression: Expression) -> int:
     """Nesting depth of operators; 0 without any."""
     return expression.depth if isinstance(expression, Negative | Arithmetic) else 0

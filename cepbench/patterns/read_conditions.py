@@ -29,6 +29,7 @@ from cepbench.patterns.expressions import (
     Expression,
     Negative,
     depth_of,
+    kind_of_constant,
 )
 from cepbench.patterns.model import Window
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
@@ -202,12 +203,10 @@ class ConditionReader:
             return self._of_times(tree)
         expressions = [self._expression(side, 1) for side in sides]
         found = []
-        for number, operator in enumerate(tokens_of(tree)):
-            written = "".join(operator.split())
-            symbol = _COMPARISONS.get(written, written)
+        for number, symbol in enumerate(map(_symbol, tokens_of(tree))):
             left, right = expressions[number], expressions[number + 1]
             # None: numbers and attributes.
-            kinds = [_kind(left), _kind(right)]
+            kinds = [kind_of_constant(left), kind_of_constant(right)]
             kind = kinds[0] or kinds[1]
             if kind and symbol not in ("=", "!="):
                 self._source.fail(
@@ -239,9 +238,7 @@ class ConditionReader:
         """Comparisons with durations, as ``later - earlier <= duration``."""
         sides = nodes_of(tree)
         found = []
-        for number, operator in enumerate(tokens_of(tree)):
-            written = "".join(operator.split())
-            symbol = _COMPARISONS.get(written, written)
+        for number, symbol in enumerate(map(_symbol, tokens_of(tree))):
             times: list[tuple[int, Attribute]] = []
             lengths: list[Window] = []
             total = self._added(sides[number], 1, times, lengths)
@@ -352,7 +349,7 @@ class ConditionReader:
 
     def _operand(self, tree: Node, depth: int) -> Expression:
         expression = self._expression(tree, depth)
-        if kind := _kind(expression):
+        if kind := kind_of_constant(expression):
             self._source.fail(
                 PatternError, f"arithmetic on a {kind}; {kind}s can only be = or !=", tree
             )
@@ -411,8 +408,7 @@ def conjoined(tree: Node) -> list[Node]:
     return found
 
 
-def _kind(expression: Expression) -> str | None:
-    """What a constant is, if not a number."""
-    if not isinstance(expression, Constant):
-        return None
-    return {str: "text", bool: "boolean"}.get(type(expression.value))
+def _symbol(token: Token) -> str:
+    """The operator of a comparison, from any of its spellings."""
+    written = "".join(token.split())
+    return _COMPARISONS.get(written, written)

@@ -92,11 +92,6 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
         The attribute that holds the timestamp of each event; without it, conditions on times are
         conditions like others.
 
-    Returns
-    -------
-    Rewriting
-        ``pattern`` and ``steps``.
-
     Raises
     ------
     PatternError
@@ -104,9 +99,7 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
 
     Notes
     -----
-    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion.
-
-    A group of one event becomes a single one, so that its column holds positions instead of lists
+    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion. A group of one event becomes a single one, so that its column holds positions instead of lists
     of one. Branches that become equal are one, which changes the numbers of those after it.
 
     Differs from [mei2009]_: evaluators run the branches of the disjunctive normal form, which factoring

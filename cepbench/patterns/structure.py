@@ -147,6 +147,13 @@ class Structure:
                 yield from itertools.product(earlier, here)
             earlier += here
 
+    def open_items(self, *, at_start: bool) -> list[Variable]:
+        """The NOTs and groups that no other item precedes, or that none follows; without OR."""
+        bound = {v.name for v in self.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
+        pairs = (pair if at_start else pair[::-1] for pair in self.precedence())
+        closed = {name for neighbour, name in pairs if neighbour in bound}
+        return [v for v in self.variables() if v.name not in bound | closed]
+
     def has(self, operator: Operator) -> bool:
         """Whether it contains an operator, itself included."""
         inner = (item for item in self.items if isinstance(item, Structure))

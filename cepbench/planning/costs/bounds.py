@@ -46,10 +46,7 @@ def log_lower_bound(problem: CostedProblem, kind: str) -> float:
 
 
 def check_bounded(cost: CostModel) -> None:
-    """Check that the plans of a cost have a lower bound; see :func:`log_lower_bound`.
-
-    Raises PlanningRefusedError if not.
-    """
+    """Check that the plans of a cost have a lower bound; PlanningRefusedError if not."""
     if cost.form == "plans":
         raise PlanningRefusedError(
             f"the cost {cost.name} is a function of whole plans, for which there is no lower bound; "

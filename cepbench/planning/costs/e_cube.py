@@ -65,9 +65,9 @@ class Chain:
         return size
 
     def missing(self, share: float, gap: int) -> float:
-        """The cost of the share of matches that a more specific query has not, from the last item on (16).
+        """The cost of the matches that a more specific query has not, from the last item on (16).
 
-        The two queries first differ before the item number ``gap``.
+        These are a share of all; the two queries first differ before the item number ``gap``.
         """
         size, total = self.sizes[-1], 0.0
         differs = min(max(gap - 1, 0), len(self.links) - 1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cepbench.errors import StatisticsError
-from cepbench.planning.costs.model import CostModel, tree_of
+from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.problem import PlanningProblem
 from cepbench.planning.plans.tree import Tree, leaves, post_order
 
@@ -33,10 +31,6 @@ class Latency(CostModel):
                 "determine it; give its name as last=, for example that of "
                 "OutputProfiler(pattern).add(matches).last_variable, or exclude latency by alpha=0"
             )
-
-    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
-        """ln of a plan's latency; minus infinity if it is 0."""
-        return float(np.logaddexp.reduce(self.log_node_costs(problem, kind, tree_of(kind, plan))))
 
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
         """ln of each node's contribution, shape (2n − 1,).

@@ -44,15 +44,12 @@ _ASKED = ("order", "tree", "join")
 
 @dataclass(frozen=True)
 class UserCost(CostModel):
-    """A cost computed by a user-defined function."""
+    """A cost computed by a user-defined function, see :func:`cost_model`."""
 
     name: str
     function: Callable[..., float]
-    #: {"order", "tree", "join"}. The function's argument.
     of: str
-    #: Whether it returns logarithms.
     in_logs: bool
-    #: As for every cost model.
     form: str
     source: str = ""
     is_builtin = False

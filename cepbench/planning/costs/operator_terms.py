@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,33 +31,45 @@ TIME_SELECTIVITY = 0.5
 Nested = int | tuple[str, tuple["Nested", ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class Negation:
-    """A negated variable as numbers."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Checked:
+    """What a negated variable and a group have in common."""
 
     name: str
-    #: The variables on which its check depends. Bool, shape (n + g,).
+    #: The variables on which it depends; of a group those below its node too. Bool, shape (n + g,)
+    #: or, of a group, (n,).
     needed: np.ndarray
+    #: Whether it follows, or precedes, all variables that are ordered relative to it.
+    is_late: bool
+    looks_back: bool
+    #: ln of the probability that one of its events is between those of its neighbours.
+    log_between: float
+    #: Number of conditions on it and others; of a group those not evaluated by hashing.
+    conjuncts: int
+
+    def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
+        """As :meth:`cepbench.patterns.negations.Check.is_exact_at`, of sets of this shape."""
+        exact = _contain(sets, self.needed)
+        if self.is_late:
+            exact &= sets.all(axis=1)
+        if self.looks_back:
+            exact &= (sets | (sets @ precedes.T)).all(axis=1)
+        return exact
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Negation(_Checked):
+    """A negated variable as numbers."""
+
     #: As in :class:`~cepbench.patterns.negations.Check`. Bool, shape (n + g,).
     mentioned: np.ndarray
     after: np.ndarray
     before: np.ndarray
     earlier: np.ndarray
     later: np.ndarray
-    #: Whether it follows, or precedes, all variables that are ordered relative to it.
-    is_late: bool
-    looks_back: bool
-    #: ln of the probability that one of its events is between those of its neighbours.
-    log_between: float
     #: ln of the expected events per window that fit the conditions on it; NaN if its rate is
     #: unknown.
     log_fitting: float
-    #: Number of conditions on it and others.
-    conjuncts: int
-
-    def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-        """As :meth:`cepbench.patterns.negations.Check.is_exact_at`, of sets of shape (m, n + g)."""
-        return _is_exact_at(self, sets, precedes)
 
     def is_tied_to(self, sets: np.ndarray) -> np.ndarray:
         """As :meth:`cepbench.patterns.negations.Check.is_tied_to`, of sets of shape (m, n + g)."""
@@ -67,38 +80,23 @@ class Negation:
         return _contain(sets, self.mentioned) & (left | right)
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Group(_Checked):
     """A group as numbers. Conditions between two groups are not among them."""
 
-    name: str
     #: Number of its events; None for all that fit.
     size: int | None
-    #: Its start, its end, the other variables on which it depends, and those below its node. Bool,
-    #: shape (n,).
-    needed: np.ndarray
-    #: Whether the pattern ends, or begins, with it.
-    is_late: bool
-    looks_back: bool
     #: Its start and its end. Bool, shape (n,).
     neighbours: np.ndarray
     #: Of the plain variables and of this group, with index n.
     structure: Nested
     #: ln of the events per window that pass its own filter; NaN if its rate is unknown.
     log_events: float
-    #: ln of the probability that one of its events is between those of its neighbours.
-    log_between: float
     #: ln of the selectivity of all conditions on it and plain variables, of those on single events,
     #: which choose its events, and of equalities evaluated by hashing.
     log_conditions: float
     log_choosing: float
     log_hashed: float
-    #: Number of conditions on it and plain variables that are not evaluated by hashing.
-    conjuncts: int
-
-    def is_formed_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-        """Whether it is formed at or below the node over a set, shape (m,)."""
-        return _is_exact_at(self, sets, precedes)
 
     def is_beside(self, sets: np.ndarray) -> np.ndarray:
         """Whether a set has its start and its end, shape (m,)."""
@@ -195,7 +193,7 @@ class OperatorTerms:
         n = sets.shape[1]
         found = np.zeros((len(sets), len(self.groups)), bool)
         for number, group in enumerate(self.groups):
-            found[:, number] = group.is_formed_at(sets, self.precedes[:n, :n])
+            found[:, number] = group.is_exact_at(sets, self.precedes[:n, :n])
         return found
 
     def with_groups(self, sets: np.ndarray) -> np.ndarray:
@@ -280,15 +278,6 @@ def _contain(sets: np.ndarray, part: np.ndarray) -> np.ndarray:
     return np.asarray((sets | ~part).all(axis=1))
 
 
-def _is_exact_at(check: Negation | Group, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-    exact = _contain(sets, check.needed)
-    if check.is_late:
-        exact &= sets.all(axis=1)
-    if check.looks_back:
-        exact &= (sets | (sets @ precedes.T)).all(axis=1)
-    return exact
-
-
 def _nested(part: Structure | Variable, index: dict[str, int]) -> Nested:
     if isinstance(part, Variable):
         return index[part.name]
@@ -316,18 +305,29 @@ def _members(names: Iterable[str], index: Mapping[str, int]) -> np.ndarray:
     return found
 
 
-def _log_between(
-    check: Check, statistics: Statistics, written: Sequence[str], missing: float
-) -> float:
-    """ln Pt of a negated variable or group and its neighbours nearest in the text."""
+def _checked(
+    check: Check,
+    pattern: Pattern,
+    statistics: Statistics,
+    index: Mapping[str, int],
+    *,
+    missing: float,
+) -> dict[str, Any]:
+    """The fields of :class:`_Checked` but the conjuncts; Pt is ``missing`` at an end of the pattern."""
     sides = (
-        max(check.after, key=written.index, default=None),
-        min(check.before, key=written.index, default=None),
+        max(check.after, key=pattern.names.index, default=None),
+        min(check.before, key=pattern.names.index, default=None),
     )
-    return math.fsum(
-        log(missing if side is None else statistics.time_selectivity(check.name, side))
-        for side in sides
-    )
+    return {
+        "name": check.name,
+        "needed": _members(check.mentioned.union(check.after, check.before, check.distinct), index),
+        "is_late": check.is_late,
+        "looks_back": check.within[0],
+        "log_between": math.fsum(
+            log(missing if side is None else statistics.time_selectivity(check.name, side))
+            for side in sides
+        ),
+    }
 
 
 def _negation(
@@ -341,17 +341,13 @@ def _negation(
             log(statistics.selectivity(name, other)) for other in (name, *sorted(check.mentioned))
         )
     return Negation(
-        name=name,
-        needed=_members(check.mentioned.union(check.after, check.before, check.distinct), index),
+        # A neighbour that is missing counts like any other.
+        **_checked(check, pattern, statistics, index, missing=TIME_SELECTIVITY),
         mentioned=_members(check.mentioned, index),
         after=_members(check.after, index),
         before=_members(check.before, index),
         earlier=_members(check.earlier, index),
         later=_members(check.later, index),
-        is_late=check.is_late,
-        looks_back=check.within[0],
-        # A neighbour that is missing counts like any other.
-        log_between=_log_between(check, statistics, pattern.names, TIME_SELECTIVITY),
         log_fitting=fitting,
         conjuncts=len(check.clauses),
     )
@@ -379,15 +375,11 @@ def _group(
         )
 
     return Group(
-        name=name,
+        **_checked(check, pattern, statistics, index, missing=1.0),
         size=variable.size if isinstance(variable.size, int) else None,
-        needed=_members(check.mentioned.union(check.after, check.before, check.distinct), index),
-        is_late=check.is_late,
-        looks_back=check.within[0],
         neighbours=_members((*check.after, *check.before), index),
         structure=_nested(pattern.structure, {**index, name: len(index)}),
         log_events=events,
-        log_between=_log_between(check, statistics, pattern.names, 1.0),
         log_conditions=math.fsum(log(statistics.selectivity(name, x)) for x in index),
         log_choosing=log_part(choosing),
         log_hashed=log_part(hashed),

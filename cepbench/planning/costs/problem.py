@@ -116,34 +116,19 @@ class PlanningProblem:
         last: str | None = None,
         **more: Any,
     ) -> Self:
-        """The planning problem of a pattern, with SEQ as AND plus conditions on time.
+        """The planning problem of a pattern without OR, with SEQ as AND plus conditions on time.
 
-        Raises UnsupportedPatternError if the pattern has OR or the strategy next, or it nests SEQ
-        and AND under ``time_selectivity="exact"``; StatisticsError if a variable has no rate,
-        contiguity lacks the rate of the stream, or an argument is invalid.
+        Under ``time_selectivity="adjacent"`` a SEQ is reduced as in [kolchinsky2018]_, section 4: to a
+        condition ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours, in nested patterns for each
+        two ordered variables with none in between. ``"exact"`` multiplies any k variables of a SEQ by
+        1/k!, the probability that k independent arrivals are in a given order. ``last`` names the variable
+        whose event is expected last, if the pattern leaves it open; ``more`` are further attributes of
+        the class, such as the cost of a :class:`~cepbench.planning.costs.costed.CostedProblem`.
 
-        Parameters
-        ----------
-        pattern : Pattern
-            Without OR: one of the ``branches()`` of a pattern.
-        time_selectivity : {"adjacent", "exact"}
-            ``adjacent`` is the reduction of [kolchinsky2018]_, section 4: a condition
-            ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours of a SEQ; in nested patterns
-            for each two ordered variables with none in between. ``exact`` multiplies any k variables
-            of a SEQ by 1/k!, the probability that k independent arrivals are in a given order.
-        last : str, optional
-            Name of the variable whose event is expected last, if the pattern leaves it open.
-        **more
-            Further attributes of the class, such as the cost of a
-            :class:`~cepbench.planning.costs.costed.CostedProblem`.
-
-        Notes
-        -----
         Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
-        [kolchinsky2018]_, section 4.
-
-        Equality is transitive: variables whose values are made equal by a chain of conditions have the
-        selectivity of the least selective pair of the chain, if there is no condition between them.
+        [kolchinsky2018]_, section 4. Equality is transitive: variables whose values are made equal by a
+        chain of conditions have the selectivity of the least selective pair of the chain, if there is no
+        condition between them.
 
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
         W·min(r). Contiguity adds a condition to any two variables that may be neighbours in time,
@@ -151,6 +136,10 @@ class PlanningProblem:
         stream (or partition) per window. Under partition contiguity any two variables are equal in
         the partition attribute: measured selectivities include that, and a pair without one has
         ``1 / statistics.partitions``.
+
+        Raises UnsupportedPatternError if the pattern has OR or the strategy next, or it nests SEQ and AND
+        under ``time_selectivity="exact"``; StatisticsError if a variable has no rate, contiguity lacks
+        the rate of the stream, or an argument is invalid.
         """
         choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
         whole, *others = pattern.branches()
@@ -347,7 +336,7 @@ class PlanningProblem:
     def rate(self, i: int) -> float:
         """Variable i's arrival rate, as :meth:`log_rate`.
 
-        Raises PlanGeneratorError as :meth:`cardinality` and :meth:`partial_matches` do: if the
+        Raises PlanGeneratorError, as :meth:`cardinality` and :meth:`partial_matches` do, if the
         number is too large for a float.
         """
         return plain("rate", self.log_rate(i))

@@ -103,35 +103,17 @@ class ReuseProblem:
         all_orders: bool = False,
         evaluator: str | None = None,
     ) -> ReuseProblem:
-        """The problem of a workload.
+        """The problem of a workload with its virtual queries, by the statistics of every query.
+
+        The cost is a name in :data:`REUSE_COSTS`. ``calibrated`` reads the plans along which queries are
+        computed from scratch, without one in written order, and the evaluator that does so, by default
+        ``tree``. Items are joined to reused matches in a plan's order if that is cheaper; with
+        ``all_orders`` in the cheapest of all orders, of more than four items of those with the written
+        order reversed behind the first. With ``delays`` matches may be reported late, with ``unions``
+        queries be computed from several others; nobody asked for those named in ``virtual``.
 
         Raises PlanError if it is not a workload; PlanGeneratorError if the cost is unknown;
         StatisticsError if the statistics of a query are missing or insufficient.
-
-        Parameters
-        ----------
-        workload : Workload
-            With its virtual queries.
-        statistics : mapping of str to Statistics
-            Of every query, as :func:`cepbench.measure_statistics` gives them.
-        cost : str
-            A name in :data:`REUSE_COSTS`.
-        plans : mapping of str to plan
-            Query → the plan along which it is computed from scratch, which the cost ``calibrated``
-            reads; without one in written order. Items are joined to reused matches in its order if
-            that is cheaper.
-        delays : bool
-            Whether matches may be reported late.
-        virtual : collection of str
-            The queries that nobody asked for.
-        unions : bool
-            Whether queries may be computed from several others.
-        all_orders : bool
-            Whether items are joined to reused matches in the cheapest of all orders; of more than four
-            items of those with the written order reversed behind the first.
-        evaluator : str, optional
-            The one that computes queries from scratch, which the cost ``calibrated`` reads; by default
-            ``tree``.
         """
         known = workload_statistics(workload, statistics)
         model = reuse_cost(cost, workload, known, plans, evaluator)

@@ -23,14 +23,7 @@ class Budget:
     A search that reaches either limit returns the best plan so far. A limit of steps makes it
     reproducible on every machine. Each generator documents its step.
 
-    Raises PlanGeneratorError if one of them is not such a number.
-
-    Parameters
-    ----------
-    seconds : float
-        More than 0.
-    steps : int
-        At least 1.
+    Raises PlanGeneratorError unless seconds are more than 0, and steps at least 1.
     """
 
     seconds: float = math.inf

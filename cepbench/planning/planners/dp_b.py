@@ -8,7 +8,6 @@ import numpy as np
 
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
-from cepbench.planning.kernels.subset_sizes import log_subset_sizes
 from cepbench.planning.kernels.terms import CostTerms
 from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import Budget, Found
@@ -65,9 +64,7 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     if n <= 2:
         return Found(known, steps=0)
     terms = problem.terms
-    sizes = log_subset_sizes(terms)
-    if problem.partly_equal is not None:
-        sizes -= problem.partly_equal.log_repeated_in(np.arange(len(sizes)))
+    sizes = problem.log_subset_sizes()
     shared = float(np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]]))
     log_limit = _log_inner_cost(terms, sizes, known)
     log_bound = -math.inf

@@ -15,10 +15,7 @@ from cepbench.planning.plans.model import Plan
 
 
 def fixed_plan(name: str, plan: Plan) -> PlanGenerator:
-    """A generator, unregistered, of one plan whatever the statistics.
-
-    It refuses patterns with other variables.
-    """
+    """A generator, unregistered, of one plan, which refuses patterns with other variables."""
     return PlanGenerator(name, plan.kind, _Fixed(plan), space="this plan alone")
 
 

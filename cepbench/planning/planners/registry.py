@@ -26,28 +26,20 @@ _OWN = "cepbench.planning.planners."
 
 @dataclass(frozen=True)
 class PlanGenerator:
-    """A registered plan generator."""
+    """A registered plan generator, with the arguments of :func:`plan_generator`."""
 
     name: str
-    #: Kind of its plans, a name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`.
     kind: str
     #: (problem, rng) → order, tree or other shape of that kind over indices.
     function: GeneratorFunction
-    #: Whether its plan is always of least cost over its space, for each cost that it supports.
     exact: bool = False
-    #: The plans that it searches, in words.
     space: str = ""
     description: str = ""
-    #: The paper.
     source: str = ""
-    #: The largest number of variables.
     max_size: int | None = None
-    #: Whether it is a search that takes a budget as its third argument.
     anytime: bool = False
-    #: Whether it is in the default set, see :func:`default_generators`.
     default: bool = True
-    #: The costs that it supports: names of cost models, or forms of costs, which include the more
-    #: specific forms; see :mod:`cepbench.planning.costs.model`.
+    #: Forms of costs include the more specific forms.
     costs: tuple[str, ...] = ("plans",)
 
     def takes(self, cost: CostModel) -> bool:

@@ -136,6 +136,8 @@ def plan_stakes(
 ) -> Stakes:
     """Whether choosing a plan matters for a pattern, estimated without running it.
 
+    The result has ``describe()``, and is a paragraph in notebooks.
+
     Parameters
     ----------
     pattern : Pattern or str
@@ -145,11 +147,6 @@ def plan_stakes(
         Plan generator of the best order; by default DP-LD, for more than 12 variables GREEDY.
     time_selectivity : {"adjacent", "exact"}
         See :func:`cepbench.planning.planners.generate.plan`.
-
-    Returns
-    -------
-    Stakes
-        With ``describe()``; a paragraph in notebooks.
 
     Raises
     ------

@@ -81,10 +81,7 @@ class Plan(PlanNotes):
         raise NotImplementedError
 
     def check(self, names: Iterable[str]) -> None:
-        """Check that the plan is over exactly ``names``.
-
-        Raises PlanError if a variable is missing or unknown.
-        """
+        """Check that the plan is over exactly ``names``; PlanError if one is missing or unknown."""
         expected = tuple(names)
         for name in expected:
             if name not in self.names:

@@ -125,25 +125,19 @@ def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> 
 
 def goes_on(specific: Pattern, embedding: tuple[int, ...]) -> bool:
     """Whether a match of a query may end after its projection to a more general one."""
-    missing, images, before = _split(specific, embedding)
-    return any(not any((name, image) in before for image in images) for name in missing)
+    return _reaches_beyond(specific, embedding, at_end=True)
 
 
-def _begins_earlier(specific: Pattern, embedding: tuple[int, ...]) -> bool:
-    """Whether a match of a query may begin before its projection to a more general one."""
-    missing, images, before = _split(specific, embedding)
-    return any(not any((image, name) in before for image in images) for name in missing)
-
-
-def _split(
-    specific: Pattern, embedding: tuple[int, ...]
-) -> tuple[list[str], list[str], set[tuple[str, str]]]:
-    """Its other positive variables, the images, and which variables precede which."""
+def _reaches_beyond(specific: Pattern, embedding: tuple[int, ...], *, at_end: bool) -> bool:
+    """Whether a match may begin before its projection to a more general query, or end after it."""
     (branch,) = specific.branches()
-    names = branch.positive_names
+    names, before = branch.positive_names, branch.structure.precedence()
     images = [names[place] for place in embedding]
-    missing = [name for name in names if name not in images]
-    return missing, images, branch.structure.precedence()
+    return any(
+        not any(((name, image) if at_end else (image, name)) in before for image in images)
+        for name in names
+        if name not in images
+    )
 
 
 def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str, Pattern]) -> bool:
@@ -163,7 +157,7 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
     if way.method == "down":
         (source,) = way.sources
         shorter = pattern.window.length < patterns[source].window.length
-        if shorter or _begins_earlier(pattern, way.embedding):
+        if shorter or _reaches_beyond(pattern, way.embedding, at_end=False):
             raise PlanError(
                 f"query {way.query!r} would be reported after the end of its window, since its source "
                 f"{source!r} waits for the end of a later one; choose another source, or None"
@@ -323,10 +317,7 @@ def items_joined(workload: Workload, way: Reuse) -> tuple[str, ...]:
 
 
 def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """The queries, each after its sources, else as given.
-
-    Raises PlanError if queries are computed from each other.
-    """
+    """The queries, each after its sources, else as given; PlanError if there is a circle."""
     done, circle = _ordered(sources)
     if circle:
         raise PlanError(

@@ -43,14 +43,15 @@ class WorkloadPlan:
         Query → after how many of its positive items it is chopped into segments, in ascending order:
         ``{"Q1": (3, 5)}`` after the 3rd and after the 5th. Segments after the first cut that are equal,
         but for the names of variables, are counted once for all queries, and connected with what comes
-        before them (Chop-Connect, section 4.2). A NOT at a cut belongs to the segment before it.
+        before them (Chop-Connect, section 4.2). A NOT at a cut belongs to the segment before it. As
+        an attribute of every query, empty for one that is not cut.
     shares_prefixes : bool
         Whether segments that begin with the same items, those of uncut queries among them, share the
         counts of these items (PreTree, section 4.1).
     sources : mapping of str to (str, tuple of str or None), optional
         Every query → the query whose matches it reuses, or None to compute it from scratch. One of the
         two refines the other. Several are more specific queries, whose matches are united. Excludes
-        cuts.
+        cuts. As an attribute virtual queries are last.
     delays : bool
         Whether a query may reuse one that goes on after the last item of the query, or waits for a
         negated event, so that a match is reported after the event that completes it.
@@ -75,14 +76,6 @@ class WorkloadPlan:
         of sources that of a cost model.
     candidates : sequence of Reuse
         The ways to compute the queries among which the planner chose, with their costs.
-
-    Attributes
-    ----------
-    cuts : mapping of str to tuple of int
-        Of every query; empty for one that is not cut.
-    sources : mapping of str to (str, tuple of str or None), or None
-        Of every query, virtual ones last; None for a plan of cuts.
-    virtual : mapping of str to Pattern
 
     Raises
     ------

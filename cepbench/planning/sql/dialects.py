@@ -13,11 +13,6 @@ class Dialect(ABC):
 
     In both engines NaN equals itself and is larger than all numbers, and integers compare as
     integers; the generated SQL avoids both.
-
-    Attributes
-    ----------
-    has_groups : bool
-        Whether groups are written, which needs lists of positions.
     """
 
     name: str
@@ -25,6 +20,7 @@ class Dialect(ABC):
     texts: str
     #: What is between the name of a common table expression and its query.
     step: str
+    #: Whether groups are written, which needs lists of positions.
     has_groups = False
 
     @abstractmethod

@@ -79,24 +79,13 @@ def to_sql(
 
     Notes
     -----
-    A plan's inner joins, [kolchinsky2018]_, section 4, are common table expressions (``WITH``),
-    each over the two operands that the plan joins. Conditions, negation included, are checked in
-    the first join that has all their variables. With buckets of time as long as the window, two
-    events of a match are in the same or in adjacent buckets; one side of a join is copied into
-    these, so that the engine can use an equi-join on buckets instead of a nested loop.
+    A plan's inner joins, [kolchinsky2018]_, section 4, are common table expressions (``WITH``), each
+    over the two operands that the plan joins. Conditions, negation included, are checked in the
+    first join that has all their variables; of groups, which further expressions find for the
+    matches of the plain variables, last. Time is joined by buckets as long as the window.
+    docs/sql.md has the differences of the two engines.
 
-    DuckDB evaluates each of these expressions separately (``MATERIALIZED``), and so follows the
-    plan; it chooses the build side and the algorithm of each join. Spark inlines them as
-    subqueries, and its optimizer keeps the order of joins unless
-    ``spark.sql.cbo.joinReorder.enabled`` is set; it has no hint for the order.
-
-    A plan is over the plain variables. Further expressions find the events of each group that fit
-    their matches, and aggregate them; negation is then checked last.
-
-    Under ORDER BY arrival positions are compared in place of times, which do not decrease along them.
-
-    Values compare as in the evaluators: as doubles, and false where one is NULL or NaN. DuckDB
-    compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
+    Values compare as in the evaluators: as doubles, and false where one is NULL or NaN.
     """
     pattern = pattern_from(pattern)
     choice(dialect, "dialect", DIALECTS, QueryError)

@@ -48,18 +48,13 @@ class OutputProfiler:
         self._counts: list[Counter[tuple[str, ...]]] = [Counter() for _ in self._names]
 
     def add(self, matches: pd.DataFrame) -> OutputProfiler:
-        """Count the arrival orders of further matches.
+        """Count the arrival orders of further matches; returns itself.
 
         Parameters
         ----------
         matches : DataFrame
             From ``evaluate(...).matches`` or ``Detector.push``: a column of stream positions per
             variable, and with OR a column ``branch``.
-
-        Returns
-        -------
-        OutputProfiler
-            Itself.
 
         Raises
         ------

@@ -85,7 +85,7 @@ def pairs_of_a_partition(values: np.ndarray) -> PairSample:
 
 
 class Sampler:
-    """Samples candidates of each pair of variables, at most ``most``, and evaluates the conditions on them."""
+    """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``."""
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
         self.pattern = pattern.expanded

@@ -84,18 +84,14 @@ class HierarchyGraph:
         """The instance stacks at the end of a stream [liu2011]_, sections III-B and III-C.
 
         Events are purged that are more than the longest window of the queries before the last event of
-        the stream, of whatever type that is.
+        the stream, of whatever type that is. A row an event of a type of the queries that is stored:
+        ``position``; ``stack``, the most specific such type, in whose stack it is stored, and in no other;
+        ``pointers``, a dict with the stack of each outgoing edge of the graph → the position of its last
+        event with a smaller timestamp (under ORDER BY arrival, before it), or None if there is none or it
+        is purged.
 
         Raises StreamError if it is no stream; HierarchyError if it has another hierarchy than the
         queries.
-
-        Returns
-        -------
-        DataFrame
-            A row an event of a type of the queries that is stored: ``position``; ``stack``, the most
-            specific such type, in whose stack it is stored, and in no other; ``pointers``, a dict with
-            the stack of each outgoing edge of the graph → the position of its last event with a smaller
-            timestamp (under ORDER BY arrival, before it), or None if there is none or it is purged.
         """
         import pandas as pd
 
