@@ -388,10 +388,7 @@ class Pattern:
 
         Where a stream is given, its hierarchy is used without this.
 
-        Raises
-        ------
-        HierarchyError
-            If it is not a hierarchy.
+        Raises HierarchyError if it is not a hierarchy.
         """
         hierarchy = hierarchy_from(hierarchy)
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)

@@ -311,10 +311,7 @@ class WorkloadPlan:
     def from_dict(cls, data: Mapping[str, Any]) -> WorkloadPlan:
         """The inverse of :meth:`to_dict`.
 
-        Raises
-        ------
-        PlanError, PatternError
-            If ``data`` is not of this form.
+        Raises PlanError, PatternError if ``data`` is not of this form.
         """
         try:
             hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])

@@ -121,10 +121,7 @@ class Statistics:
     def cardinality(self, name: str, window: float) -> float:
         """Expected number of events for ``name`` in a window of ``window`` seconds (or ticks).
 
-        Raises
-        ------
-        StatisticsError
-            If ``name`` is unknown, or the number is too large for a float.
+        Raises StatisticsError if ``name`` is unknown, or the number is too large for a float.
         """
         if text(name, "name", StatisticsError) not in self._arrivals:
             raise StatisticsError(
@@ -156,10 +153,7 @@ class Statistics:
     def stream_cardinality(self, window: float, *, partition: bool = False) -> float:
         """Expected number of events of all types in a window of the stream (or of a partition).
 
-        Raises
-        ------
-        StatisticsError
-            If the rate of the stream or the number of partitions is unknown.
+        Raises StatisticsError if the rate of the stream or the number of partitions is unknown.
         """
         if self.stream_rate is None:
             raise StatisticsError(
@@ -170,13 +164,7 @@ class Statistics:
         return self.stream_rate * window / (self.partition_count() if partition else 1.0)
 
     def partition_count(self) -> float:
-        """The number of partitions.
-
-        Raises
-        ------
-        StatisticsError
-            If it is unknown.
-        """
+        """The number of partitions; StatisticsError if it is unknown."""
         if self.partitions is None:
             raise StatisticsError(
                 "partition contiguity depends on the number of partitions; give "
@@ -230,13 +218,7 @@ class Statistics:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Statistics:
-        """The inverse of :meth:`to_dict`.
-
-        Raises
-        ------
-        StatisticsError
-            If ``data`` is not of this form.
-        """
+        """The inverse of :meth:`to_dict`; StatisticsError if ``data`` is not of this form."""
         try:
             errors = {
                 row[0] if len(row) == 2 else (row[0], row[1]): row[-1]

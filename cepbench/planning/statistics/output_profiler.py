@@ -119,10 +119,7 @@ class OutputProfiler:
     def most_frequent_order(self) -> tuple[str, ...] | tuple[tuple[str, ...] | None, ...]:
         """The most frequent order; with OR one per branch, None for a branch without matches.
 
-        Raises
-        ------
-        StatisticsError
-            If there are no matches yet.
+        Raises StatisticsError if there are no matches yet.
         """
         if not self.matches_seen:
             raise StatisticsError(
@@ -139,10 +136,7 @@ class OutputProfiler:
 
         With OR one per branch, None for a branch without matches.
 
-        Raises
-        ------
-        StatisticsError
-            If there are no matches yet.
+        Raises StatisticsError if there are no matches yet.
         """
         found = self.most_frequent_order
         if len(self._names) == 1:
