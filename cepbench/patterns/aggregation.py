@@ -24,8 +24,7 @@ FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 class EventType:
     """The type of an event as a key of GROUP BY, ``type(a)`` and ``type(a, level)``."""
 
-    #: Of the concept that the event is of; its own type if that is above this level, and without a
-    #: level.
+    #: Of the concept that the event is of; without one, or above this level, its own type.
     level: int | None = None
 
 
@@ -57,7 +56,6 @@ class MatchAggregate:
     COUNT has no attribute.
     """
 
-    #: {"COUNT", "SUM", "AVG", "MIN", "MAX"}.
     function: str
     #: Over whose events it is, each once for every match that it is in. Without it, COUNT is the
     #: number of matches.

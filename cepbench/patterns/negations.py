@@ -23,7 +23,6 @@ from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 class Check:
     """A test of rows against the events of a negated variable, or the formation of a group."""
 
-    #: The negated variable or group.
     name: str
     #: Its neighbours: variables of the row that its event follows, and precedes.
     after: tuple[str, ...]
@@ -39,7 +38,6 @@ class Check:
     later: frozenset[str]
     #: All positive variables but itself; of a group only plain ones.
     names: frozenset[str]
-    #: The pattern's precedence.
     precedence: AbstractSet[tuple[str, str]]
 
     @classmethod

@@ -52,11 +52,8 @@ _NESTED = {
     ("negated", "group"): "NOT of a group, which means no event at all; write NOT over the type "
     "alone, as in NOT(B b)",
     ("kleene", "group"): "a Kleene closure of a group; write KL(B b), or GROUP(B b, +)",
-    (
-        "group",
-        "negated",
-    ): "a group of NOT: an absent event cannot be repeated; write NOT(B b) alone, "
-    "or GROUP(B b, +) alone",
+    ("group", "negated"): "a group of NOT: an absent event cannot be repeated; write NOT(B b) "
+    "alone, or GROUP(B b, +) alone",
     ("group", "kleene"): "a group of a Kleene closure; write GROUP(B b, +)",
     ("group", "group"): "a group of a group; write GROUP once",
 }
@@ -75,7 +72,6 @@ class StructureReader:
         self._source = source
         self._closure = closure
         self._classes = classes
-        #: The variables read so far, by name.
         self.variables: dict[str, Variable] = {}
         #: The latest occurrence of each name.
         self.places: dict[str, Node] = {}

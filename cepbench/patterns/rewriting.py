@@ -62,7 +62,6 @@ _TABLE = Html(
 class Rewriting:
     """What became of a pattern."""
 
-    #: The last one.
     pattern: Pattern
     #: The rules that were applied; empty if the pattern stayed as it was.
     steps: tuple[Step, ...]

@@ -39,8 +39,7 @@ class Chain:
     sizes: Sequence[float]
     #: Pt·P between each two neighbours. Length n − 1.
     links: Sequence[float]
-    #: The share of matches that the NOTs before each item, and behind the last one, keep. Length n
-    #: + 1.
+    #: The share of matches that the NOTs before each item, and behind the last one, keep. Length n+1.
     kept: Sequence[float]
 
     def joins(self) -> Iterator[float]:

@@ -34,7 +34,6 @@ class CostModel:
     #: Whether an order costs as much as its left-deep tree; otherwise only its first leaf and its
     #: joins count.
     order_counts_leaves: bool = True
-    #: Whether it belongs to cepbench.
     is_builtin: bool = True
 
     def check(self, problem: PlanningProblem) -> None:

@@ -34,7 +34,6 @@ from cepbench.planning.statistics.model import Statistics
 class NodeCosts:
     """Natural logarithms for the 2n − 1 nodes of a plan's tree, in post-order."""
 
-    #: Expected partial matches.
     sizes: np.ndarray
     #: The node's contribution to Costtrpt: its size, or minus infinity for the leaves after the
     #: first of an order plan, which are not part of Cost_ord.

@@ -36,8 +36,7 @@ class _Checked:
     """What a negated variable and a group have in common."""
 
     name: str
-    #: The variables on which it depends; of a group those below its node too. Bool, shape (n + g,)
-    #: or, of a group, (n,).
+    #: The variables on which it depends; of a group those below its node. Bool, shape (n[ + g],).
     needed: np.ndarray
     #: Whether it follows, or precedes, all variables that are ordered relative to it.
     is_late: bool
@@ -67,8 +66,7 @@ class Negation(_Checked):
     before: np.ndarray
     earlier: np.ndarray
     later: np.ndarray
-    #: ln of the expected events per window that fit the conditions on it; NaN if its rate is
-    #: unknown.
+    #: ln of the expected events per window that fit its conditions; NaN without a rate.
     log_fitting: float
 
     def is_tied_to(self, sets: np.ndarray) -> np.ndarray:
@@ -111,8 +109,7 @@ class OperatorTerms:
     """
 
     structure: Nested
-    #: Whether the first variable is before the second one in every match. Bool, shape (n + g, n +
-    #: g).
+    #: Whether the first variable is before the second one in every match. Bool, square.
     precedes: np.ndarray
     #: ln Pt of pairs in written order; 0 if they are not ordered. Float64, shape (n, n).
     log_time: np.ndarray

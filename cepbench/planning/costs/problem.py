@@ -40,7 +40,6 @@ class PlanningProblem:
     ``last`` is invalid.
     """
 
-    #: Length n.
     names: tuple[str, ...]
     #: ln(W·r): expected events per window before any filter; W·r·ln 2 for a Kleene variable, the
     #: number of sets of its events. Float64, shape (n,).
@@ -54,7 +53,6 @@ class PlanningProblem:
     log_order_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
     #: The pattern's outermost operator, ``SEQ`` or ``AND``.
     operator: str = "AND"
-    #: One of :data:`TIME_SELECTIVITIES`.
     time_selectivity: str = "adjacent"
     #: Length of the window in seconds (or ticks), for arrival rates.
     window: float = 1.0

@@ -12,9 +12,7 @@ class QueryTerms:
     """A branch of a query and its statistics."""
 
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
-        #: The positive ones.
         self.items = pattern.positive
-        #: Theirs.
         self.names = [item.name for item in self.items]
         #: In seconds or ticks.
         self.window = pattern.window.seconds

@@ -14,7 +14,6 @@ class TemporalOrder:
     """The partial order in time of the positive variables of a pattern without OR."""
 
     def __init__(self, pattern: Pattern) -> None:
-        #: The positive variables, as written.
         self.names = pattern.positive_names
         known = frozenset(self.names)
         #: Pairs (x, y) such that every match has x strictly before y.

@@ -83,5 +83,4 @@ class Found:
     log_bound: float | None = None
     #: Whether the search completed; False if its budget ended it.
     complete: bool = True
-    #: Number of steps.
     steps: int | None = None

@@ -12,9 +12,8 @@ from cepbench.planning.kernels.terms import CostTerms
 from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.greedy import greedy
-from cepbench.planning.planners.leaf_orders import improved
 from cepbench.planning.planners.registry import plan_generator
-from cepbench.planning.planners.zstream import tree_over
+from cepbench.planning.planners.zstream import improved, tree_over
 from cepbench.planning.plans.tree import Tree
 
 #: The known tree's cost is scaled to e to this power: more expensive sets are pruned, and numbers

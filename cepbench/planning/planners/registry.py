@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from cepbench.arguments import choice, elements, flag, texts, whole
-from cepbench.errors import PlanGeneratorError
+from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.model import FORMS, CostModel
-from cepbench.planning.plans.kinds import PLAN_KINDS
+from cepbench.planning.plans.kinds import PLAN_KINDS, indices_of
+from cepbench.planning.plans.model import Plan
 from cepbench.registry import Registry
 
 GeneratorFunction = Callable[..., Any]
@@ -214,3 +218,20 @@ def generators_from(given: Any) -> list[PlanGenerator]:
         find_generator(one)
         for one in elements(names, "generators", '["GREEDY", "DP-LD"]', PlanGeneratorError)
     ]
+
+
+def fixed_plan(name: str, plan: Plan) -> PlanGenerator:
+    """A generator, unregistered, of one plan, which refuses patterns with other variables."""
+    return PlanGenerator(name, plan.kind, _Fixed(plan), space="this plan alone")
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    plan: Plan
+
+    def __call__(self, problem: CostedProblem, rng: np.random.Generator) -> Any:
+        try:
+            self.plan.check(problem.names)
+        except PlanError as error:
+            raise PlanningRefusedError(error) from error
+        return indices_of(self.plan, problem.names)

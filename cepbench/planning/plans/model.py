@@ -40,9 +40,7 @@ from cepbench.planning.plans.tree import (
 class Plan(PlanNotes):
     """Base class of plans; see :mod:`cepbench.planning.plans.kinds`."""
 
-    #: Name of its kind.
     kind: ClassVar[str]
-    #: The pattern's variables.
     names: Sequence[str]
     #: The variables as they are joined.
     tree: Tree[str]
@@ -101,10 +99,7 @@ class Plan(PlanNotes):
 class OrderPlan(Plan):
     """An order-based plan [kolchinsky2018]_, section 2.4: ``OrderPlan(["c", "a", "b"])``.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The pattern's variables in the order in which partial matches bind them.
+    It names the pattern's variables in the order in which partial matches bind them.
 
     Raises
     ------
@@ -302,12 +297,8 @@ class UnionPlan(PlanNotes):
     Its notes combine those of the branches [kolchinsky2018]_, sections 4 and 5.1: partial matches
     add up, and the latency is the largest. ``generator``, ``seed`` and ``cost_model`` are None
     unless all plans agree. Branches are planned independently, so the cost of the union need not be
-    the least where latency counts; ``log_bound`` is then None.
-
-    Parameters
-    ----------
-    plans : sequence of OrderPlan or of TreePlan
-        In the order of the pattern's branches, all of one kind.
+    the least where latency counts; ``log_bound`` is then None. The plans are in the order of the
+    pattern's branches, all of one kind.
 
     Raises
     ------

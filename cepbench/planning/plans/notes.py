@@ -15,15 +15,12 @@ class PlanNotes:
 
     #: Natural logarithm of the estimated cost, ``alpha`` times the latency included.
     log_cost: float | None = None
-    #: Names of the cost model and of the plan generator.
     cost_model: str | None = None
     generator: str | None = None
-    #: Seed of the generator.
     seed: int | None = None
     #: Natural logarithms of the estimated numbers of partial matches: of an order plan's prefixes,
     #: of a tree plan's nodes in post-order. Empty if there are none.
     estimates: tuple[float, ...] = ()
-    #: Weight of latency in the cost.
     alpha: float = 0.0
     #: Natural logarithm of the estimated latency, if the cost includes it.
     log_latency: float | None = None

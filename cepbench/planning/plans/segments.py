@@ -61,11 +61,9 @@ class Segment:
     query: str
     #: 0 for the first segment of the query.
     number: int
-    #: Its positive variables.
     names: tuple[str, ...]
     #: The attributes of ``[attr]`` and GROUP BY, over which the query is partitioned.
     equivalences: frozenset[str]
-    #: One for each variable.
     steps: tuple[Step, ...]
 
     @property

@@ -32,12 +32,7 @@ class Either(tuple[Any, Any]):
     """A disjunction node of a tree plan: ``cep.TreePlan((cep.Either("a", "b"), "c"))``.
 
     Its records are those of both sides [mei2009]_, section 4.4.4. ``SEQ(OR(A a, B b), C c)`` has this
-    plan; it is one tree for all branches of the pattern.
-
-    Parameters
-    ----------
-    left, right : str or pair of trees
-        Over different variables.
+    plan; it is one tree for all branches of the pattern. Both sides are over different variables.
     """
 
     __slots__ = ()

@@ -40,7 +40,6 @@ class Numbered:
 
     #: As written in FROM.
     source: str
-    #: The name of the column.
     rank: str
 
 
@@ -51,7 +50,6 @@ class Relation:
     alias: str
     #: As written in FROM, with its alias.
     text: str
-    #: The names of the columns needed.
     labels: dict[Key, str]
 
 

@@ -16,7 +16,6 @@ class Dialect(ABC):
     """
 
     name: str
-    #: The type of texts.
     texts: str
     #: What is between the name of a common table expression and its query.
     step: str

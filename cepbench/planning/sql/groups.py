@@ -29,7 +29,6 @@ class _Rows:
 
     #: Quoted.
     name: str
-    #: Its columns.
     labels: dict[Key, str]
     #: The column with the number of the row.
     match: str

@@ -23,12 +23,10 @@ _DAY = 86_400 * 10**9
 class Arrivals:
     """Event counts of one part of a data set."""
 
-    #: Events of each type.
     counts: dict[str, int] = field(default_factory=dict)
     #: UTC day (since 1970) → first and last time on it, in nanoseconds since 1970. Of integer time
     #: 0 → first and last tick.
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
-    #: Whether time is a datetime, else an integer.
     is_datetime: bool = True
 
 

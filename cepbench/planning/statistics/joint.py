@@ -31,8 +31,7 @@ class JointConditions:
 
     #: The one or two variables of each group of conditions.
     variables: tuple[frozenset[str], ...]
-    #: Conditions over the same variables are one group, with one selectivity. Bool, shape (groups,
-    #: draws).
+    #: Conditions over the same variables are one group. Bool, shape (groups, draws).
     held: np.ndarray
 
     def log_factor(self, names: Iterable[str]) -> float:

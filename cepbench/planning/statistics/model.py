@@ -200,7 +200,11 @@ class Statistics:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict."""
         kind = "rates" if self.cardinalities is None else "cardinalities"
-        whole = {"stream_rate": self.stream_rate, "partitions": self.partitions}
+        optional = {
+            "stream_rate": self.stream_rate,
+            "partitions": self.partitions,
+            "time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()] or None,
+        }
         return {
             kind: dict(self._arrivals),
             "selectivities": [[*pair, value] for pair, value in self.selectivities.items()],
@@ -208,12 +212,7 @@ class Statistics:
                 [*([key] if isinstance(key, str) else key), value]
                 for key, value in self.standard_errors.items()
             ],
-            **{key: value for key, value in whole.items() if value is not None},
-            **(
-                {"time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()]}
-                if self.time_selectivities
-                else {}
-            ),
+            **{key: value for key, value in optional.items() if value is not None},
         }
 
     @classmethod

@@ -32,10 +32,6 @@ class OutputProfiler:
     Add matches as they are reported, then plan with ``last=profiler.last_variable``. A Kleene
     variable arrives with the last event of its set.
 
-    Parameters
-    ----------
-    pattern : Pattern or str
-
     Examples
     --------
     >>> profiler = OutputProfiler(pattern).add(cep.evaluate(pattern, stream, plan).matches)

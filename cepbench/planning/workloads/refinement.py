@@ -175,7 +175,6 @@ class _Query:
     def __init__(self, pattern: Pattern) -> None:
         #: With ``[attr]`` as comparisons.
         self.pattern = pattern
-        #: The positive ones.
         self.variables = pattern.positive
         self._places = {variable.name: place for place, variable in enumerate(self.variables)}
         self._precedence = pattern.structure.precedence()

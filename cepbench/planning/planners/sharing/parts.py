@@ -13,7 +13,6 @@ from cepbench.planning.plans.segments import SequenceItems
 class Part:
     """Some neighbouring items, and where they are."""
 
-    #: The number of items.
     length: int
     #: Queries, and how many items of them come before.
     places: frozenset[tuple[str, int]]

@@ -17,11 +17,10 @@ import numpy as np
 
 from cepbench.errors import PlanGeneratorError
 from cepbench.planning.costs.sharing import Cuts, SharingProblem
-from cepbench.planning.planners.sharing.chase import chase
+from cepbench.planning.planners.sharing.chase import bottom_up, chase, naive, top_down
 from cepbench.planning.planners.sharing.chop_connect import chop_connect
 from cepbench.planning.planners.sharing.exhaustive import exhaustive
 from cepbench.planning.planners.sharing.forests import forests
-from cepbench.planning.planners.sharing.hierarchical import bottom_up, naive, top_down
 from cepbench.planning.planners.sharing.sharon import sharon
 from cepbench.planning.planners.sharing.steiner import steiner
 from cepbench.registry import Registry
@@ -34,14 +33,11 @@ class WorkloadPlanner:
     """A planner of workloads."""
 
     name: str
-    #: (problem, seeded NumPy generator) → plan. For counts, a
-    #: :class:`~cepbench.planning.costs.sharing.SharingProblem` → the cuts of the queries, and
-    #: whether segments share prefixes; for matches, a
-    #: :class:`~cepbench.planning.costs.reuse.ReuseProblem` → the source of each query.
+    #: (problem, seeded NumPy generator) → for counts the cuts of the queries, and whether segments
+    #: share prefixes; for matches the source of each query.
     plan: Callable[[Any, np.random.Generator], Any]
     #: {"aggregates", "matches"}. What its plans share: counts of sequences, or matches.
     shares: str = "aggregates"
-    #: Its source in the literature.
     source: str = ""
     #: Whether its problems have virtual queries and unions.
     virtual: bool = False

@@ -34,11 +34,9 @@ class Forest:
 
     def __init__(self, problem: ReuseProblem) -> None:
         self.problem = problem
-        #: The virtual queries chosen.
         self.virtual: frozenset[str] = frozenset()
         #: Query → the union chosen for it.
         self.unions: Mapping[str, Reuse] = {}
-        #: The plan.
         self.sources: dict[str, Source] = {}
         self.cost = np.inf
         self._from: dict[str, list[Reuse]] = {}
