@@ -613,15 +613,13 @@ class _Reader:
         self, value: Decimal, unit: str, place: Node | Token, place_of_unit: Node | Token
     ) -> Window:
         if unit.lower() not in UNITS:
-            self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)
+            self._source.fail(
+                PatternNameError,
+                f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
+                f"{did_you_mean(unit.lower(), UNITS)}",
+                place_of_unit,
+            )
         try:
             return Window(value, UNITS[unit.lower()], self._exclusive)
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
-
-
-def _unknown_unit(unit: str) -> str:
-    return (
-        f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
-        f"{did_you_mean(unit.lower(), UNITS)}"
-    )

@@ -148,7 +148,12 @@ class StructureReader:
         return size
 
     def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
-        message = _misplaced(outer, operand)
+        """Raise if an operand of NOT, KL or GROUP is another operator."""
+        operator = _operator_of(operand)
+        inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
+        message = _NESTED.get((outer, inner), "")
+        if operator is not None:
+            message = _OVER_OPERATOR[outer].format(operator)
         if message:
             self._source.fail(PatternOperatorError, message, tree)
 
@@ -213,15 +218,6 @@ class StructureReader:
             if name not in self._used and self.variables.get(name, variable) == variable:
                 self._numbers[-1][first] = number
                 return variable
-
-
-def _misplaced(outer: str, operand: Node) -> str:
-    """Why an operand of NOT (``negated``) or KL (``kleene``) is invalid; empty if it is valid."""
-    operator = _operator_of(operand)
-    if operator is not None:
-        return _OVER_OPERATOR[outer].format(operator)
-    inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
-    return _NESTED.get((outer, inner), "")
 
 
 def _operator_of(tree: Node) -> Operator | None:

@@ -102,6 +102,33 @@ class Group(_Checked):
 
 
 @dataclass(frozen=True, eq=False)
+class PairConditions:
+    """The selectivity of conditions on pairs of variables."""
+
+    #: ln P, symmetric, with zeros on the diagonal. Float64, shape (n, n).
+    log_pairs: np.ndarray
+    #: The equal values of which the pairs count equalities too often.
+    equal: EqualValues | None
+
+    @classmethod
+    def of(cls, log_pairs: np.ndarray, equal: EqualValues | None) -> PairConditions:
+        """Those given, and the equalities that follow from others."""
+        return cls(log_pairs if equal is None else log_pairs + equal.log_implied.sum(axis=0), equal)
+
+    def within(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of all pairs within sets, shape (m,)."""
+        found = ((sets @ self.log_pairs) * sets).sum(axis=1) / 2
+        return np.asarray(found if self.equal is None else found - self.equal.log_repeated(sets))
+
+    def between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The same of pairs of a variable of one set and one of a disjoint other."""
+        found = ((left @ self.log_pairs) * right).sum(axis=1)
+        if self.equal is not None:
+            found = found - self.equal.log_repeated_between(left, right)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
 class OperatorTerms:
     """Order in time, conditions, negations and groups of a branch as numbers.
 
@@ -113,14 +140,10 @@ class OperatorTerms:
     precedes: np.ndarray
     #: ln Pt of pairs in written order; 0 if they are not ordered. Float64, shape (n, n).
     log_time: np.ndarray
-    #: ln P of pairs, symmetric, with zeros on the diagonal. Float64, shape (n, n).
-    log_predicates: np.ndarray
-    #: The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
-    #: conditions too, each has the same share of their common selectivity. Float64, shape (n, n).
-    log_hashed: np.ndarray
-    #: The equal values of which both count equalities too often.
-    equal: EqualValues | None
-    equal_hashed: EqualValues | None
+    conditions: PairConditions
+    #: Of the conditions the equalities evaluated by hashing. If a pair has other conditions too,
+    #: each has the same share of their common selectivity.
+    hashed: PairConditions
     #: The variables of each condition over several variables that is not evaluated by hashing.
     #: Bool, shape (m, n).
     conjuncts: np.ndarray
@@ -153,12 +176,6 @@ class OperatorTerms:
             share = _share(plain, hashed, {x, y})
             i, j = index[x], index[y]
             log_hashed[i, j] = log_hashed[j, i] = log_predicates[i, j] * share
-        equal = EqualValues.of(plain, statistics, names)
-        equal_hashed = EqualValues.of(hashed, statistics, names)
-        if equal is not None:
-            log_predicates += equal.log_implied.sum(axis=0)
-        if equal_hashed is not None:
-            log_hashed += equal_hashed.log_implied.sum(axis=0)
         tested = [clause for clause in plain if clause not in hashed]
         conjuncts = np.zeros((len(tested), n), bool)
         for row, clause in enumerate(tested):
@@ -167,10 +184,8 @@ class OperatorTerms:
             _nested(pattern.structure, index),
             precedes,
             log_time,
-            log_predicates,
-            log_hashed,
-            equal,
-            equal_hashed,
+            PairConditions.of(log_predicates, EqualValues.of(plain, statistics, names)),
+            PairConditions.of(log_hashed, EqualValues.of(hashed, statistics, names)),
             conjuncts,
             tuple(_negation(pattern, statistics, v.name, everything) for v in pattern.negated),
             tuple(_group(pattern, statistics, v, index, several, hashed) for v in pattern.groups),
@@ -236,39 +251,9 @@ class OperatorTerms:
         held = sets.astype(np.float64) @ self.conjuncts.T
         return np.asarray((held == self._sizes).sum(axis=1))
 
-    def log_conditions(self, sets: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of all conditions within sets, shape (m,)."""
-        return _within(self.log_predicates, self.equal, sets)
-
-    def log_looked_up(self, sets: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of equalities evaluated by hashing within sets, shape (m,)."""
-        return _within(self.log_hashed, self.equal_hashed, sets)
-
-    def log_conditions_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of all conditions between disjoint sets, shape (m,)."""
-        return _between(self.log_predicates, self.equal, left, right)
-
-    def log_looked_up_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The same of equalities evaluated by hashing."""
-        return _between(self.log_hashed, self.equal_hashed, left, right)
-
     @cached_property
     def _sizes(self) -> np.ndarray:
         return np.asarray(self.conjuncts.sum(axis=1))
-
-
-def _within(log_pairs: np.ndarray, equal: EqualValues | None, sets: np.ndarray) -> np.ndarray:
-    """The sum over all pairs of each set; of a symmetric matrix with zeros on the diagonal."""
-    found = ((sets @ log_pairs) * sets).sum(axis=1) / 2
-    return np.asarray(found if equal is None else found - equal.log_repeated(sets))
-
-
-def _between(
-    log_pairs: np.ndarray, equal: EqualValues | None, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    """The sum over all pairs of a variable on the left and one on the right."""
-    found = ((left @ log_pairs) * right).sum(axis=1)
-    return np.asarray(found if equal is None else found - equal.log_repeated_between(left, right))
 
 
 def _contain(sets: np.ndarray, part: np.ndarray) -> np.ndarray:

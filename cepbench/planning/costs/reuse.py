@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from types import MappingProxyType
-from typing import Protocol
 
 from cepbench.arguments import choice
 from cepbench.errors import PlanGeneratorError
@@ -29,19 +28,8 @@ MOST_ITEMS = 4
 #: Query → the query whose matches it reuses, several, or None.
 Sources = Mapping[str, Source]
 
-
-class ReuseCost(Protocol):
-    """A cost model of reused matches."""
-
-    def scratch(self, query: str) -> float:
-        """The cost of a query by itself."""
-
-    def reused(self, way: Reuse) -> float:
-        """The cost of a query from the matches of its source."""
-
-    def matches(self, query: str) -> float:
-        """The expected number of matches of a query per second."""
-
+#: A cost model of reused matches.
+ReuseCost = Calibrated | ECube
 
 #: Name → cost model, of a workload, the statistics of its queries, their plans from scratch, and the
 #: evaluator that computes these.

@@ -154,7 +154,7 @@ class ZStream(CostModel):
     def _log_plain(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
         """ln of the cardinality of sets before negation and without groups, shape (m,)."""
         terms = _terms(problem)
-        found = sets @ problem.log_filtered + terms.log_conditions(sets)
+        found = sets @ problem.log_filtered + terms.conditions.within(sets)
         return np.asarray(found + self.log_order(terms, sets))
 
     def log_cards(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
@@ -272,7 +272,7 @@ class ZStream(CostModel):
         return OperatorCosts(
             base=table(self._log_plain(problem, sets)),
             order=table(self.log_order(terms, sets)),
-            hashed=table(terms.log_looked_up(sets)),
+            hashed=table(terms.hashed.within(sets)),
             tests=table(K * terms.tests(sets)),
             exact=table(exact, np.bool_),
             tied=table(tied, np.bool_),
@@ -322,8 +322,8 @@ class ZStream(CostModel):
             - self.log_order(terms, left)
             - self.log_order(terms, right)
         )
-        hashed = terms.log_looked_up_between(left, right)
-        predicates = terms.log_conditions_between(left, right)
+        hashed = terms.hashed.between(left, right)
+        predicates = terms.conditions.between(left, right)
         # A reordered join reads no more than all pairs.
         read = left_card + right_card + np.minimum(in_order, 0.0) + hashed
         made = left_card + right_card + in_order + predicates

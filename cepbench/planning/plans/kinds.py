@@ -161,7 +161,7 @@ def _checked_index(item: Any, found: Any, names: Sequence[str], who: str) -> int
 def _check_complete(indices: list[int], plan: Any, names: Sequence[str], who: str) -> None:
     times = Counter(indices)
     faults = [
-        f"{index} ({names[index]!r}) appears {_TIMES.get(count, f'{count} times')}"
+        f"{index} ({names[index]!r}) appears {'twice' if count == 2 else f'{count} times'}"
         for index, count in sorted(times.items())
         if count > 1
     ]
@@ -178,10 +178,6 @@ def _check_complete(indices: list[int], plan: Any, names: Sequence[str], who: st
             f"{who} returned {_shown(plan)} for {events}: {', '.join(faults)}; "
             "return each of range(problem.n) once"
         )
-
-
-#: Counts in words.
-_TIMES = {2: "twice"}
 
 
 def _shown(found: Any) -> str:
