@@ -163,7 +163,7 @@ class PlanningProblem:
             _add_condition(log_selectivity, names, order.covering(), -math.log(2.0))
         elif order.is_chain:
             log_order_factor[1:] = -np.cumsum(np.log(np.arange(1, n + 1)))
-        elif not order.is_free:
+        elif order.before:
             raise UnsupportedPatternError(
                 f'time_selectivity="exact" needs a single SEQ or AND, and {pattern.structure} '
                 'nests them; use time_selectivity="adjacent"'

@@ -215,11 +215,8 @@ class SharingProblem:
 
     def _piece(self, query: str, begin: int, end: int) -> _Piece:
         at = (query, begin, end)
-        if at not in self._pieces:
-            self._pieces[at] = self._made(*at)
-        return self._pieces[at]
-
-    def _made(self, query: str, begin: int, end: int) -> _Piece:
+        if at in self._pieces:
+            return self._pieces[at]
         items, segment = self.items[query], self._segment(query, begin, end)
         columns = []
         for place, prefix in enumerate(segment.prefixes()):
@@ -234,7 +231,8 @@ class SharingProblem:
             key = self._number((segment.start, prefix, is_total))
             columns.append(_Column(key, self._rates[query][begin + place], additions))
         keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
-        return _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
+        piece = _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
+        return self._pieces.setdefault(at, piece)
 
 
 def counters_of(pattern: Pattern) -> set[Counter]:

@@ -26,11 +26,6 @@ class TemporalOrder:
         """Whether any two variables are ordered."""
         return len(self.before) == len(self.names) * (len(self.names) - 1) // 2
 
-    @property
-    def is_free(self) -> bool:
-        """Whether no two variables are ordered."""
-        return not self.before
-
     def covering(self) -> Iterator[Pair]:
         """Pairs (x, y), x before y, with no variable in between."""
         after: dict[str, set[str]] = {name: set() for name in self.names}
