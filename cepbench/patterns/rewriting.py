@@ -300,11 +300,12 @@ def _single_groups(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
             attribute = term.attribute if isinstance(term, Aggregate) else term
             return Attribute(name, attribute.name) if attribute.variable == name else term
 
+        def single(variable: Variable, group: Variable = group) -> Variable:
+            return Variable(group.name, group.type) if variable == group else variable
+
         yield replace(
             pattern,
-            structure=pattern.structure.changed(
-                lambda its, old=group: Variable(old.name, old.type) if its == old else its
-            ),
+            structure=pattern.structure.changed(single),
             # Conditions on i > 1 hold for one event.
             conditions=tuple(
                 clause.with_terms(of_one)

@@ -59,9 +59,9 @@ class CostModel:
     def log_steps(
         self, problem: PlanningProblem, before: np.ndarray, taken_up: np.ndarray
     ) -> np.ndarray:
-        """ln of the cost of appending variables, int64, shape (m,), to prefixes of orders; shape (m,).
+        """ln of the cost of appending variables to prefixes of orders, shape (m,).
 
-        The prefixes are bool, shape (m, n).
+        The prefixes are bool, shape (m, n), the variables ``taken_up`` int64, shape (m,).
         """
         right = np.eye(problem.n, dtype=bool)[taken_up]
         joins = self.log_joins(problem, "order", before, right)

@@ -21,8 +21,8 @@ def heaviest_independent_set(
     """The set of vertices without conflicts of the greatest score, in ascending order.
 
     Vertices of no weight are left out. ``near`` are the vertices that may change what one adds to the
-    score, by default those in conflict; the score of a set is by default the sum of its weights, which
-    the result has most of if the search does not end, with the best set so far, after ``most_sets``.
+    score, by default those in conflict. By default the score of a set is the sum of its weights; the
+    greatest is found then, unless the search ends after ``most_sets`` sets, with the best one so far.
 
     Source: [poppe2018]_, reduction of the graph and breadth-first search for the plan. A vertex near
     no other one is in the set. Without it are those that cannot be in a set as heavy as the bound
