@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ class Named(Protocol):
 
 
 Entry = TypeVar("Entry", bound=Named)
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Registry(Mapping[str, Entry]):
@@ -81,6 +82,26 @@ class Registry(Mapping[str, Entry]):
             if taken.name != entry.name:
                 self.remove(taken.name)
         self._entries[entry.name] = entry
+
+    def decorator(self, name: str, noun: str, entry: Callable[[Any], Entry]) -> Callable[[_F], _F]:
+        """Registers the entry made of the decorated function, which it returns unchanged.
+
+        Parameters
+        ----------
+        name : str
+        noun : str
+            What the function is, for the error about anything else, such as ``a cost``.
+        entry : callable
+            Function → entry.
+        """
+
+        def register(function: _F) -> _F:
+            if not callable(function):
+                raise self._error(f"{name}: {noun} is a function, not {shown(function)}")
+            self.add(entry(function))
+            return function
+
+        return register
 
     def remove(self, name: str) -> None:
         """Remove the entry of exactly this name, if there is one."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 import cepbench as cep
+from cepbench.planning.costs.sharing import SharingCost, SharingProblem
 
 #: A workload and the statistics of its queries.
 Planned = tuple[cep.Workload, dict[str, cep.Statistics]]
@@ -32,6 +33,13 @@ def planned(
             rates={name: rates[type] for type, name in zip(types, names, strict=True)}
         )
     return cep.Workload(patterns), statistics
+
+
+def sharing_cost(plan: cep.WorkloadPlan, statistics: Mapping[str, cep.Statistics]) -> SharingCost:
+    """The cost of a plan of cuts, also under other statistics than those it was made from."""
+    cuts = {query: tuple(its) for query, its in plan.cuts.items()}
+    problem = SharingProblem(plan.workload, statistics)
+    return problem.cost(cuts, shares_prefixes=plan.shares_prefixes)
 
 
 @st.composite

@@ -13,7 +13,8 @@ from cepbench.errors import (
     did_you_mean,
 )
 from cepbench.patterns.expressions import quoted_unless_plain
-from cepbench.patterns.structure import Kind, Structure, Variable
+from cepbench.patterns.structure import Structure, Variable
+from cepbench.patterns.validity import check_bound
 
 #: The functions over all matches.
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
@@ -21,31 +22,19 @@ FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """The type of an event as a key of GROUP BY, ``type(a)`` and ``type(a, level)``.
+    """The type of an event as a key of GROUP BY, ``type(a)`` and ``type(a, level)``."""
 
-    Attributes
-    ----------
-    level : int, optional
-        Of the concept that the event is of; its own type if that is above this level, and without
-        a level.
-    """
-
+    #: Of the concept that the event is of; without one, or above this level, its own type.
     level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """One key of the GROUP BY clause.
-
-    Attributes
-    ----------
-    attribute : str or EventType
-    variable : str, optional
-        Whose event's value labels a match. Without it all events of a match have to share the
-        value, as by ``[attribute]``, negated ones included.
-    """
+    """One key of the GROUP BY clause."""
 
     attribute: str | EventType
+    #: Whose event's value labels a match. Without it all events of a match have to share the value,
+    #: as by ``[attribute]``, negated ones included.
     variable: str | None = None
 
     def __post_init__(self) -> None:
@@ -63,25 +52,15 @@ class Grouping:
 class MatchAggregate:
     """One value of the AGG clause.
 
-    Attributes
-    ----------
-    function : {"COUNT", "SUM", "AVG", "MIN", "MAX"}
-    variable : str, optional
-        Over whose events it is, each once for every match that it is in. Without it, COUNT is the
-        number of matches.
-    attribute : str, optional
-        Over whose values it is; missing ones are skipped. Without it, COUNT is over events.
-
-    Raises
-    ------
-    PatternNameError
-        If the function is unknown.
-    PatternSyntaxError
-        If a function other than COUNT has no attribute.
+    Raises PatternNameError if the function is unknown; PatternSyntaxError if a function other than
+    COUNT has no attribute.
     """
 
     function: str
+    #: Over whose events it is, each once for every match that it is in. Without it, COUNT is the
+    #: number of matches.
     variable: str | None = None
+    #: Over whose values it is; missing ones are skipped. Without it, COUNT is over events.
     attribute: str | None = None
 
     def __post_init__(self) -> None:
@@ -113,26 +92,10 @@ def check_aggregation(
 ) -> None:
     """Check that each key and each aggregate has a value for every match.
 
-    Parameters
-    ----------
-    group_by : sequence of Grouping
-    aggregates : sequence of MatchAggregate
-    variables : mapping of str to Variable
-        All variables of the pattern, by name.
-    branches : sequence of Structure
-        Without OR.
-
-    Raises
-    ------
-    PatternSyntaxError
-        For GROUP BY without AGG.
-    PatternNameError
-        For an unknown variable, and an aggregate that is listed twice.
-    PatternOperatorError
-        For a negated variable, and a key of a variable that has a set of events or is not in all
-        branches.
-    UnsupportedPatternError
-        If a negation or group may be decided only when all events of the match have been seen.
+    Raises PatternSyntaxError for GROUP BY without AGG; PatternNameError for an unknown variable,
+    and an aggregate that is listed twice; PatternOperatorError for a negated variable, and a key of
+    a variable that has a set of events or is not in all branches; UnsupportedPatternError if a
+    negation or group may be decided only when all events of the match have been seen.
     """
     if group_by and not aggregates:
         raise PatternSyntaxError(
@@ -142,21 +105,9 @@ def check_aggregation(
         )
     parts: list[Grouping | MatchAggregate] = [*group_by, *aggregates]
     for part in parts:
-        clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
-        if part.variable is None:
-            continue
-        if part.variable not in variables:
-            raise PatternNameError(
-                f"{clause} of an unknown variable {part.variable!r}; the pattern has "
-                f"{', '.join(variables)}{did_you_mean(part.variable, variables)}",
-                culprit=part,
-            )
-        if variables[part.variable].kind is Kind.NEGATED:
-            raise PatternOperatorError(
-                f"{clause} of the negated variable {part.variable!r}, which a match binds to no "
-                "event; leave it out",
-                culprit=part,
-            )
+        if part.variable is not None:
+            clause = "GROUP BY" if isinstance(part, Grouping) else "AGG"
+            check_bound(clause, part.variable, variables, part)
     for key in group_by:
         if key.variable is not None:
             _check_key(key, variables[key.variable], branches)
@@ -191,13 +142,9 @@ def _check_key(key: Grouping, variable: Variable, branches: Sequence[Structure])
 
 def _check_decided(branch: Structure, culprit: MatchAggregate) -> None:
     """Check that each match is known when its last event has come."""
-    plain = {v.name for v in branch.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
-    followed = {before for before, after in branch.precedence() if after in plain}
-    for variable in branch.variables():
-        if variable.name not in plain | followed:
-            raise UnsupportedPatternError(
-                f"AGG with {variable}, which no other item follows: it is decided only when the "
-                "window has passed, and the match no longer counts; put an item after it, or leave "
-                "it out",
-                culprit=culprit,
-            )
+    for variable in branch.open_items(at_start=False):
+        raise UnsupportedPatternError(
+            f"AGG with {variable}, which no other item follows: it is decided only when the window "
+            "has passed, and the match no longer counts; put an item after it, or leave it out",
+            culprit=culprit,
+        )

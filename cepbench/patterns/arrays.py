@@ -60,22 +60,10 @@ _COMPARISONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 def expression_values(
     expression: Expression, values: Values, code: TextCode, over: OverSet | None = None
 ) -> np.ndarray:
-    """The value of ``expression`` for every candidate.
+    """The value of ``expression`` for every candidate, float64.
 
-    Parameters
-    ----------
-    expression : Expression
-    values : callable
-        Attribute → float64 array; all arrays broadcast together.
-    code : callable
-        Text → its code.
-    over : callable, optional
-        Aggregate → float64 array; by default there must be none.
-
-    Returns
-    -------
-    ndarray of float64
-        Division by zero follows IEEE 754; modulo zero is NaN.
+    Values of attributes, and of aggregates if there are any, are float64 arrays that broadcast
+    together; texts are compared by code. Division by zero follows IEEE 754; modulo zero is NaN.
     """
     match expression:
         case Attribute():
@@ -141,20 +129,10 @@ def clause_holds(
 
 
 def over_sets(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The aggregate of each of several sets of values.
+    """The aggregate, one of ``AGGREGATES``, of each of several sets of values, float64, shape (sets,).
 
-    Parameters
-    ----------
-    function : str
-        One of :data:`cepbench.patterns.expressions.AGGREGATES`.
-    values : ndarray of float64
-    offsets : ndarray of int64, shape (sets + 1,)
-        Set ``i`` is ``values[offsets[i] : offsets[i + 1]]``.
-
-    Returns
-    -------
-    ndarray of float64, shape (sets,)
-        NaN if a value is missing, and of an empty set, whose ``count`` is 0.
+    Set ``i`` is ``values[offsets[i] : offsets[i + 1]]``; offsets are int64, shape (sets + 1,). NaN
+    if a value is missing, and of an empty set, whose ``count`` is 0.
     """
     return over_ranges(function, values, offsets[:-1], np.diff(offsets))
 
@@ -162,22 +140,11 @@ def over_sets(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndar
 def over_ranges(
     function: str, values: np.ndarray, begin: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray:
-    """The aggregate of each of several ranges of values, which may overlap.
+    """The aggregate of each of several ranges of values, which may overlap; as :func:`over_sets`.
 
     Sums of whole numbers are differences of running sums, as far as these are exact.
 
-    Parameters
-    ----------
-    function : str
-        One of :data:`cepbench.patterns.expressions.AGGREGATES`.
-    values : ndarray of float64
-    begin, sizes : ndarray of int64, shape (ranges,)
-        Range ``i`` is ``values[begin[i] : begin[i] + sizes[i]]``.
-
-    Returns
-    -------
-    ndarray of float64, shape (ranges,)
-        As :func:`over_sets`.
+    Range ``i`` is ``values[begin[i] : begin[i] + sizes[i]]``; both int64, shape (ranges,).
     """
     if function == "count":
         return sizes.astype(np.float64)
@@ -210,12 +177,9 @@ def over_ranges(
 
 
 def before_each(function: str, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The aggregate of the values before each value of its set; parameters as :func:`over_sets`.
+    """The aggregate of the values before each value of its set, as :func:`over_sets`, shape (values,).
 
-    Returns
-    -------
-    ndarray of float64, shape (values,)
-        NaN for the first of each set, and if a value is missing.
+    NaN for the first of each set, and if a value is missing.
     """
     found = np.full(len(values), np.nan)
     accumulate = {"min": np.minimum, "max": np.maximum}.get(function, np.add).accumulate

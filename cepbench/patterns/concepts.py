@@ -22,13 +22,6 @@ class ConceptHierarchy:
         Name → the names below it, which may again be a mapping. Names without a parent are roots;
         several roots are several hierarchies.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Each name directly before those below it.
-    concepts : frozenset of str
-        The names with names below them.
-
     Raises
     ------
     HierarchyError
@@ -65,7 +58,9 @@ class ConceptHierarchy:
                 self._add(text(name, "each name of a hierarchy", HierarchyError), parent)
                 unread.append((name, its))
         self._intervals: dict[str, tuple[int, int]] = {}
+        #: Each name directly before those below it.
         self.names = tuple(self._numbered())
+        #: The names with names below them.
         self.concepts = frozenset(name for name, below in self._children.items() if below)
         self._hash = hash(frozenset(self._parents.items()))
 
@@ -204,13 +199,7 @@ class ConceptHierarchy:
 
 
 def hierarchy_from(given: Any) -> ConceptHierarchy | None:
-    """The hierarchy of an argument, or None.
-
-    Raises
-    ------
-    HierarchyError
-        If it is something else.
-    """
+    """The hierarchy of an argument, or None; HierarchyError if it is something else."""
     if given is None or isinstance(given, ConceptHierarchy):
         return given
     raise HierarchyError(

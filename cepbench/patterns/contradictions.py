@@ -54,10 +54,7 @@ def check_satisfiable(pattern: Pattern) -> None:
     ``b[i-1]``, which do not constrain a set of one event. The search through disjunctions is
     bounded by :data:`MOST_STEPS`.
 
-    Raises
-    ------
-    UnsatisfiablePatternError
-        Lists the conditions that contradict each other.
+    Raises UnsatisfiablePatternError, which lists the conditions that contradict each other.
     """
     first: UnsatisfiablePatternError | None = None
     # Sets of variables whose conditions contradict each other in any branch.

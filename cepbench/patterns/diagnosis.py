@@ -23,17 +23,12 @@ class Span(NamedTuple):
 
 #: Description of each token of the grammar, in the order in which messages list them.
 _WORDS = {
-    "PATTERN": "PATTERN",
-    "WITHIN": "WITHIN",
-    "WHERE": "WHERE",
-    "ORDER_BY": "ORDER BY",
-    "STRATEGY": "STRATEGY",
-    "OUTPUT": "OUTPUT",
-    "GROUP_BY": "GROUP BY",
-    "AGG": "AGG",
-    "RETURN": "RETURN",
-    "AND": "AND",
-    "OR": "OR",
+    word: word.replace("_", " ")
+    for word in (
+        "PATTERN", "WITHIN", "WHERE", "ORDER_BY", "STRATEGY", "OUTPUT", "GROUP_BY", "AGG", "RETURN",
+        "AND", "OR",
+    )
+} | {
     "_COMMA": "a comma",
     "_LPAR": "an opening bracket",
     "_RPAR": "a closing bracket",
@@ -44,7 +39,7 @@ _WORDS = {
     "_DOT": "a dot and an attribute, as in a.price",
     "COMPARE": "a comparison (<, <=, >, >=, =, !=)",
     "$END": "the end of the pattern",
-}
+}  # fmt: skip
 _OPERATORS = ("SEQ", "AND", "OR", "NOT", "KL", "GROUP")
 _CLAUSES = ("WHERE", "ORDER_BY", "STRATEGY", "OUTPUT", "GROUP_BY", "AGG", "WITHIN", "RETURN")
 _ORDER = "PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN …"

@@ -13,21 +13,10 @@ def window_of(
 ) -> Window:
     """A length of time as a window.
 
-    Parameters
-    ----------
-    given : float, str or Window
-        A text has a number and a unit of the pattern language.
-    unit : str
-        Unit of a plain number.
-    what : str
-        Name of the argument, for the message.
-    error : type
-        Type of the error to raise.
+    A text has a number and a unit of the pattern language; a plain number is in ``unit``. The
+    message names the argument by ``what``.
 
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if the length is invalid.
+    Raises CepbenchError, of the type ``error``, if the length is invalid.
     """
     if isinstance(given, Window):
         return given
@@ -47,10 +36,7 @@ def window_of(
 def slack_of(given: float | str | Window, window: Window) -> int:
     """By how much events may be late, in ticks of the timestamps that a window has.
 
-    Raises
-    ------
-    EvaluationError
-        If it is no length of time, or of another kind than the window.
+    Raises EvaluationError if it is no length of time, or of another kind than the window.
     """
     unit = "seconds" if window.is_datetime else "units"
     slack = window_of(given, unit, "slack", EvaluationError)

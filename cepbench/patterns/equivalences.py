@@ -27,14 +27,7 @@ Derived = tuple[str, Expression]
 def comparisons_of(
     attributes: Iterable[str], branches: Iterable[Structure]
 ) -> Iterator[Comparison]:
-    """The comparisons that make each attribute equal all over every branch, without duplicates.
-
-    Parameters
-    ----------
-    attributes : iterable of str
-    branches : iterable of Structure
-        Without OR.
-    """
+    """The comparisons that make each attribute equal all over every branch, without duplicates."""
     tied = equalities(branches)
     for name in dict.fromkeys(attributes):
         for first, second, element in tied:
@@ -78,14 +71,9 @@ def equated(clause: Clause) -> set[Attribute]:
 
 
 def equal_attributes(clauses: Iterable[Clause], names: Collection[str]) -> list[list[Attribute]]:
-    """The attributes of some variables that conditions together make equal.
+    """The attributes of some variables that conditions, which all hold, together make equal.
 
-    Parameters
-    ----------
-    clauses : iterable of Clause
-        All of them hold.
-    names : collection of str
-        The variables; equality through others is left out.
+    Equality through other variables is left out.
     """
     found: list[list[Attribute]] = []
     for clause in clauses:
@@ -124,15 +112,8 @@ def separated_sides(clause: Clause) -> tuple[Derived, str, Derived] | None:
 def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
     """Values of single variables that the clauses make equal, closed transitively.
 
-    Parameters
-    ----------
-    clauses : iterable of Clause
-        Those other than an equality of values of two variables are ignored.
-
-    Returns
-    -------
-    list of list of Derived
-        Each with all values that are equal to each other, at least two, in order of appearance.
+    Each class has all values that are equal to each other, at least two, in order of appearance.
+    Clauses other than an equality of values of two variables are ignored.
     """
     found: list[list[Derived]] = []
     for clause in clauses:
@@ -147,15 +128,10 @@ def equal_values(clauses: Iterable[Clause]) -> list[list[Derived]]:
 
 
 class Equalities:
-    """The equalities of values of two variables that conditions imply.
+    """The equalities of values of two variables that conditions, which all hold, imply.
 
-    Parameters
-    ----------
-    clauses : iterable of Clause
-        All of them hold.
-    names : collection of str
-        Plain and Kleene variables of one branch; equality through others, which need not have an
-        event, is left out. That of a Kleene variable is equality of each of its events.
+    The variables are plain and Kleene ones of one branch; equality through others, which need not
+    have an event, is left out. That of a Kleene variable is equality of each of its events.
     """
 
     def __init__(self, clauses: Iterable[Clause], names: Collection[str]) -> None:
@@ -204,11 +180,7 @@ class Equalities:
         With those of the joins below, they imply all equalities among the variables joined: one of
         each class, unless a side has several values of a single variable.
 
-        Parameters
-        ----------
-        left, right : collection of str
-        avoided : collection of str
-            Variables whose values are used only if a side has no other.
+        Values of the variables ``avoided`` are used only if a side has no other.
         """
         found = []
         for equal in self.classes:

@@ -11,14 +11,7 @@ _PREFIX = "attribute "
 
 
 def attribute_column(name: str, own: Collection[str] = OWN) -> str:
-    """The column of an attribute, which is no other attribute's and none of the table's own.
-
-    Parameters
-    ----------
-    name : str
-    own : collection of str
-        The table's own columns, in lower case.
-    """
+    """The column of an attribute: no other attribute's, none of the table's own (in lower case)."""
     bare = name
     while bare.startswith(_PREFIX):
         bare = bare.removeprefix(_PREFIX)

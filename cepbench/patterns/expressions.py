@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from cepbench.errors import PatternError, UnsupportedPatternError
 
@@ -149,6 +150,13 @@ def _checked_depth(*operands: Expression) -> int:
     return depth
 
 
+def kind_of_constant(expression: Expression) -> str | None:
+    """``text`` or ``boolean``; None for a number, and for what is no constant."""
+    if not isinstance(expression, Constant):
+        return None
+    return {str: "text", bool: "boolean"}.get(type(expression.value))
+
+
 def depth_of(expression: Expression) -> int:
     """Nesting depth of operators; 0 without any."""
     return expression.depth if isinstance(expression, Negative | Arithmetic) else 0
@@ -227,6 +235,15 @@ def with_terms(
     return expression
 
 
+def with_attribute(
+    term: Attribute | Aggregate, change: Callable[[Attribute], Attribute]
+) -> Attribute | Aggregate:
+    """A term with its attribute replaced, for :func:`with_terms`."""
+    if isinstance(term, Aggregate):
+        return replace(term, attribute=change(term.attribute))
+    return change(term)
+
+
 #: What the names of the two parts of a time begin with, see :mod:`cepbench.patterns.times`.
 HIGH_PART, LOW_PART = "high part of the time ", "low part of the time "
 
@@ -249,6 +266,9 @@ def of_any_variable(term: Attribute | Aggregate) -> Attribute:
     assert isinstance(term, Attribute)  # aggregates are of sets
     return replace(term, variable="")
 
+
+#: Each operator with its sides exchanged.
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 #: The negation of each operator.
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
@@ -347,6 +367,10 @@ class Clause:
             )
         )
 
+    def with_attributes(self, change: Callable[[Attribute], Attribute]) -> Clause:
+        """The clause with each attribute replaced, also inside aggregates."""
+        return self.with_terms(partial(with_attribute, change=change))
+
     def terms(self) -> Iterator[Attribute | Aggregate]:
         """The attributes and aggregates of all comparisons."""
         for comparison in self.comparisons:
@@ -380,16 +404,10 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """One column of the RETURN clause: ``value AS alias``.
+    """One column of the RETURN clause: ``value AS alias``."""
 
-    Attributes
-    ----------
-    value : str or Expression
-        The name of a variable, for the position of its event or the positions of its set; or an
-        expression over the events of the match.
-    alias : str, optional
-    """
-
+    #: The name of a variable, for the position of its event or the positions of its set; or an
+    #: expression over the events of the match.
     value: str | Expression
     alias: str | None = None
 

@@ -11,20 +11,10 @@ from cepbench.patterns.parse import parse
 
 
 def pattern_from(given: Any, *, aggregates: bool = False) -> Pattern:
-    """The pattern of an argument; a text is parsed.
+    """The pattern of an argument, which may have AGG if ``aggregates``; a text is parsed.
 
-    Parameters
-    ----------
-    given : Pattern or str
-    aggregates : bool
-        Whether it may have AGG.
-
-    Raises
-    ------
-    PatternError
-        If it is neither a pattern nor a text, or the text is not a valid pattern.
-    UnsupportedPatternError
-        If it has AGG and may not.
+    Raises PatternError if it is neither a pattern nor a text, or the text is not a valid pattern;
+    UnsupportedPatternError if it has AGG and may not.
     """
     if isinstance(given, str):
         given = parse(given)

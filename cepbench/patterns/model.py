@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -221,52 +221,38 @@ def _simplest(amount: Decimal) -> float | Decimal:
 class Pattern:
     """A pattern: ``PATTERN … WHERE … ORDER BY … STRATEGY … OUTPUT … GROUP BY … AGG … WITHIN … RETURN …``.
 
-    Attributes
-    ----------
-    structure : Structure
-        SEQ, AND and OR over variables, nested to any depth.
-    conditions : tuple of Clause
-        The WHERE clause in conjunctive normal form, without implied conjuncts and without
-        ``equivalences``; empty if there is none.
-    window : Window
-        The WITHIN clause.
-    strategy : Strategy, default ANY
-        The STRATEGY clause.
-    returns : tuple of Returned, default ()
-        The columns of the RETURN clause; without it the positive variables. They do not change
-        which matches there are.
-    equivalences : tuple of str, default ()
-        The attributes of ``[attr]``, equal all over a match; :attr:`expanded` has them as
-        comparisons.
-    output : {"all", "non_overlap"}
-        The OUTPUT clause: all matches, or of those that overlap in time within one partition the
-        first one [agrawal2008]_, section 2.
-    group_by : tuple of Grouping, default ()
-        The keys of the GROUP BY clause, without repetition.
-    aggregates : tuple of MatchAggregate, default ()
-        The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
-    order : {"time", "arrival"}
-        The ORDER BY clause: whether the items of a SEQ follow each other in time, or in the order of
-        the stream, in which events of one timestamp follow each other too.
-    hierarchy : ConceptHierarchy or None, default None
-        The concepts above the event types, see :meth:`with_hierarchy`; not part of the text.
-
     Raises
     ------
     PatternError
         If its parts are inconsistent, see :mod:`cepbench.patterns.validity`.
     """
 
+    #: SEQ, AND and OR over variables, nested to any depth.
     structure: Structure
+    #: The WHERE clause in conjunctive normal form, without implied conjuncts and without
+    #: ``equivalences``; empty if there is none.
     conditions: tuple[Clause, ...]
+    #: The WITHIN clause.
     window: Window
+    #: The STRATEGY clause.
     strategy: Strategy = ANY
+    #: The columns of the RETURN clause; without it the positive variables. They do not change which
+    #: matches there are.
     returns: tuple[Returned, ...] = ()
+    #: The attributes of ``[attr]``, equal all over a match; :attr:`expanded` has them as
+    #: comparisons.
     equivalences: tuple[str, ...] = ()
+    #: {"all", "non_overlap"}. The OUTPUT clause: all matches, or of those that overlap in time
+    #: within one partition the first one [agrawal2008]_, section 2.
     output: str = "all"
+    #: The keys of the GROUP BY clause, without repetition.
     group_by: tuple[Grouping, ...] = ()
+    #: The AGG clause: what to compute over the matches of :meth:`without_aggregate`.
     aggregates: tuple[MatchAggregate, ...] = ()
+    #: The concepts above the event types, see :meth:`with_hierarchy`; not part of the text.
     hierarchy: ConceptHierarchy | None = field(default=None, repr=False)
+    #: {"time", "arrival"}. The ORDER BY clause: whether the items of a SEQ follow each other in
+    #: time, or in the order of the stream, in which events of one timestamp follow each other too.
     order: str = "time"
 
     #: Whether results are by query: those of a workload are, and those of a pattern are its own.
@@ -388,10 +374,7 @@ class Pattern:
 
         Where a stream is given, its hierarchy is used without this.
 
-        Raises
-        ------
-        HierarchyError
-            If it is not a hierarchy.
+        Raises HierarchyError if it is not a hierarchy.
         """
         hierarchy = hierarchy_from(hierarchy)
         return self if hierarchy == self.hierarchy else replace(self, hierarchy=hierarchy)
@@ -465,18 +448,13 @@ class Pattern:
             names = {variable.name for variable in structure.variables()}
             # Bypasses __post_init__: the pattern was checked as a whole.
             branch = object.__new__(Pattern)
+            vars(branch).update({each.name: getattr(self, each.name) for each in fields(self)})
             vars(branch).update(
                 structure=structure,
                 conditions=tuple(c for c in self.conditions if names.issuperset(c.variables)),
-                window=self.window,
-                strategy=self.strategy,
                 returns=(),
-                equivalences=self.equivalences,
-                output=self.output,
                 group_by=(),
                 aggregates=(),
-                hierarchy=self.hierarchy,
-                order=self.order,
             )
             yield branch
 

@@ -21,36 +21,22 @@ from cepbench.patterns.model import Clause, Kind, Pattern, Variable
 
 @dataclass(frozen=True)
 class Check:
-    """A test of rows against the events of a negated variable, or the formation of a group.
-
-    Attributes
-    ----------
-    name : str
-        The negated variable or group.
-    after, before : tuple of str
-        Its neighbours: variables of the row that its event follows, and precedes.
-    within : tuple of bool
-        Whether the window bounds it from below and from above.
-    distinct : tuple of str
-        Variables of overlapping types, whose events are excluded.
-    clauses : tuple of Clause
-        Conditions on it and the row.
-    earlier, later : frozenset of str
-        All positive variables that precede it, and follow it; of a group only plain ones.
-    names : frozenset of str
-        All positive variables but itself; of a group only plain ones.
-    precedence : set of (str, str)
-        The pattern's precedence.
-    """
+    """A test of rows against the events of a negated variable, or the formation of a group."""
 
     name: str
+    #: Its neighbours: variables of the row that its event follows, and precedes.
     after: tuple[str, ...]
     before: tuple[str, ...]
+    #: Whether the window bounds it from below and from above.
     within: tuple[bool, bool]
+    #: Variables of overlapping types, whose events are excluded.
     distinct: tuple[str, ...]
+    #: Conditions on it and the row.
     clauses: tuple[Clause, ...]
+    #: All positive variables that precede it, and follow it; of a group only plain ones.
     earlier: frozenset[str]
     later: frozenset[str]
+    #: All positive variables but itself; of a group only plain ones.
     names: frozenset[str]
     precedence: AbstractSet[tuple[str, str]]
 
@@ -143,18 +129,11 @@ def waits_for_negated(pattern: Pattern) -> bool:
 
 @dataclass(frozen=True)
 class PlacedGroup:
-    """A group of a branch, and where a plan forms it.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    name : str
-    placed : frozenset of str
-        The variables that the plan puts below its node; none if it does not place it.
-    """
+    """A group of a branch, and where a plan forms it."""
 
     pattern: Pattern
     name: str
+    #: The variables that the plan puts below its node; none if it does not place it.
     placed: frozenset[str]
 
     @property
@@ -197,17 +176,9 @@ def negated_apart(pattern: Pattern) -> list[Variable]:
 def check_placements(pattern: Pattern, placements: Iterable[tuple[str, Sequence[str]]]) -> None:
     """Check that a plan places only negated variables and groups of a branch, each where it can be.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR.
-    placements : iterable of (str, sequence of str)
-        Negated variables and groups, each with the plain variables below its node.
+    Each is placed by the plain variables below its node.
 
-    Raises
-    ------
-    PlanError
-        If a variable is neither, or the node does not allow NSEQ, NEG or KSEQ.
+    Raises PlanError if a variable is neither, or the node does not allow NSEQ, NEG or KSEQ.
     """
     placed = dict(placements)
     groups = [variable.name for variable in pattern.groups]

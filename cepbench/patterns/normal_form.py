@@ -50,21 +50,11 @@ Condition = Comparison | Negation | Conjunction | Disjunction
 def conjunctive_normal_form(condition: Condition) -> tuple[Conjunct, ...]:
     """The conjuncts of ``condition``: all are true exactly where it is.
 
-    Parameters
-    ----------
-    condition : Comparison, Negation, Conjunction or Disjunction
+    They are in order of appearance, without duplicates and implied conjuncts. Comparisons of
+    constants are folded: no conjuncts means always true, a single empty conjunct never true.
 
-    Returns
-    -------
-    tuple of tuple of Comparison
-        In order of appearance, without duplicates and implied conjuncts. Comparisons of constants
-        are folded: no conjuncts means always true, a single empty conjunct never true.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If one OR would take more than :data:`MAXIMUM_CONJUNCTS` conjuncts, or all together more
-        than :data:`MAXIMUM_WORK` conjuncts or comparisons.
+    Raises UnsupportedPatternError if one OR would take more than :data:`MAXIMUM_CONJUNCTS`
+    conjuncts, or all together more than :data:`MAXIMUM_WORK` conjuncts or comparisons.
     """
     parts = _conjoined(condition)
     return without_implied(

@@ -13,12 +13,17 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from cepbench.patterns.expressions import OPPOSITE, Clause, Comparison, Constant, Expression
+from cepbench.patterns.expressions import (
+    MIRRORED,
+    OPPOSITE,
+    Clause,
+    Comparison,
+    Constant,
+    Expression,
+)
 
 #: A comparison that holds, and the clause that it is from.
 Fact = tuple[Comparison, Clause]
-
-_MIRRORED = {">": "<", ">=": "<="}
 
 #: A constant bound of an expression, and whether it is strict.
 _Bound = tuple[float, bool]
@@ -27,12 +32,8 @@ _Bound = tuple[float, bool]
 class Order:
     """The order that facts imply.
 
-    Parameters
-    ----------
-    facts : sequence of (Comparison, Clause)
-    steps : int
-        Budget of :meth:`excludes` and :meth:`implies` over all calls; beyond it, nothing is known to
-        be excluded.
+    The steps are a budget of :meth:`excludes` and :meth:`implies` over all calls; beyond it,
+    nothing is known to be excluded.
     """
 
     def __init__(self, facts: Sequence[Fact], steps: int) -> None:
@@ -290,6 +291,6 @@ def _has_nan(comparison: Comparison) -> bool:
 
 def _upwards(comparison: Comparison) -> tuple[str, Expression, Expression]:
     operator = comparison.operator
-    if operator in _MIRRORED:
-        return _MIRRORED[operator], comparison.right, comparison.left
+    if operator in (">", ">="):
+        return MIRRORED[operator], comparison.right, comparison.left
     return operator, comparison.left, comparison.right

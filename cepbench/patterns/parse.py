@@ -117,17 +117,9 @@ def parse(
         ``:name``, or ``name`` where no variable has it, is the value of a parameter.
         docs/language.md lists all constructs and spellings.
     dialect : {"zstream", "sase+", "a-seq", "e-cube"}, optional
-        The language of a paper. In ZStream's [mei2009]_, section 3, ``B+``, ``B*`` and ``B^5`` are
-        groups, a second WHERE is AND, a chain of equalities holds between any two of its sides, and
-        ``same IP address`` is ``["IP address"]``. In SASE+'s [agrawal2008]_, Figure 1 and section 6,
-        ``PATTERN(…)`` is a SEQ, ``skip_till_next_match`` is ``next``, ``a[i].x`` is every event but
-        the first, ``max(a[i-1].x)`` is ``max(a[..i-1].x)``, a strategy may be the first condition,
-        and a window without a unit is in ticks of the time column. In A-Seq's [qi2014]_, section 2.1,
-        ``WITHIN 10s`` is half-open, clauses may be in ``[…]`` and ``<…>``, PATTERN may be missing,
-        ``(A, B, !C)`` is a SEQ, and an unnamed item of type C is also ``c`` and ``C.c``. In E-Cube's
-        [liu2011]_, section 2, PATTERN may be missing, ``-C`` and ``¬C`` are ``NOT(C)``, ``Groupby
-        age-group`` is ``GROUP BY "age-group" AGG COUNT``, and keys that are event types of the pattern
-        group by the type of their events.
+        The language of a paper, each with its differences in docs/language.md: ZStream's [mei2009]_,
+        section 3, SASE+'s [agrawal2008]_, Figure 1 and section 6, A-Seq's [qi2014]_, section 2.1, or
+        E-Cube's [liu2011]_, section 2.
     classes : "ANY" or mapping of str to str, optional
         In a dialect, which event types the names of classes stand for: any type, or that of the
         mapping; by default, and where the mapping has none, the type of the same name.
@@ -621,15 +613,13 @@ class _Reader:
         self, value: Decimal, unit: str, place: Node | Token, place_of_unit: Node | Token
     ) -> Window:
         if unit.lower() not in UNITS:
-            self._source.fail(PatternNameError, _unknown_unit(unit), place_of_unit)
+            self._source.fail(
+                PatternNameError,
+                f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
+                f"{did_you_mean(unit.lower(), UNITS)}",
+                place_of_unit,
+            )
         try:
             return Window(value, UNITS[unit.lower()], self._exclusive)
         except PatternError as error:
             self._source.fail(PatternError, str(error), place)
-
-
-def _unknown_unit(unit: str) -> str:
-    return (
-        f"unknown time unit {unit!r}; use {', '.join(NANOSECONDS)}, or units for integer time"
-        f"{did_you_mean(unit.lower(), UNITS)}"
-    )

@@ -11,17 +11,8 @@ def looks_back(pattern: Pattern) -> bool:
 
     A match then depends on the events from a window before its last event on, and otherwise on none
     before its first event. No match depends on events later than a window after its first one.
-
-    Parameters
-    ----------
-    pattern : Pattern
     """
-    for branch in pattern.structure.alternatives():
-        plain = {v.name for v in branch.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
-        preceded = {after for before, after in branch.precedence() if before in plain}
-        if any(v.name not in plain | preceded for v in branch.variables()):
-            return True
-    return False
+    return any(branch.open_items(at_start=True) for branch in pattern.structure.alternatives())
 
 
 def shared_keys(pattern: Pattern) -> tuple[str, ...]:
@@ -32,10 +23,6 @@ def shared_keys(pattern: Pattern) -> tuple[str, ...]:
     of other values in it. Strict contiguity has none: events of other values come between.
     ``OUTPUT non_overlap`` selects within the values of all ``[attr]`` and of the attribute of
     partition contiguity, so only these divide it.
-
-    Parameters
-    ----------
-    pattern : Pattern
     """
     strategy = pattern.strategy
     if strategy.name == "strict_contiguity":

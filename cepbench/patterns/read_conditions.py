@@ -18,6 +18,7 @@ from cepbench.errors import (
 from cepbench.patterns.equivalences import comparisons_of, equalities
 from cepbench.patterns.expressions import (
     ELEMENTS,
+    MIRRORED,
     Aggregate,
     Arithmetic,
     Attribute,
@@ -28,6 +29,7 @@ from cepbench.patterns.expressions import (
     Expression,
     Negative,
     depth_of,
+    kind_of_constant,
 )
 from cepbench.patterns.model import Window
 from cepbench.patterns.normal_form import Condition, Conjunction, Disjunction, Negation
@@ -64,21 +66,14 @@ _ABBREVIATIONS = {
 #: Spelling of a unit → its name.
 UNITS = {spelling: unit for unit, others in _ABBREVIATIONS.items() for spelling in (unit, *others)}
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-
 _COMPARISONS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 
 
 class ConditionReader:
     """Builds conditions from parse trees, for the variables of a structure.
 
-    Parameters
-    ----------
-    source : PatternText
-    structure : Structure
-    dialect : str, optional
-        In ZStream's a chain of equalities holds between any two of its sides; in SASE+'s ``a[i]``
-        is every event but the first.
+    In ZStream's dialect a chain of equalities holds between any two of its sides; in SASE+'s
+    ``a[i]`` is every event but the first.
     """
 
     def __init__(
@@ -178,10 +173,8 @@ class ConditionReader:
     def equivalences(self, tree: Node) -> tuple[str, ...]:
         """The attributes that ``[x, y]``, or ZStream's ``same x``, makes equal everywhere.
 
-        Raises
-        ------
-        UnsupportedPatternError
-            If they would take more than :data:`MAXIMUM_EQUALITIES` comparisons.
+        Raises UnsupportedPatternError if they would take more than :data:`MAXIMUM_EQUALITIES`
+        comparisons.
         """
         names = list(dict.fromkeys(map(name_of, names_in(tree))))
         if tree.data == "same":
@@ -210,12 +203,10 @@ class ConditionReader:
             return self._of_times(tree)
         expressions = [self._expression(side, 1) for side in sides]
         found = []
-        for number, operator in enumerate(tokens_of(tree)):
-            written = "".join(operator.split())
-            symbol = _COMPARISONS.get(written, written)
+        for number, symbol in enumerate(map(_symbol, tokens_of(tree))):
             left, right = expressions[number], expressions[number + 1]
             # None: numbers and attributes.
-            kinds = [_kind(left), _kind(right)]
+            kinds = [kind_of_constant(left), kind_of_constant(right)]
             kind = kinds[0] or kinds[1]
             if kind and symbol not in ("=", "!="):
                 self._source.fail(
@@ -247,9 +238,7 @@ class ConditionReader:
         """Comparisons with durations, as ``later - earlier <= duration``."""
         sides = nodes_of(tree)
         found = []
-        for number, operator in enumerate(tokens_of(tree)):
-            written = "".join(operator.split())
-            symbol = _COMPARISONS.get(written, written)
+        for number, symbol in enumerate(map(_symbol, tokens_of(tree))):
             times: list[tuple[int, Attribute]] = []
             lengths: list[Window] = []
             total = self._added(sides[number], 1, times, lengths)
@@ -265,7 +254,7 @@ class ConditionReader:
                 )
             later, earlier = (its for _, its in sorted(times, key=lambda its: -its[0]))
             if total > 0:  # later - earlier + total < 0: earlier - later > total
-                later, earlier, total, symbol = earlier, later, -total, _FLIPPED[symbol]
+                later, earlier, total, symbol = earlier, later, -total, MIRRORED[symbol]
             left = Arithmetic("-", later, earlier)
             found.append(Comparison(symbol, left, Duration(-total, kinds.pop())))
         return found[0] if len(found) == 1 else Conjunction(tuple(found))
@@ -360,7 +349,7 @@ class ConditionReader:
 
     def _operand(self, tree: Node, depth: int) -> Expression:
         expression = self._expression(tree, depth)
-        if kind := _kind(expression):
+        if kind := kind_of_constant(expression):
             self._source.fail(
                 PatternError, f"arithmetic on a {kind}; {kind}s can only be = or !=", tree
             )
@@ -419,8 +408,7 @@ def conjoined(tree: Node) -> list[Node]:
     return found
 
 
-def _kind(expression: Expression) -> str | None:
-    """What a constant is, if not a number."""
-    if not isinstance(expression, Constant):
-        return None
-    return {str: "text", bool: "boolean"}.get(type(expression.value))
+def _symbol(token: Token) -> str:
+    """The operator of a comparison, from any of its spellings."""
+    written = "".join(token.split())
+    return _COMPARISONS.get(written, written)

@@ -52,11 +52,8 @@ _NESTED = {
     ("negated", "group"): "NOT of a group, which means no event at all; write NOT over the type "
     "alone, as in NOT(B b)",
     ("kleene", "group"): "a Kleene closure of a group; write KL(B b), or GROUP(B b, +)",
-    (
-        "group",
-        "negated",
-    ): "a group of NOT: an absent event cannot be repeated; write NOT(B b) alone, "
-    "or GROUP(B b, +) alone",
+    ("group", "negated"): "a group of NOT: an absent event cannot be repeated; write NOT(B b) "
+    "alone, or GROUP(B b, +) alone",
     ("group", "kleene"): "a group of a Kleene closure; write GROUP(B b, +)",
     ("group", "group"): "a group of a group; write GROUP once",
 }
@@ -65,20 +62,8 @@ _NESTED = {
 class StructureReader:
     """Builds a structure from a parse tree, and records the position of each variable.
 
-    Parameters
-    ----------
-    source : PatternText
-    closure : Kind
-        What ``B+`` is.
-    classes : mapping of str to str, or None
-        Types by the names that stand for them, where they differ; None if all are of any type.
-
-    Attributes
-    ----------
-    variables : dict of str to Variable
-        The variables read so far, by name.
-    places : dict of str to Tree
-        The latest occurrence of each name.
+    ``B+`` is of the kind ``closure``. Classes are types by the names that stand for them, where
+    they differ; None if all are of any type.
     """
 
     def __init__(
@@ -88,6 +73,7 @@ class StructureReader:
         self._closure = closure
         self._classes = classes
         self.variables: dict[str, Variable] = {}
+        #: The latest occurrence of each name.
         self.places: dict[str, Node] = {}
         #: Names that can be in a match with the next item, the latest one last.
         self._used: dict[str, None] = {}
@@ -162,7 +148,12 @@ class StructureReader:
         return size
 
     def _check_operand(self, outer: str, operand: Node, tree: Node) -> None:
-        message = _misplaced(outer, operand)
+        """Raise if an operand of NOT, KL or GROUP is another operator."""
+        operator = _operator_of(operand)
+        inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
+        message = _NESTED.get((outer, inner), "")
+        if operator is not None:
+            message = _OVER_OPERATOR[outer].format(operator)
         if message:
             self._source.fail(PatternOperatorError, message, tree)
 
@@ -227,15 +218,6 @@ class StructureReader:
             if name not in self._used and self.variables.get(name, variable) == variable:
                 self._numbers[-1][first] = number
                 return variable
-
-
-def _misplaced(outer: str, operand: Node) -> str:
-    """Why an operand of NOT (``negated``) or KL (``kleene``) is invalid; empty if it is valid."""
-    operator = _operator_of(operand)
-    if operator is not None:
-        return _OVER_OPERATOR[outer].format(operator)
-    inner = "kleene" if operand.data == "variable" and _has_mark(operand) else operand.data
-    return _NESTED.get((outer, inner), "")
 
 
 def _operator_of(tree: Node) -> Operator | None:

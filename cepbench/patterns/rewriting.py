@@ -33,19 +33,12 @@ _RANK = {Operator.OR: 0, Operator.SEQ: 1, Operator.AND: 2}
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite rule.
-
-    Attributes
-    ----------
-    name : str
-    about : str
-        What it does, with an example in the notation of [mei2009]_.
-    candidates : callable
-        (pattern, attribute that holds the timestamps or None) → patterns with the same matches.
-    """
+    """A rewrite rule."""
 
     name: str
+    #: What it does, with an example in the notation of [mei2009]_.
     about: str
+    #: (pattern, attribute that holds the timestamps or None) → patterns with the same matches.
     candidates: Callable[[Pattern, str | None], Iterator[Pattern]]
 
 
@@ -67,17 +60,10 @@ _TABLE = Html(
 
 @dataclass(frozen=True)
 class Rewriting:
-    """What became of a pattern.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        The last one.
-    steps : tuple of Step
-        The rules that were applied; empty if the pattern stayed as it was.
-    """
+    """What became of a pattern."""
 
     pattern: Pattern
+    #: The rules that were applied; empty if the pattern stayed as it was.
     steps: tuple[Step, ...]
 
     def describe(self) -> str:
@@ -105,11 +91,6 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
         The attribute that holds the timestamp of each event; without it, conditions on times are
         conditions like others.
 
-    Returns
-    -------
-    Rewriting
-        ``pattern`` and ``steps``.
-
     Raises
     ------
     PatternError
@@ -117,9 +98,7 @@ def rewrite(pattern: Pattern | str, *, time: str | None = None) -> Rewriting:
 
     Notes
     -----
-    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion.
-
-    A group of one event becomes a single one, so that its column holds positions instead of lists
+    Source: [mei2009]_, section 5.2.1, which names two of the rules and the criterion. A group of one event becomes a single one, so that its column holds positions instead of lists
     of one. Branches that become equal are one, which changes the numbers of those after it.
 
     Differs from [mei2009]_: evaluators run the branches of the disjunctive normal form, which factoring
@@ -194,10 +173,6 @@ def _single(operator: Operator, items: tuple[Item, ...]) -> Item:
     return items[0] if len(items) == 1 else Structure(operator, items)
 
 
-def _variables(item: Item) -> list[Variable]:
-    return [item] if isinstance(item, Variable) else list(item.variables())
-
-
 # -- rules ------------------------------------------------------------------------------------------
 
 
@@ -248,7 +223,7 @@ def _common_items(structure: Structure) -> Iterator[Item]:
                 at = part.items.index(common) if common in part.items else None
                 if at is not None and end in (None, 0 if at == 0 else at - len(part.items)):
                     rest = (*part.items[:at], *part.items[at + 1 :])
-                    if any(_is_bound(v) for item in rest for v in _variables(item)):
+                    if any(_is_bound(v) for item in rest for v in item.variables()):
                         rests[place] = _single(operator, rest)
             if len(rests) > 1:
                 either = Structure(Operator.OR, tuple(rests.values()))
@@ -270,17 +245,14 @@ def _is_bound(variable: Variable) -> bool:
 
 def _distinct_negations(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
     def is_repeated(variable: Variable, other: Variable) -> bool:
-        def renamed(term: Attribute | Aggregate) -> Expression:
-            # A negated variable has no aggregates.
-            if isinstance(term, Attribute) and term.variable == other.name:
-                return replace(term, variable=variable.name)
-            return term
+        def renamed(its: Attribute) -> Attribute:
+            return replace(its, variable=variable.name) if its.variable == other.name else its
 
         conditions = {
             name: [clause for clause in pattern.conditions if name in clause.variables]
             for name in (variable.name, other.name)
         }
-        renamed_ones = {clause.with_terms(renamed) for clause in conditions[other.name]}
+        renamed_ones = {clause.with_attributes(renamed) for clause in conditions[other.name]}
         return variable.type == other.type and {*conditions[variable.name]} == renamed_ones
 
     def change(structure: Structure) -> Iterator[Item]:
@@ -328,9 +300,12 @@ def _single_groups(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
             attribute = term.attribute if isinstance(term, Aggregate) else term
             return Attribute(name, attribute.name) if attribute.variable == name else term
 
+        def single(variable: Variable, group: Variable = group) -> Variable:
+            return Variable(group.name, group.type) if variable == group else variable
+
         yield replace(
             pattern,
-            structure=_replaced(pattern.structure, group, Variable(name, group.type)),
+            structure=pattern.structure.changed(single),
             # Conditions on i > 1 hold for one event.
             conditions=tuple(
                 clause.with_terms(of_one)
@@ -338,14 +313,6 @@ def _single_groups(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
                 if name not in clause.running_variables()
             ),
         )
-
-
-def _replaced(structure: Structure, old: Variable, new: Variable) -> Structure:
-    items = (
-        _replaced(item, old, new) if isinstance(item, Structure) else new if item == old else item
-        for item in structure.items
-    )
-    return Structure(structure.operator, tuple(items))
 
 
 def _ordered_by_time(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
@@ -356,7 +323,7 @@ def _ordered_by_time(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
             return
         parts = [item for item in structure.items if _is_chainable(item)]
         # What alternatives bind, or nothing, does not order what is around it.
-        bound = {variable.name for part in parts for variable in _variables(part)}
+        bound = {variable.name for part in parts for variable in part.variables()}
         known = {pair for pair in earlier.values() if bound.issuperset(pair)}
         for part in parts:
             known |= part.precedence() if isinstance(part, Structure) else set()
@@ -364,7 +331,7 @@ def _ordered_by_time(pattern: Pattern, time: str | None) -> Iterator[Pattern]:
         follows = {
             (x, y)
             for x, y in itertools.permutations(parts, 2)
-            if all((v.name, w.name) in known for v in _variables(x) for w in _variables(y))
+            if all((v.name, w.name) in known for v in x.variables() for w in y.variables())
         }
         for x, y in sorted(follows, key=lambda pair: [*map(parts.index, pair)]):
             if not any((x, z) in follows and (z, y) in follows for z in parts):
@@ -400,13 +367,8 @@ def _in_time(clause: Clause, time: str | None) -> tuple[str, str] | None:
 
 def _is_chainable(item: Item) -> bool:
     """Whether an item is bound as a whole, without alternatives and what has no event of its own."""
-    structures = [item] if isinstance(item, Structure) else []
-    while structures:
-        part = structures.pop()
-        if part.operator is Operator.OR:
-            return False
-        structures += [inner for inner in part.items if isinstance(inner, Structure)]
-    return all(map(_is_bound, _variables(item)))
+    has_or = isinstance(item, Structure) and item.has(Operator.OR)
+    return not has_or and all(map(_is_bound, item.variables()))
 
 
 def _closed(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:

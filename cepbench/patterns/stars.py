@@ -23,13 +23,8 @@ def stars_of(
     The root takes one star. Another node takes one centre with each end that is another event as its
     spoke, as the times between them are added up too.
 
-    Parameters
-    ----------
-    node : tuple of int
-        Variables, ascending in the order of the SEQ.
-    tested : frozenset of (int, int)
-        The pairs of variables with conditions.
-    is_root : bool
+    The variables are ascending in the order of the SEQ; those of the pairs ``tested`` have
+    conditions.
     """
     pairs = list(_centres_and_spokes(node, tested))
     if is_root:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -48,22 +48,19 @@ class Variable:
     variable, ``KL(type name)``, is bound to a set of one or more events: every subset of the events
     that fit is a match. A group, ``GROUP(type name, size)``, is bound to all events that fit
     between the others, or to each run of ``size`` successive ones [mei2009]_, section 4.4.5.
-
-    Attributes
-    ----------
-    name : str
-    type : str or None
-        None for an event of any type, ``ANY name``.
-    kind : Kind
-    size : str, int or None
-        Of a group: ``+`` for all events that fit, at least one; ``*`` for all, maybe none; or a
-        number. None for other kinds.
     """
 
     name: str
+    #: None for an event of any type, ``ANY name``.
     type: str | None
     kind: Kind = Kind.PLAIN
+    #: Of a group: ``+`` for all events that fit, at least one; ``*`` for all, maybe none; or a
+    #: number. None for other kinds.
     size: str | int | None = None
+
+    def variables(self) -> Iterator[Variable]:
+        """Itself, as the only variable of an item."""
+        yield self
 
     @property
     def is_set(self) -> bool:
@@ -107,10 +104,15 @@ class Structure:
     def variables(self) -> Iterator[Variable]:
         """All variables, depth first, in order of appearance."""
         for item in self.items:
-            if isinstance(item, Variable):
-                yield item
-            else:
-                yield from item.variables()
+            yield from item.variables()
+
+    def changed(self, change: Callable[[Variable], Variable]) -> Structure:
+        """The structure with each variable replaced."""
+        items = (
+            item.changed(change) if isinstance(item, Structure) else change(item)
+            for item in self.items
+        )
+        return Structure(self.operator, tuple(items))
 
     def without(self, names: Collection[str]) -> Structure:
         """The structure without some variables, and without operators over nothing."""
@@ -138,17 +140,24 @@ class Structure:
     def _ordered(self) -> Iterator[tuple[Variable, Variable]]:
         earlier: list[Variable] = []
         for item in self.items:
-            here = [item] if isinstance(item, Variable) else list(item.variables())
+            here = list(item.variables())
             if isinstance(item, Structure):
                 yield from item._ordered()
             if self.operator is Operator.SEQ:
                 yield from itertools.product(earlier, here)
             earlier += here
 
-    def has_and(self) -> bool:
-        """Whether it contains AND."""
+    def open_items(self, *, at_start: bool) -> list[Variable]:
+        """The NOTs and groups that no other item precedes, or that none follows; without OR."""
+        bound = {v.name for v in self.variables() if v.kind in (Kind.PLAIN, Kind.KLEENE)}
+        pairs = (pair if at_start else pair[::-1] for pair in self.precedence())
+        closed = {name for neighbour, name in pairs if neighbour in bound}
+        return [v for v in self.variables() if v.name not in bound | closed]
+
+    def has(self, operator: Operator) -> bool:
+        """Whether it contains an operator, itself included."""
         inner = (item for item in self.items if isinstance(item, Structure))
-        return self.operator is Operator.AND or any(item.has_and() for item in inner)
+        return self.operator is operator or any(item.has(operator) for item in inner)
 
     def alternatives(self) -> tuple[Structure, ...]:
         """The disjunctive normal form: structures without OR, in order of appearance.
@@ -156,11 +165,8 @@ class Structure:
         Nested SEQ and AND are kept; equal alternatives are listed once
         [kolchinsky2018]_, section 4.
 
-        Raises
-        ------
-        UnsupportedPatternError
-            If there are more than :data:`MAXIMUM_BRANCHES` of them, or several with more than
-            :data:`MAXIMUM_BRANCH_ITEMS` items together.
+        Raises UnsupportedPatternError if there are more than :data:`MAXIMUM_BRANCHES` of them, or
+        several with more than :data:`MAXIMUM_BRANCH_ITEMS` items together.
         """
         size, items = _size(self)
         if size > MAXIMUM_BRANCHES:
@@ -174,7 +180,7 @@ class Structure:
                 f"the pattern's {size} branches without OR have {items} items together, and the "
                 f"limit is {MAXIMUM_BRANCH_ITEMS}; use fewer items, or write several patterns"
             )
-        if size == 1 and not _has_or(self):
+        if size == 1 and not self.has(Operator.OR):
             return (self,)
         found = (
             item if isinstance(item, Structure) else Structure(Operator.SEQ, (item,))
@@ -197,11 +203,6 @@ def _size(item: Variable | Structure) -> tuple[int, int]:
             return product, product
     # Each alternative of a part is combined with all those of the other parts.
     return product, sum(items * (product // size) for size, items in sizes if size)
-
-
-def _has_or(structure: Structure) -> bool:
-    inner = (item for item in structure.items if isinstance(item, Structure))
-    return structure.operator is Operator.OR or any(map(_has_or, inner))
 
 
 def _expanded(item: Variable | Structure) -> Iterator[Variable | Structure]:

@@ -93,12 +93,7 @@ def read_columns(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_durations(clause: Clause, *, is_datetime: bool) -> None:
-    """Check that durations are of the kind of the window, and not too long.
-
-    Raises
-    ------
-    PatternError
-    """
+    """Check that durations are of the kind of the window and not too long; PatternError if not."""
     for comparison in clause.comparisons:
         duration = comparison.right
         if not isinstance(duration, Duration):

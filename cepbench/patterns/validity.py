@@ -28,19 +28,15 @@ from cepbench.patterns.expressions import (
     attributes_of,
     terms_of,
 )
-from cepbench.patterns.structure import Kind, Structure, Variable
+from cepbench.patterns.structure import Kind, Operator, Structure, Variable
 
 
 def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
     """Check the variables of all branches; returns the names of each.
 
-    Raises
-    ------
-    PatternError
-        If a name is used for two items of a branch, or for different items in two branches, or
-        if there is no variable.
-    PatternOperatorError
-        If a branch has negated variables only.
+    Raises PatternError if a name is used for two items of a branch, or for different items in two
+    branches, or if there is no variable; PatternOperatorError if a branch has negated variables
+    only.
     """
     known: dict[str, Variable] = {}
     scopes = []
@@ -73,20 +69,10 @@ def check_structures(branches: Sequence[Structure]) -> list[set[str]]:
 
 
 def check_groups(branches: Sequence[Structure], strategy: str) -> None:
-    """Check that groups stand where they have a meaning.
+    """Check that groups stand where they have a meaning, in branches without OR, under a strategy.
 
-    Parameters
-    ----------
-    branches : sequence of Structure
-        Without OR.
-    strategy : str
-        The name of the selection strategy.
-
-    Raises
-    ------
-    PatternOperatorError
-        For a group of no events or without a size; groups alone, side by side, at both ends,
-        directly under AND, together with KL, or under contiguity.
+    Raises PatternOperatorError for a group of no events or without a size; groups alone, side by
+    side, at both ends, directly under AND, together with KL, or under contiguity.
     """
     for branch in branches:
         variables = list(branch.variables())
@@ -102,20 +88,12 @@ def check_groups(branches: Sequence[Structure], strategy: str) -> None:
 def check_next(branches: Sequence[Structure]) -> None:
     """Check that runs of an automaton can bind the items of each branch one after the other.
 
-    Parameters
-    ----------
-    branches : sequence of Structure
-        Without OR.
-
-    Raises
-    ------
-    PatternOperatorError
-        For AND and groups.
+    Raises PatternOperatorError for AND and groups.
     """
     for branch in branches:
         variables = list(branch.variables())
         group = next((v for v in variables if v.kind is Kind.GROUP), None)
-        if group is not None or branch.has_and():
+        if group is not None or branch.has(Operator.AND):
             raise PatternOperatorError(
                 f"{'AND' if group is None else group} under next, whose runs bind the items of a "
                 "SEQ one by one; write SEQ and KL, or use another strategy",
@@ -182,23 +160,12 @@ def check_clause(
 ) -> None:
     """Check that a condition can be evaluated in some branch and has a meaning.
 
-    Parameters
-    ----------
-    clause : Clause
-    variables : mapping of str to Variable
-        All variables of the pattern, by name.
-    scopes : sequence of set of str
-        Names of the variables of each branch.
+    Scopes are the names of the variables of each branch.
 
-    Raises
-    ------
-    PatternError
-        For an unknown variable, no variable, or variables that no branch has together.
-    PatternOperatorError
-        For indices and aggregates of a variable that is not a Kleene one, an index over two sets,
-        and two negated variables.
-    UnsupportedPatternError
-        For more than two variables.
+    Raises PatternError for an unknown variable, no variable, or variables that no branch has
+    together; PatternOperatorError for indices and aggregates of a variable that is not a Kleene
+    one, an index over two sets, and two negated variables; UnsupportedPatternError for more than
+    two variables.
     """
     names = clause.variables
     for name in names:
@@ -257,36 +224,14 @@ def check_returns(
 ) -> None:
     """Check that each column of the RETURN clause has a name of its own and values.
 
-    Parameters
-    ----------
-    returns : sequence of Returned
-    variables, scopes
-        See :func:`check_clause`.
-
-    Raises
-    ------
-    PatternNameError
-        For an unknown variable, and two columns of one name.
-    PatternOperatorError
-        For a negated variable, and for what has no value for a match as a whole.
-    PatternError
-        For an expression without variables, or over variables that no branch has together.
+    Raises PatternNameError for an unknown variable, and two columns of one name;
+    PatternOperatorError for a negated variable, and for what has no value for a match as a whole;
+    PatternError for an expression without variables, or over variables that no branch has together.
     """
     names: set[str] = set()
     for column in returns:
         for name in column.variables:
-            if name not in variables:
-                raise PatternNameError(
-                    f"RETURN of an unknown variable {name!r}; the pattern has "
-                    f"{', '.join(variables)}{did_you_mean(name, variables)}",
-                    culprit=column,
-                )
-            if variables[name].kind is Kind.NEGATED:
-                raise PatternOperatorError(
-                    f"RETURN of the negated variable {name!r}, which a match binds to no event; "
-                    "leave it out",
-                    culprit=column,
-                )
+            check_bound("RETURN", name, variables, column)
         if not column.variables:
             raise PatternError(
                 f"RETURN of {column}, which mentions no variable; leave it out", culprit=column
@@ -306,6 +251,21 @@ def check_returns(
                 culprit=column,
             )
         names.add(column.name)
+
+
+def check_bound(clause: str, name: str, variables: Mapping[str, Variable], culprit: object) -> None:
+    """Check that a variable in RETURN, GROUP BY or AGG is known, and bound by a match."""
+    if name not in variables:
+        raise PatternNameError(
+            f"{clause} of an unknown variable {name!r}; the pattern has "
+            f"{', '.join(variables)}{did_you_mean(name, variables)}",
+            culprit=culprit,
+        )
+    if variables[name].kind is Kind.NEGATED:
+        raise PatternOperatorError(
+            f"{clause} of the negated variable {name!r}, which a match binds to no event; leave it out",
+            culprit=culprit,
+        )
 
 
 def _check_returned(column: Returned, value: Expression, variables: Mapping[str, Variable]) -> None:

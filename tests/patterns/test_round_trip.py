@@ -133,8 +133,9 @@ def renamed(part: Any, places: dict[str, Variable]) -> Any:
 #: Columns of RETURN: an expression, or None for a variable; places of variables; an alias.
 columns = st.lists(st.tuples(expressions | st.none(), pairs, names | st.none()), max_size=2)
 whole = st.integers(0, 10_000).map(float)
-#: Amounts of a unit that are whole numbers of nanoseconds, up to nine decimal places of seconds.
-fractions = st.integers(0, 10**13).map(lambda ns: Decimal(ns).scaleb(-9))
+#: Amounts of a unit that are whole numbers of nanoseconds, up to nine decimal places of seconds, and
+#: to as many weeks as fit a timestamp.
+fractions = st.integers(0, 3812 * 10**9).map(lambda ns: Decimal(ns).scaleb(-9))
 units = st.sampled_from([*NANOSECONDS, "units"])
 long_units = st.sampled_from(["seconds", "minutes", "hours", "days", "weeks"])
 #: Keys of GROUP BY, and aggregates of AGG, over the same two places.
@@ -191,7 +192,7 @@ def patterns(draw: st.DrawFn) -> Pattern:
     except PatternOperatorError:  # some branch has negated variables only
         variables = [replace(v, kind=Kind.PLAIN) for v in variables]
         structure = draw(structures(variables))
-    if strategy.name == "next" and structure.has_and():
+    if strategy.name == "next" and structure.has(Operator.AND):
         strategy = ANY
     clauses, seen = [], set()
     for disjunction in draw(disjunctions):

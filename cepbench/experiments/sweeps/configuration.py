@@ -42,8 +42,12 @@ from cepbench.patterns.model import ANY, STRATEGIES
 from cepbench.patterns.parse import parse
 from cepbench.planning.costs.models import COST_MODELS, UserCost, cost_from
 from cepbench.planning.costs.problem import TIME_SELECTIVITIES
-from cepbench.planning.planners.fixed import fixed_plan
-from cepbench.planning.planners.registry import PLAN_GENERATORS, PlanGenerator, find_generator
+from cepbench.planning.planners.registry import (
+    PLAN_GENERATORS,
+    PlanGenerator,
+    find_generator,
+    fixed_plan,
+)
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
 from cepbench.planning.plans.kinds import PLAN_KINDS
 from cepbench.planning.plans.model import Plan

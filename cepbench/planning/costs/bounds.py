@@ -14,23 +14,14 @@ MOST_SPLIT = 10
 
 
 def log_lower_bound(problem: CostedProblem, kind: str) -> float:
-    """ln of a lower bound of the cost of every plan of a kind.
+    """ln of a lower bound of the cost of every plan of a kind, ``"order"`` or ``"tree"``.
 
     Every plan has all leaves, a join of two single variables, and, over three variables or more,
     another join that is its last one. The bound is the sum of the leaves and the cheapest of either
     join. If negated variables or groups are placed by the cost ``zstream``, which may change the
     operands of any join, it is the output of the last operator, which is that of every plan.
 
-    Parameters
-    ----------
-    problem : CostedProblem
-    kind : str
-        Kind of the plans, ``"order"`` or ``"tree"``.
-
-    Raises
-    ------
-    PlanningRefusedError
-        If the cost is a function of whole plans, of which nothing is known.
+    Raises PlanningRefusedError if the cost is a function of whole plans, of which nothing is known.
     """
     cost, n = problem.cost, problem.n
     check_bounded(cost)
@@ -55,13 +46,7 @@ def log_lower_bound(problem: CostedProblem, kind: str) -> float:
 
 
 def check_bounded(cost: CostModel) -> None:
-    """Check that the plans of a cost have a lower bound; see :func:`log_lower_bound`.
-
-    Raises
-    ------
-    PlanningRefusedError
-        If not.
-    """
+    """Check that the plans of a cost have a lower bound; PlanningRefusedError if not."""
     if cost.form == "plans":
         raise PlanningRefusedError(
             f"the cost {cost.name} is a function of whole plans, for which there is no lower bound; "

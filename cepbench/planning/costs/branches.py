@@ -26,25 +26,13 @@ def branch_problems(
 ) -> list[CostedProblem]:
     """The planning problem of each branch of a pattern; a single one without OR.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    statistics, time_selectivity
-        See :meth:`~cepbench.planning.costs.problem.PlanningProblem.from_pattern`.
-    alpha : float
-        Weight of latency in the cost.
-    last : str or sequence of (str or None), optional
-        The variable whose event is expected to arrive last. With OR either one name, for the
-        branches that have it, or one for each branch.
-    cost : str or CostModel
-        The cost to minimize.
+    The variable of the event expected to arrive last is one name, for the branches that have it, or
+    one for each branch; time_selectivity is that of
+    :meth:`~cepbench.planning.costs.problem.PlanningProblem.from_pattern`, ``alpha`` the weight of
+    latency.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If the cost is unknown.
-    StatisticsError, UnsupportedPatternError
-        If the statistics are insufficient for a branch, or an argument is invalid.
+    Raises PlanGeneratorError if the cost is unknown; StatisticsError, UnsupportedPatternError if
+    the statistics are insufficient for a branch, or an argument is invalid.
     """
     branches = pattern.branches()
     model = cost_from(cost, alpha)
@@ -55,14 +43,7 @@ def branch_problems(
 
 
 def log_plan_cost(plan: AnyPlan, problems: Sequence[CostedProblem]) -> float:
-    """ln of the cost of a plan under other statistics than those it was made from.
-
-    Parameters
-    ----------
-    plan : OrderPlan, TreePlan or UnionPlan
-    problems : sequence of CostedProblem
-        One per branch, see :func:`branch_problems`.
-    """
+    """ln of the cost of a plan under other statistics, those of the problems of its branches."""
     shapes = [
         indices_of(*both) for both in zip(plan.parts, (p.names for p in problems), strict=True)
     ]

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.problem import PlanningProblem, plain
 from cepbench.planning.costs.throughput import Throughput
+from cepbench.planning.kernels.subset_sizes import log_subset_sizes
 from cepbench.planning.kernels.terms import CostTerms
 from cepbench.planning.plans.tree import Tree
 
@@ -18,14 +21,8 @@ from cepbench.planning.plans.tree import Tree
 class CostedProblem(PlanningProblem):
     """A planning problem together with a cost.
 
-    Attributes
-    ----------
-    cost : CostModel
-
-    Raises
-    ------
-    StatisticsError
-        As for a :class:`PlanningProblem`, or if the cost needs a number that is missing.
+    Raises StatisticsError as for a :class:`PlanningProblem`, or if the cost needs a number that is
+    missing.
     """
 
     cost: CostModel = field(default_factory=Throughput)
@@ -57,6 +54,13 @@ class CostedProblem(PlanningProblem):
     def terms(self) -> CostTerms:
         """The arrays for the compiled searches, for costs of the form ``sets``; see :attr:`form`."""
         return self.cost.terms(self)
+
+    def log_subset_sizes(self) -> np.ndarray:
+        """ln of the expected partial matches over each set, which is its binary number; shape (2^n,)."""
+        sizes = log_subset_sizes(self.terms)
+        if self.partly_equal is not None:
+            sizes -= self.partly_equal.log_repeated_in(np.arange(len(sizes)))
+        return sizes
 
     def log_order_cost(self, order: Sequence[int]) -> float:
         """ln of the cost of an order of indices."""

@@ -21,18 +21,12 @@ from cepbench.planning.statistics.model import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """Expected partial matches and matches per event of the pattern's types.
+    """Expected partial matches and matches per event of the pattern's types."""
 
-    Attributes
-    ----------
-    partial_matches : float
-        Of two events or more, without matches, as evaluators count
-        ``partial_matches_created``; infinite where the number exceeds a float.
-    matches : float
-        Before negation and selection strategies reject any.
-    """
-
+    #: Of two events or more, without matches, as evaluators count ``partial_matches_created``;
+    #: infinite where the number exceeds a float.
     partial_matches: float
+    #: Before negation and selection strategies reject any.
     matches: float
 
 
@@ -50,27 +44,12 @@ def created_per_event(
     are replaced k times per window: a node creates k·PM partial matches while Σ W·r events of the
     pattern's types arrive.
 
-    Parameters
-    ----------
-    pattern : Pattern or str
-    plan : OrderPlan, TreePlan or UnionPlan
-    statistics : Statistics
-        Rates and selectivities of the pattern's variables.
-    time_selectivity : {"adjacent", "exact"}
-        See :func:`cepbench.planning.planners.generate.plan`.
-
-    Raises
-    ------
-    PlanError
-        If the plan does not fit the pattern.
-    StatisticsError, UnsupportedPatternError
-        As for :func:`cepbench.planning.planners.generate.plan`.
-
-    Notes
-    -----
     Source: [kolchinsky2018]_, sections 3.1 and 3.2, for PM. A set of a Kleene variable counts as one
     event in k, and consumed events are estimated as in the cost model, so the numbers are rough for
     such patterns.
+
+    Raises PlanError if the plan does not fit the pattern; StatisticsError, UnsupportedPatternError
+    as for :func:`cepbench.planning.planners.generate.plan`.
     """
     pattern, statistics = pattern_from(pattern), statistics_from(statistics)
     branches = pattern.branches()

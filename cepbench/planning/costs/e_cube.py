@@ -33,20 +33,13 @@ TYPE, TIME = 1.0, 1.0
 
 @dataclass(frozen=True)
 class Chain:
-    """A sequence as numbers.
+    """A sequence as numbers."""
 
-    Attributes
-    ----------
-    sizes : sequence of float, length n
-        Events of each item in a window: the cardinality of S.
-    links : sequence of float, length n − 1
-        Pt·P between each two neighbours.
-    kept : sequence of float, length n + 1
-        The share of matches that the NOTs before each item, and behind the last one, keep.
-    """
-
+    #: Events of each item in a window: the cardinality of S. Length n.
     sizes: Sequence[float]
+    #: Pt·P between each two neighbours. Length n − 1.
     links: Sequence[float]
+    #: The share of matches that the NOTs before each item, and behind the last one, keep. Length n+1.
     kept: Sequence[float]
 
     def joins(self) -> Iterator[float]:
@@ -73,12 +66,7 @@ class Chain:
     def missing(self, share: float, gap: int) -> float:
         """The cost of the matches that a more specific query has not, from the last item on (16).
 
-        Parameters
-        ----------
-        share : float
-            That of these matches among all.
-        gap : int
-            The first place at which the two queries differ: it is before the item of this number.
+        These are a share of all; the two queries first differ before the item number ``gap``.
         """
         size, total = self.sizes[-1], 0.0
         differs = min(max(gap - 1, 0), len(self.links) - 1)
@@ -135,18 +123,11 @@ class _Query(QueryTerms):
 
 
 class ECube:
-    """The cost model ``e-cube`` of a workload.
+    """The cost model ``e-cube`` of a workload, by the statistics of every query.
 
-    Parameters
-    ----------
-    workload : Workload
-    statistics : mapping of str to Statistics
-        Of every query; Pt is 1/2 where they have no ``time_selectivities``.
-    plans : mapping of str to plan
-        Not read: the paper joins in written order.
+    Plans are not read, as the paper joins in written order. Pt is 1/2 where statistics have no
+    ``time_selectivities``.
 
-    Notes
-    -----
     A query with OR is the sum of its branches; without order, Pt is 1; a Kleene set is one event; a
     query from several sources costs what none of them has joined, as in (17). The paper has none of these.
     """

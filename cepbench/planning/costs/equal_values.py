@@ -25,19 +25,14 @@ class EqualValues:
 
     As the selectivity of a set is a product over all pairs, those between which an equality is only
     implied have one too, and what they count too often is divided out by the size of the set.
-
-    Attributes
-    ----------
-    members : ndarray of bool, shape (c, n)
-        The variables of each class of at least three.
-    log_selectivity : ndarray of float64, shape (c,)
-        ln of the selectivity of one equality.
-    log_implied : ndarray of float64, shape (c, n, n)
-        The same of the pairs of each class between which no equality is written; elsewhere zeros.
     """
 
+    #: The variables of each class of at least three. Bool, shape (c, n).
     members: np.ndarray
+    #: ln of the selectivity of one equality. Float64, shape (c,).
     log_selectivity: np.ndarray
+    #: The same of the pairs of each class between which no equality is written; elsewhere zeros.
+    #: Float64, shape (c, n, n).
     log_implied: np.ndarray
 
     @classmethod

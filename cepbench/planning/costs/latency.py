@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cepbench.errors import StatisticsError
-from cepbench.planning.costs.model import CostModel, tree_of
+from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.problem import PlanningProblem
 from cepbench.planning.plans.tree import Tree, leaves, post_order
 
@@ -34,13 +32,33 @@ class Latency(CostModel):
                 "OutputProfiler(pattern).add(matches).last_variable, or exclude latency by alpha=0"
             )
 
-    def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
-        """ln of a plan's latency; minus infinity if it is 0."""
-        return float(np.logaddexp.reduce(log_waiting(problem, kind, tree_of(kind, plan))))
-
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-        """ln of each node's contribution; see :func:`log_waiting`."""
-        return log_waiting(problem, kind, tree)
+        """ln of each node's contribution, shape (2n − 1,).
+
+        Of an order ln(W·r) at the variables after the last event, of a tree ln PM at the siblings
+        on the path from the last event to the root; otherwise minus infinity.
+        """
+        if kind == "order":
+            assert problem.last is not None  # checked before
+            order = leaves(tree)
+            waiting = np.full(2 * len(order) - 1, -np.inf)
+            late = order.index(problem.last) + 1
+            # In post-order the prefix of an order immediately follows its last leaf.
+            waiting[2 * late - 1 :: 2] = problem.log_cardinality[order[late:]]
+            return waiting
+        sizes = problem.log_node_sizes("tree", tree)
+        waiting = np.full(len(sizes), -np.inf)
+        open_nodes: list[tuple[bool, int]] = []  # whether ``last`` is below, and the node's number
+        for number, node in enumerate(post_order(tree)):
+            has = node == problem.last
+            if isinstance(node, tuple):
+                (right_has, right), (left_has, left) = open_nodes.pop(), open_nodes.pop()
+                has = left_has or right_has
+                if has:
+                    sibling = right if left_has else left
+                    waiting[sibling] = sizes[sibling]
+            open_nodes.append((has, number))
+        return waiting
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
         """Minus infinity: leaves cost nothing."""
@@ -57,44 +75,3 @@ class Latency(CostModel):
         sibling = np.where(left[:, [problem.last]], right, left)
         counts = (left | right)[:, problem.last]
         return np.where(counts, problem.log_sizes(sibling), -np.inf)
-
-
-def log_waiting(problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-    """ln of each node's contribution to Costlat.
-
-    Parameters
-    ----------
-    problem : PlanningProblem
-        With ``last``.
-    kind : {"order", "tree"}
-        An order's tree is the left-deep one.
-    tree : int or pair of trees
-
-    Returns
-    -------
-    ndarray of float64, shape (2n − 1,)
-        In post-order. For an order, ``ln(W·r)`` at the variables after the last event; for a tree,
-        ``ln PM`` at the siblings on the path from the last event to the root; otherwise minus
-        infinity.
-    """
-    if kind == "order":
-        assert problem.last is not None  # checked before
-        order = leaves(tree)
-        waiting = np.full(2 * len(order) - 1, -np.inf)
-        late = order.index(problem.last) + 1
-        # In post-order the prefix of an order immediately follows its last leaf.
-        waiting[2 * late - 1 :: 2] = problem.log_cardinality[order[late:]]
-        return waiting
-    sizes = problem.log_node_sizes("tree", tree)
-    waiting = np.full(len(sizes), -np.inf)
-    open_nodes: list[tuple[bool, int]] = []  # whether ``last`` is below, and the node's number
-    for number, node in enumerate(post_order(tree)):
-        has = node == problem.last
-        if isinstance(node, tuple):
-            (right_has, right), (left_has, left) = open_nodes.pop(), open_nodes.pop()
-            has = left_has or right_has
-            if has:
-                sibling = right if left_has else left
-                waiting[sibling] = sizes[sibling]
-        open_nodes.append((has, number))
-    return waiting

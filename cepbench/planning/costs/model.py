@@ -23,50 +23,24 @@ FORMS = ("sets", "joins", "plans")
 
 
 class CostModel:
-    """Base class of cost models; see the module for their forms.
-
-    Attributes
-    ----------
-    name : str
-    form : {"sets", "joins", "plans"}
-        The most specific form.
-    source : str
-    alpha : float
-        Weight of latency; 0 for costs without one.
-    order_counts_leaves : bool
-        Whether an order costs as much as its left-deep tree; otherwise only its first leaf and its
-        joins count.
-    is_builtin : bool
-        Whether it belongs to cepbench.
-    """
+    """Base class of cost models; see the module for their forms."""
 
     name: str
+    #: {"sets", "joins", "plans"}. The most specific form.
     form: str = "plans"
     source: str = ""
+    #: Weight of latency; 0 for costs without one.
     alpha: float = 0.0
+    #: Whether an order costs as much as its left-deep tree; otherwise only its first leaf and its
+    #: joins count.
     order_counts_leaves: bool = True
     is_builtin: bool = True
 
     def check(self, problem: PlanningProblem) -> None:
-        """Check that the problem has all numbers that the cost needs.
-
-        Raises
-        ------
-        StatisticsError
-            If not.
-        """
+        """Check that the problem has all numbers that the cost needs; StatisticsError if not."""
 
     def log_cost(self, problem: PlanningProblem, kind: str, plan: Any) -> float:
-        """ln of a plan's cost.
-
-        Parameters
-        ----------
-        problem : PlanningProblem
-        kind : str
-            Kind of the plan, ``"order"`` or ``"tree"``.
-        plan : sequence of int or nested pairs of int
-            Over the indices 0 … n−1.
-        """
+        """ln of the cost of a plan over the indices 0 … n−1, of the kind ``"order"`` or ``"tree"``."""
         return float(np.logaddexp.reduce(self.log_node_costs(problem, kind, tree_of(kind, plan))))
 
     def log_leaves(self, problem: PlanningProblem, kind: str) -> np.ndarray:
@@ -76,19 +50,9 @@ class CostModel:
     def log_joins(
         self, problem: PlanningProblem, kind: str, left: np.ndarray, right: np.ndarray
     ) -> np.ndarray:
-        """ln of the cost of joins of sets of variables.
+        """ln of the cost of joins of sets of variables, bool, shape (m, n); shape (m,).
 
-        Parameters
-        ----------
-        problem : PlanningProblem
-        kind : str
-            In an order the right side is a single variable, the left one the prefix before it.
-        left, right : ndarray of bool, shape (m, n)
-            The variables on each side.
-
-        Returns
-        -------
-        ndarray of float64, shape (m,)
+        In an order the right side is a single variable, the left one the prefix before it.
         """
         raise NotImplementedError(f"the cost {self.name} is not a sum over joins")
 
@@ -97,13 +61,7 @@ class CostModel:
     ) -> np.ndarray:
         """ln of the cost of appending variables to prefixes of orders, shape (m,).
 
-        Parameters
-        ----------
-        problem : PlanningProblem
-        before : ndarray of bool, shape (m, n)
-            The prefixes.
-        taken_up : ndarray of int64, shape (m,)
-            Indices of the variables.
+        The prefixes are bool, shape (m, n), the variables ``taken_up`` int64, shape (m,).
         """
         right = np.eye(problem.n, dtype=bool)[taken_up]
         joins = self.log_joins(problem, "order", before, right)
@@ -142,11 +100,8 @@ class CostModel:
     def notes(self, problem: PlanningProblem, kind: str, plan: Any) -> dict[str, Any]:
         """The cost of a plan as annotations of a plan object.
 
-        Returns
-        -------
-        dict
-            ``log_cost``, ``cost_model``, ``estimates`` (logarithms of the expected partial matches
-            of its nodes), ``alpha`` and, if that is not 0, ``log_latency``.
+        They are ``log_cost``, ``cost_model``, ``estimates`` (logarithms of the expected partial
+        matches of its nodes), ``alpha`` and, if that is not 0, ``log_latency``.
         """
         return {
             "log_cost": self.log_cost(problem, kind, plan),

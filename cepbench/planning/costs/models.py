@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.arguments import choice, flag, number, shown
+from cepbench.arguments import choice, flag, number
 from cepbench.errors import PlanGeneratorError, PlanningRefusedError, StatisticsError
 from cepbench.planning.costs.comparisons import Comparisons
 from cepbench.planning.costs.latency import Latency
@@ -44,19 +44,7 @@ _ASKED = ("order", "tree", "join")
 
 @dataclass(frozen=True)
 class UserCost(CostModel):
-    """A cost computed by a user-defined function.
-
-    Attributes
-    ----------
-    name : str
-    function : callable
-    of : {"order", "tree", "join"}
-        The function's argument.
-    in_logs : bool
-        Whether it returns logarithms.
-    form, source : str
-        As for every cost model.
-    """
+    """A cost computed by a user-defined function, see :func:`cost_model`."""
 
     name: str
     function: Callable[..., float]
@@ -142,32 +130,18 @@ def cost_model(
     choice(of, f"{name}: of", _ASKED, PlanGeneratorError)
     form = "joins" if of == "join" else "plans"
     in_logs = flag(in_logs, f"{name}: in_logs", PlanGeneratorError)
-
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise PlanGeneratorError(f"{name}: a cost is a function, not {shown(function)}")
-        COST_MODELS.add(UserCost(name, function, of, in_logs, form, source))
-        return function
-
-    return register
+    return COST_MODELS.decorator(
+        name, "a cost", lambda function: UserCost(name, function, of, in_logs, form, source)
+    )
 
 
 def cost_from(given: Any, alpha: float = 0.0) -> CostModel:
-    """The cost model of an argument, with a weight of latency.
+    """The cost model of a name in :data:`COST_MODELS`, in any case, or the one given.
 
-    Parameters
-    ----------
-    given : str or CostModel
-        A name in :data:`COST_MODELS`, in any case, or a cost model.
-    alpha : float
-        Other than 0 only for the cost ``throughput``.
+    Only the cost ``throughput`` takes a weight of latency other than 0.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If the cost is unknown.
-    StatisticsError
-        If ``alpha`` is not a weight, or the cost takes none.
+    Raises PlanGeneratorError if the cost is unknown; StatisticsError if ``alpha`` is not a weight,
+    or the cost takes none.
     """
     found = given if isinstance(given, CostModel) else COST_MODELS.find(given)
     weighed = Throughput(alpha)

@@ -16,7 +16,7 @@ from cepbench.patterns.model import Pattern
 from cepbench.patterns.negations import check_placements
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
-from cepbench.planning.costs.latency import log_waiting
+from cepbench.planning.costs.latency import Latency
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.models import COST_MODELS
 from cepbench.planning.costs.throughput import Throughput
@@ -32,55 +32,33 @@ from cepbench.planning.statistics.model import Statistics
 
 @dataclass(frozen=True, eq=False)
 class NodeCosts:
-    """Natural logarithms for the 2n − 1 nodes of a plan's tree, in post-order.
-
-    Attributes
-    ----------
-    sizes : ndarray of float64
-        Expected partial matches.
-    throughput : ndarray of float64
-        The node's contribution to Costtrpt: its size, or minus infinity for the leaves after the
-        first of an order plan, which are not part of Cost_ord.
-    latency : ndarray of float64
-        α times the node's contribution to Costlat; minus infinity if α is 0.
-    """
+    """Natural logarithms for the 2n − 1 nodes of a plan's tree, in post-order."""
 
     sizes: np.ndarray
+    #: The node's contribution to Costtrpt: its size, or minus infinity for the leaves after the
+    #: first of an order plan, which are not part of Cost_ord.
     throughput: np.ndarray
+    #: α times the node's contribution to Costlat; minus infinity if α is 0.
     latency: np.ndarray
 
 
 def log_node_costs(problem: CostedProblem, kind: str, tree: Tree[int]) -> NodeCosts:
-    """Costtrpt and α·Costlat of a plan, node by node.
+    """Costtrpt and α·Costlat of a plan, node by node, as nested pairs of the indices 0 … n−1.
 
-    Parameters
-    ----------
-    problem : CostedProblem
-    kind : {"order", "tree"}
-        Kind of the plan; the tree of an order is left-deep.
-    tree : int or pair of trees
-        Nested pairs of the indices 0 … n−1.
+    The tree of an order is left-deep.
 
-    Notes
-    -----
     Source: [kolchinsky2018]_, sections 3.1, 3.2, 5.1 and 5.2. ``throughput`` adds up to Costtrpt,
     ``latency`` to α·Costlat.
     """
     sizes = problem.log_node_sizes("tree", tree)
     latency = np.full(len(sizes), -np.inf)
     if problem.alpha:
-        latency = np.log(problem.alpha) + log_waiting(problem, kind, tree)
+        latency = np.log(problem.alpha) + Latency().log_node_costs(problem, kind, tree)
     return NodeCosts(sizes, Throughput().log_node_costs(problem, kind, tree), latency)
 
 
 def check_sum_over_nodes(cost: CostModel) -> None:
-    """Check that a cost is a sum over the nodes of a plan.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If not.
-    """
+    """Check that a cost is a sum over the nodes of a plan; PlanGeneratorError if not."""
     if cost.form == "plans":
         able = ", ".join(model.name for model in COST_MODELS.values() if model.form != "plans")
         raise PlanGeneratorError(

@@ -13,10 +13,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from cepbench.patterns.expressions import attributes_of
+from cepbench.patterns.equivalences import separated_sides
 from cepbench.patterns.model import Clause, Kind, Operator, Pattern, Structure, Variable
 from cepbench.patterns.negations import Check
 from cepbench.planning.costs.equal_values import EqualValues
@@ -30,44 +31,43 @@ TIME_SELECTIVITY = 0.5
 Nested = int | tuple[str, tuple["Nested", ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class Negation:
-    """A negated variable as numbers.
-
-    Attributes
-    ----------
-    name : str
-    needed : ndarray of bool, shape (n + g,)
-        The variables on which its check depends.
-    mentioned, after, before, earlier, later : ndarray of bool, shape (n + g,)
-        As in :class:`~cepbench.patterns.negations.Check`.
-    is_late, looks_back : bool
-        Whether it follows, or precedes, all variables that are ordered relative to it.
-    log_between : float
-        ln of the probability that one of its events is between those of its neighbours.
-    log_fitting : float
-        ln of the expected events per window that fit the conditions on it; NaN if its rate is
-        unknown.
-    conjuncts : int
-        Number of conditions on it and others.
-    """
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Checked:
+    """What a negated variable and a group have in common."""
 
     name: str
+    #: The variables on which it depends; of a group those below its node. Bool, shape (n[ + g],).
     needed: np.ndarray
+    #: Whether it follows, or precedes, all variables that are ordered relative to it.
+    is_late: bool
+    looks_back: bool
+    #: ln of the probability that one of its events is between those of its neighbours.
+    log_between: float
+    #: Number of conditions on it and others; of a group those not evaluated by hashing.
+    conjuncts: int
+
+    def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
+        """As :meth:`cepbench.patterns.negations.Check.is_exact_at`, of sets of this shape."""
+        exact = _contain(sets, self.needed)
+        if self.is_late:
+            exact &= sets.all(axis=1)
+        if self.looks_back:
+            exact &= (sets | (sets @ precedes.T)).all(axis=1)
+        return exact
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Negation(_Checked):
+    """A negated variable as numbers."""
+
+    #: As in :class:`~cepbench.patterns.negations.Check`. Bool, shape (n + g,).
     mentioned: np.ndarray
     after: np.ndarray
     before: np.ndarray
     earlier: np.ndarray
     later: np.ndarray
-    is_late: bool
-    looks_back: bool
-    log_between: float
+    #: ln of the expected events per window that fit its conditions; NaN without a rate.
     log_fitting: float
-    conjuncts: int
-
-    def is_exact_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-        """As :meth:`cepbench.patterns.negations.Check.is_exact_at`, of sets of shape (m, n + g)."""
-        return _is_exact_at(self, sets, precedes)
 
     def is_tied_to(self, sets: np.ndarray) -> np.ndarray:
         """As :meth:`cepbench.patterns.negations.Check.is_tied_to`, of sets of shape (m, n + g)."""
@@ -78,51 +78,23 @@ class Negation:
         return _contain(sets, self.mentioned) & (left | right)
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A group as numbers. Conditions between two groups are not among them.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Group(_Checked):
+    """A group as numbers. Conditions between two groups are not among them."""
 
-    Attributes
-    ----------
-    name : str
-    size : int or None
-        Number of its events; None for all that fit.
-    needed : ndarray of bool, shape (n,)
-        Its start, its end, the other variables on which it depends, and those below its node.
-    is_late, looks_back : bool
-        Whether the pattern ends, or begins, with it.
-    neighbours : ndarray of bool, shape (n,)
-        Its start and its end.
-    structure : nested tuples
-        Of the plain variables and of this group, with index n.
-    log_events : float
-        ln of the events per window that pass its own filter; NaN if its rate is unknown.
-    log_between : float
-        ln of the probability that one of its events is between those of its neighbours.
-    log_conditions, log_choosing, log_hashed : float
-        ln of the selectivity of all conditions on it and plain variables, of those on single events,
-        which choose its events, and of equalities evaluated by hashing.
-    conjuncts : int
-        Number of conditions on it and plain variables that are not evaluated by hashing.
-    """
-
-    name: str
+    #: Number of its events; None for all that fit.
     size: int | None
-    needed: np.ndarray
-    is_late: bool
-    looks_back: bool
+    #: Its start and its end. Bool, shape (n,).
     neighbours: np.ndarray
+    #: Of the plain variables and of this group, with index n.
     structure: Nested
+    #: ln of the events per window that pass its own filter; NaN if its rate is unknown.
     log_events: float
-    log_between: float
+    #: ln of the selectivity of all conditions on it and plain variables, of those on single events,
+    #: which choose its events, and of equalities evaluated by hashing.
     log_conditions: float
     log_choosing: float
     log_hashed: float
-    conjuncts: int
-
-    def is_formed_at(self, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-        """Whether it is formed at or below the node over a set, shape (m,)."""
-        return _is_exact_at(self, sets, precedes)
 
     def is_beside(self, sets: np.ndarray) -> np.ndarray:
         """Whether a set has its start and its end, shape (m,)."""
@@ -130,38 +102,50 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
+class PairConditions:
+    """The selectivity of conditions on pairs of variables."""
+
+    #: ln P, symmetric, with zeros on the diagonal. Float64, shape (n, n).
+    log_pairs: np.ndarray
+    #: The equal values of which the pairs count equalities too often.
+    equal: EqualValues | None
+
+    @classmethod
+    def of(cls, log_pairs: np.ndarray, equal: EqualValues | None) -> PairConditions:
+        """Those given, and the equalities that follow from others."""
+        return cls(log_pairs if equal is None else log_pairs + equal.log_implied.sum(axis=0), equal)
+
+    def within(self, sets: np.ndarray) -> np.ndarray:
+        """ln of the selectivity of all pairs within sets, shape (m,)."""
+        found = ((sets @ self.log_pairs) * sets).sum(axis=1) / 2
+        return np.asarray(found if self.equal is None else found - self.equal.log_repeated(sets))
+
+    def between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The same of pairs of a variable of one set and one of a disjoint other."""
+        found = ((left @ self.log_pairs) * right).sum(axis=1)
+        if self.equal is not None:
+            found = found - self.equal.log_repeated_between(left, right)
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
 class OperatorTerms:
     """Order in time, conditions, negations and groups of a branch as numbers.
 
     Plain and Kleene variables are 0 … n−1, groups n … n+g−1.
-
-    Attributes
-    ----------
-    structure : nested tuples
-    precedes : ndarray of bool, shape (n + g, n + g)
-        Whether the first variable is before the second one in every match.
-    log_time : ndarray of float64, shape (n, n)
-        ln Pt of pairs in written order; 0 if they are not ordered.
-    log_predicates : ndarray of float64, shape (n, n)
-        ln P of pairs, symmetric, with zeros on the diagonal.
-    log_hashed : ndarray of float64, shape (n, n)
-        The part of ``log_predicates`` of equalities evaluated by hashing. If a pair has other
-        conditions too, each has the same share of their common selectivity.
-    equal, equal_hashed : EqualValues or None
-        The equal values of which both count equalities too often.
-    conjuncts : ndarray of bool, shape (m, n)
-        The variables of each condition over several variables that is not evaluated by hashing.
-    negations : tuple of Negation
-    groups : tuple of Group
     """
 
     structure: Nested
+    #: Whether the first variable is before the second one in every match. Bool, square.
     precedes: np.ndarray
+    #: ln Pt of pairs in written order; 0 if they are not ordered. Float64, shape (n, n).
     log_time: np.ndarray
-    log_predicates: np.ndarray
-    log_hashed: np.ndarray
-    equal: EqualValues | None
-    equal_hashed: EqualValues | None
+    conditions: PairConditions
+    #: Of the conditions the equalities evaluated by hashing. If a pair has other conditions too,
+    #: each has the same share of their common selectivity.
+    hashed: PairConditions
+    #: The variables of each condition over several variables that is not evaluated by hashing.
+    #: Bool, shape (m, n).
     conjuncts: np.ndarray
     negations: tuple[Negation, ...]
     groups: tuple[Group, ...]
@@ -192,12 +176,6 @@ class OperatorTerms:
             share = _share(plain, hashed, {x, y})
             i, j = index[x], index[y]
             log_hashed[i, j] = log_hashed[j, i] = log_predicates[i, j] * share
-        equal = EqualValues.of(plain, statistics, names)
-        equal_hashed = EqualValues.of(hashed, statistics, names)
-        if equal is not None:
-            log_predicates += equal.log_implied.sum(axis=0)
-        if equal_hashed is not None:
-            log_hashed += equal_hashed.log_implied.sum(axis=0)
         tested = [clause for clause in plain if clause not in hashed]
         conjuncts = np.zeros((len(tested), n), bool)
         for row, clause in enumerate(tested):
@@ -206,10 +184,8 @@ class OperatorTerms:
             _nested(pattern.structure, index),
             precedes,
             log_time,
-            log_predicates,
-            log_hashed,
-            equal,
-            equal_hashed,
+            PairConditions.of(log_predicates, EqualValues.of(plain, statistics, names)),
+            PairConditions.of(log_hashed, EqualValues.of(hashed, statistics, names)),
             conjuncts,
             tuple(_negation(pattern, statistics, v.name, everything) for v in pattern.negated),
             tuple(_group(pattern, statistics, v, index, several, hashed) for v in pattern.groups),
@@ -229,7 +205,7 @@ class OperatorTerms:
         n = sets.shape[1]
         found = np.zeros((len(sets), len(self.groups)), bool)
         for number, group in enumerate(self.groups):
-            found[:, number] = group.is_formed_at(sets, self.precedes[:n, :n])
+            found[:, number] = group.is_exact_at(sets, self.precedes[:n, :n])
         return found
 
     def with_groups(self, sets: np.ndarray) -> np.ndarray:
@@ -275,76 +251,28 @@ class OperatorTerms:
         held = sets.astype(np.float64) @ self.conjuncts.T
         return np.asarray((held == self._sizes).sum(axis=1))
 
-    def log_conditions(self, sets: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of all conditions within sets, shape (m,)."""
-        return _within(self.log_predicates, self.equal, sets)
-
-    def log_looked_up(self, sets: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of equalities evaluated by hashing within sets, shape (m,)."""
-        return _within(self.log_hashed, self.equal_hashed, sets)
-
-    def log_conditions_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """ln of the selectivity of all conditions between disjoint sets, shape (m,)."""
-        return _between(self.log_predicates, self.equal, left, right)
-
-    def log_looked_up_between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """The same of equalities evaluated by hashing."""
-        return _between(self.log_hashed, self.equal_hashed, left, right)
-
     @cached_property
     def _sizes(self) -> np.ndarray:
         return np.asarray(self.conjuncts.sum(axis=1))
-
-
-def _within(log_pairs: np.ndarray, equal: EqualValues | None, sets: np.ndarray) -> np.ndarray:
-    """The sum over all pairs of each set; of a symmetric matrix with zeros on the diagonal."""
-    found = ((sets @ log_pairs) * sets).sum(axis=1) / 2
-    return np.asarray(found if equal is None else found - equal.log_repeated(sets))
-
-
-def _between(
-    log_pairs: np.ndarray, equal: EqualValues | None, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    """The sum over all pairs of a variable on the left and one on the right."""
-    found = ((left @ log_pairs) * right).sum(axis=1)
-    return np.asarray(found if equal is None else found - equal.log_repeated_between(left, right))
 
 
 def _contain(sets: np.ndarray, part: np.ndarray) -> np.ndarray:
     return np.asarray((sets | ~part).all(axis=1))
 
 
-def _is_exact_at(check: Negation | Group, sets: np.ndarray, precedes: np.ndarray) -> np.ndarray:
-    exact = _contain(sets, check.needed)
-    if check.is_late:
-        exact &= sets.all(axis=1)
-    if check.looks_back:
-        exact &= (sets | (sets @ precedes.T)).all(axis=1)
-    return exact
-
-
 def _nested(part: Structure | Variable, index: dict[str, int]) -> Nested:
     if isinstance(part, Variable):
         return index[part.name]
-    items = (item for item in part.items if _has_positive(item, index))
+    items = (item for item in part.items if any(v.name in index for v in item.variables()))
     return str(Operator(part.operator)), tuple(_nested(item, index) for item in items)
-
-
-def _has_positive(item: Structure | Variable, index: dict[str, int]) -> bool:
-    names = [item] if isinstance(item, Variable) else item.variables()
-    return any(variable.name in index for variable in names)
 
 
 def _is_hashed(clause: Clause, kleene: set[str]) -> bool:
     """Whether a condition equates values of two events, so that hashing finds them."""
-    if len(clause.comparisons) > 1 or set(clause.variables) & kleene or not clause.is_elementwise:
+    if kleene.intersection(clause.variables) or not clause.is_elementwise:
         return False
-    (comparison,) = clause.comparisons
-    sides = [
-        {attribute.variable for attribute in attributes_of(side)}
-        for side in (comparison.left, comparison.right)
-    ]
-    return comparison.operator == "=" and all(len(side) == 1 for side in sides)
+    sides = separated_sides(clause)
+    return sides is not None and sides[1] == "="
 
 
 def _share(clauses: Sequence[Clause], chosen: Sequence[Clause], pair: set[str]) -> float:
@@ -359,18 +287,29 @@ def _members(names: Iterable[str], index: Mapping[str, int]) -> np.ndarray:
     return found
 
 
-def _log_between(
-    check: Check, statistics: Statistics, written: Sequence[str], missing: float
-) -> float:
-    """ln Pt of a negated variable or group and its neighbours nearest in the text."""
+def _checked(
+    check: Check,
+    pattern: Pattern,
+    statistics: Statistics,
+    index: Mapping[str, int],
+    *,
+    missing: float,
+) -> dict[str, Any]:
+    """The fields of :class:`_Checked` but the conjuncts; Pt is ``missing`` at an end of the pattern."""
     sides = (
-        max(check.after, key=written.index, default=None),
-        min(check.before, key=written.index, default=None),
+        max(check.after, key=pattern.names.index, default=None),
+        min(check.before, key=pattern.names.index, default=None),
     )
-    return math.fsum(
-        log(missing if side is None else statistics.time_selectivity(check.name, side))
-        for side in sides
-    )
+    return {
+        "name": check.name,
+        "needed": _members(check.mentioned.union(check.after, check.before, check.distinct), index),
+        "is_late": check.is_late,
+        "looks_back": check.within[0],
+        "log_between": math.fsum(
+            log(missing if side is None else statistics.time_selectivity(check.name, side))
+            for side in sides
+        ),
+    }
 
 
 def _negation(
@@ -384,17 +323,13 @@ def _negation(
             log(statistics.selectivity(name, other)) for other in (name, *sorted(check.mentioned))
         )
     return Negation(
-        name=name,
-        needed=_members(check.mentioned.union(check.after, check.before, check.distinct), index),
+        # A neighbour that is missing counts like any other.
+        **_checked(check, pattern, statistics, index, missing=TIME_SELECTIVITY),
         mentioned=_members(check.mentioned, index),
         after=_members(check.after, index),
         before=_members(check.before, index),
         earlier=_members(check.earlier, index),
         later=_members(check.later, index),
-        is_late=check.is_late,
-        looks_back=check.within[0],
-        # A neighbour that is missing counts like any other.
-        log_between=_log_between(check, statistics, pattern.names, TIME_SELECTIVITY),
         log_fitting=fitting,
         conjuncts=len(check.clauses),
     )
@@ -422,15 +357,11 @@ def _group(
         )
 
     return Group(
-        name=name,
+        **_checked(check, pattern, statistics, index, missing=1.0),
         size=variable.size if isinstance(variable.size, int) else None,
-        needed=_members(check.mentioned.union(check.after, check.before, check.distinct), index),
-        is_late=check.is_late,
-        looks_back=check.within[0],
         neighbours=_members((*check.after, *check.before), index),
         structure=_nested(pattern.structure, {**index, name: len(index)}),
         log_events=events,
-        log_between=_log_between(check, statistics, pattern.names, 1.0),
         log_conditions=math.fsum(log(statistics.selectivity(name, x)) for x in index),
         log_choosing=log_part(choosing),
         log_hashed=log_part(hashed),

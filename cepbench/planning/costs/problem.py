@@ -36,57 +36,40 @@ class PlanningProblem:
     These are the plain and the Kleene variables of a pattern without OR; plans are over these.
     Constructed by :meth:`from_pattern`, or from arrays, of which read-only copies are stored.
 
-    Attributes
-    ----------
-    names : tuple of str, length n
-    log_cardinality : ndarray of float64, shape (n,)
-        ln(W·r): expected events per window before any filter; W·r·ln 2 for a Kleene variable, the
-        number of sets of its events.
-    log_selectivity : ndarray of float64, shape (n, n)
-        Symmetric. On the diagonal the filters, elsewhere the conditions over two variables,
-        including contiguity and, under ``time_selectivity="adjacent"``, the order in time.
-    log_order_factor : ndarray of float64, shape (n + 1,)
-        Factor of any set of k variables: zeros; −ln k! for a SEQ under
-        ``time_selectivity="exact"``; and what ``equal`` adds.
-    operator : str
-        The pattern's outermost operator, ``SEQ`` or ``AND``.
-    time_selectivity : str
-        One of :data:`TIME_SELECTIVITIES`.
-    window : float
-        Length of the window in seconds (or ticks), for arrival rates.
-    strategy : str
-        Name of the selection strategy. Under all but ``any`` events are consumed: a set of
-        variables has the smallest of their cardinalities instead of the product.
-    last : int or None
-        Index of the variable whose event arrives last, if known.
-    log_arrivals : ndarray of float64, shape (n,)
-        ln(W·r) of the events themselves, of a Kleene variable too, whose ``log_cardinality`` counts
-        sets; by default ``log_cardinality``.
-    operator_terms : callable, optional
-        Makes :attr:`operators`.
-    equal : EqualValues, optional
-        Values that are equal in three variables or more, by ``[attr]`` or by a chain of conditions, which
-        are part of the arrays: equalities that are only implied have a selectivity too, and what the
-        product over all pairs counts too often is in ``log_order_factor`` if it depends on the size of
-        a set alone; see :attr:`partly_equal`.
-
-    Raises
-    ------
-    StatisticsError
-        If the shapes of the arrays are inconsistent, a value is not finite, or ``last`` is invalid.
+    Raises StatisticsError if the shapes of the arrays are inconsistent, a value is not finite, or
+    ``last`` is invalid.
     """
 
     names: tuple[str, ...]
+    #: ln(W·r): expected events per window before any filter; W·r·ln 2 for a Kleene variable, the
+    #: number of sets of its events. Float64, shape (n,).
     log_cardinality: np.ndarray
+    #: Symmetric. On the diagonal the filters, elsewhere the conditions over two variables,
+    #: including contiguity and, under ``time_selectivity="adjacent"``, the order in time. Float64,
+    #: shape (n, n).
     log_selectivity: np.ndarray
+    #: Factor of any set of k variables: zeros; −ln k! for a SEQ under ``time_selectivity="exact"``;
+    #: and what ``equal`` adds. Float64, shape (n + 1,).
     log_order_factor: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    #: The pattern's outermost operator, ``SEQ`` or ``AND``.
     operator: str = "AND"
     time_selectivity: str = "adjacent"
+    #: Length of the window in seconds (or ticks), for arrival rates.
     window: float = 1.0
+    #: Name of the selection strategy. Under all but ``any`` events are consumed: a set of variables
+    #: has the smallest of their cardinalities instead of the product.
     strategy: str = "any"
+    #: Index of the variable whose event arrives last, if known.
     last: int | None = None
+    #: ln(W·r) of the events themselves, of a Kleene variable too, whose ``log_cardinality`` counts
+    #: sets; by default ``log_cardinality``. Float64, shape (n,).
     log_arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    #: Makes :attr:`operators`.
     operator_terms: Callable[[], OperatorTerms] | None = None
+    #: Values that are equal in three variables or more, by ``[attr]`` or by a chain of conditions,
+    #: which are part of the arrays: equalities that are only implied have a selectivity too, and
+    #: what the product over all pairs counts too often is in ``log_order_factor`` if it depends on
+    #: the size of a set alone; see :attr:`partly_equal`.
     equal: EqualValues | None = None
 
     def __post_init__(self) -> None:
@@ -131,31 +114,19 @@ class PlanningProblem:
         last: str | None = None,
         **more: Any,
     ) -> Self:
-        """The planning problem of a pattern, with SEQ as AND plus conditions on time.
+        """The planning problem of a pattern without OR, with SEQ as AND plus conditions on time.
 
-        Parameters
-        ----------
-        pattern : Pattern
-            Without OR: one of the ``branches()`` of a pattern.
-        statistics : Statistics
-        time_selectivity : {"adjacent", "exact"}
-            ``adjacent`` is the reduction of [kolchinsky2018]_, section 4: a condition
-            ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours of a SEQ; in nested patterns
-            for each two ordered variables with none in between. ``exact`` multiplies any k variables
-            of a SEQ by 1/k!, the probability that k independent arrivals are in a given order.
-        last : str, optional
-            Name of the variable whose event is expected last, if the pattern leaves it open.
-        **more
-            Further attributes of the class, such as the cost of a
-            :class:`~cepbench.planning.costs.costed.CostedProblem`.
+        Under ``time_selectivity="adjacent"`` a SEQ is reduced as in [kolchinsky2018]_, section 4: to a
+        condition ``x.ts < y.ts`` of selectivity 1/2 for each two neighbours, in nested patterns for each
+        two ordered variables with none in between. ``"exact"`` multiplies any k variables of a SEQ by
+        1/k!, the probability that k independent arrivals are in a given order. ``last`` names the variable
+        whose event is expected last, if the pattern leaves it open; ``more`` are further attributes of
+        the class, such as the cost of a :class:`~cepbench.planning.costs.costed.CostedProblem`.
 
-        Notes
-        -----
         Negated variables and groups are left out, a Kleene variable has the rate ``2^(r·W) / W``
-        [kolchinsky2018]_, section 4.
-
-        Equality is transitive: variables whose values are made equal by a chain of conditions have the
-        selectivity of the least selective pair of the chain, if there is no condition between them.
+        [kolchinsky2018]_, section 4. Equality is transitive: variables whose values are made equal by a
+        chain of conditions have the selectivity of the least selective pair of the chain, if there is no
+        condition between them.
 
         Strategies [kolchinsky2018]_, section 5.2: where events are consumed, a set of variables has
         W·min(r). Contiguity adds a condition to any two variables that may be neighbours in time,
@@ -164,14 +135,9 @@ class PlanningProblem:
         the partition attribute: measured selectivities include that, and a pair without one has
         ``1 / statistics.partitions``.
 
-        Raises
-        ------
-        UnsupportedPatternError
-            If the pattern has OR or the strategy next, or it nests SEQ and AND under
-            ``time_selectivity="exact"``.
-        StatisticsError
-            If a variable has no rate, contiguity lacks the rate of the stream, or an argument is
-            invalid.
+        Raises UnsupportedPatternError if the pattern has OR or the strategy next, or it nests SEQ and AND
+        under ``time_selectivity="exact"``; StatisticsError if a variable has no rate, contiguity lacks
+        the rate of the stream, or an argument is invalid.
         """
         choice(time_selectivity, "time_selectivity", TIME_SELECTIVITIES, StatisticsError)
         whole, *others = pattern.branches()
@@ -197,7 +163,7 @@ class PlanningProblem:
             _add_condition(log_selectivity, names, order.covering(), -math.log(2.0))
         elif order.is_chain:
             log_order_factor[1:] = -np.cumsum(np.log(np.arange(1, n + 1)))
-        elif not order.is_free:
+        elif order.before:
             raise UnsupportedPatternError(
                 f'time_selectivity="exact" needs a single SEQ or AND, and {pattern.structure} '
                 'nests them; use time_selectivity="adjacent"'
@@ -302,18 +268,8 @@ class PlanningProblem:
     def log_node_sizes(self, kind: str, plan: Any) -> np.ndarray:
         """ln of the expected number of partial matches at every node of a plan.
 
-        Parameters
-        ----------
-        kind : {"order", "tree"}
-        plan : sequence of int or nested pairs of int
+        Of an order's prefixes, shape (n,); of a tree's nodes in post-order, shape (2n − 1,).
 
-        Returns
-        -------
-        ndarray of float64, shape (n,) or (2n − 1,)
-            Of an order's prefixes; of a tree's nodes in post-order.
-
-        Notes
-        -----
         PM(k) = ∏ W·r · ∏ sel over the first k variables of an order, filters included
         [kolchinsky2018]_, section 3.1; PM(leaf) = W·r and PM(node) = PM(left) · PM(right) ·
         SEL(left, right) in a tree [kolchinsky2018]_, section 3.2. Where events are consumed, the
@@ -378,11 +334,8 @@ class PlanningProblem:
     def rate(self, i: int) -> float:
         """Variable i's arrival rate, as :meth:`log_rate`.
 
-        Raises
-        ------
-        PlanGeneratorError
-            As :meth:`cardinality` and :meth:`partial_matches` do: if the number is too large for a
-            float.
+        Raises PlanGeneratorError, as :meth:`cardinality` and :meth:`partial_matches` do, if the
+        number is too large for a float.
         """
         return plain("rate", self.log_rate(i))
 

@@ -13,17 +13,9 @@ FEWEST_MATCHES = 30
 def q_error(estimated: Any, measured: Any, least: Any = 0.0) -> np.ndarray:
     """The factor between estimates and measurements: max(e/m, m/e).
 
-    Parameters
-    ----------
-    estimated, measured : array-like of float
-    least : array-like of float
-        The resolution of the measurement, a lower limit for both sides: an estimate below it is
-        correct if nothing was measured, and otherwise the q-error is a finite lower bound.
-
-    Returns
-    -------
-    ndarray of float64
-        At least 1; infinite if one side is zero and ``least`` is too.
+    ``least`` is the resolution of the measurement, a lower limit for both sides: an estimate below
+    it is correct if nothing was measured, and otherwise the q-error is a finite lower bound. At
+    least 1; infinite if one side is zero and ``least`` is too.
     """
     low = np.asarray(least, dtype=np.float64)
     e = np.maximum(np.asarray(estimated, dtype=np.float64), low)

@@ -9,37 +9,19 @@ from cepbench.planning.statistics.model import Statistics
 
 
 class QueryTerms:
-    """A branch of a query and its statistics.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR.
-    statistics : Statistics
-
-    Attributes
-    ----------
-    items : tuple of Variable
-        The positive ones.
-    names : list of str
-        Theirs.
-    sizes : dict of str to float
-        Events per window that pass the conditions on each positive variable alone.
-    negated : list of list of Variable
-        The negated ones before each item, and behind the last one.
-    in_order : bool
-        Whether the pattern is a SEQ.
-    window : float
-        In seconds or ticks.
-    """
+    """A branch of a query and its statistics."""
 
     def __init__(self, pattern: Pattern, statistics: Statistics) -> None:
         self.items = pattern.positive
         self.names = [item.name for item in self.items]
+        #: In seconds or ticks.
         self.window = pattern.window.seconds
+        #: Whether the pattern is a SEQ.
         self.in_order = pattern.operator is Operator.SEQ
         self.statistics = statistics
+        #: Events per window that pass the conditions on each positive variable alone.
         self.sizes = {name: self.size(name) for name in self.names}
+        #: The negated ones before each item, and behind the last one.
         self.negated: list[list[Variable]] = [[]]
         for variable in pattern.variables:
             if variable.kind is Kind.NEGATED:

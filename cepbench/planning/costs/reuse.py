@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from types import MappingProxyType
-from typing import Protocol
 
 from cepbench.arguments import choice
 from cepbench.errors import PlanGeneratorError
@@ -29,19 +28,8 @@ MOST_ITEMS = 4
 #: Query → the query whose matches it reuses, several, or None.
 Sources = Mapping[str, Source]
 
-
-class ReuseCost(Protocol):
-    """A cost model of reused matches."""
-
-    def scratch(self, query: str) -> float:
-        """The cost of a query by itself."""
-
-    def reused(self, way: Reuse) -> float:
-        """The cost of a query from the matches of its source."""
-
-    def matches(self, query: str) -> float:
-        """The expected number of matches of a query per second."""
-
+#: A cost model of reused matches.
+ReuseCost = Calibrated | ECube
 
 #: Name → cost model, of a workload, the statistics of its queries, their plans from scratch, and the
 #: evaluator that computes these.
@@ -61,39 +49,26 @@ def reuse_cost(
     plans: Mapping[str, AnyPlan],
     evaluator: str | None = None,
 ) -> ReuseCost:
-    """The cost model of a name in :data:`REUSE_COSTS`.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If it is unknown.
-    """
+    """The cost model of a name in :data:`REUSE_COSTS`; PlanGeneratorError if it is unknown."""
     choice(cost, "the cost of reused matches", REUSE_COSTS, PlanGeneratorError)
     return REUSE_COSTS[cost](workload, statistics, plans, evaluator)
 
 
 @dataclass(frozen=True)
 class ReuseProblem:
-    """A workload as numbers: a graph whose vertices are queries [liu2011]_, section 5.
+    """A workload as numbers: a graph whose vertices are queries [liu2011]_, section 5."""
 
-    Attributes
-    ----------
-    scratch : mapping of str to float
-        Query → its cost from scratch, the edge from the paper's virtual ground; in the order of the
-        workload.
-    edges : sequence of Reuse
-        The other ways to compute a query, each with a cost; at most one for each source and query, and
-        of equal queries from the first one only, so that those of method ``down`` have no circles.
-    virtual : frozenset of str
-        The queries, among those of ``scratch``, that nobody asked for: a plan may leave them out. Only
-        planners that are registered for it get any.
-    unions : sequence of Reuse
-        Ways to compute a query from several others, none of them virtual; for these planners too.
-    """
-
+    #: Query → its cost from scratch, the edge from the paper's virtual ground; in the order of the
+    #: workload.
     scratch: Mapping[str, float]
+    #: The other ways to compute a query, each with a cost; at most one for each source and query,
+    #: and of equal queries from the first one only, so that those of method ``down`` have no
+    #: circles.
     edges: Sequence[Reuse]
+    #: The queries, among those of ``scratch``, that nobody asked for: a plan may leave them out.
+    #: Only planners that are registered for it get any.
     virtual: frozenset[str] = frozenset()
+    #: Ways to compute a query from several others, none of them virtual; for these planners too.
     unions: Sequence[Reuse] = ()
 
     def __post_init__(self) -> None:
@@ -116,41 +91,17 @@ class ReuseProblem:
         all_orders: bool = False,
         evaluator: str | None = None,
     ) -> ReuseProblem:
-        """The problem of a workload.
+        """The problem of a workload with its virtual queries, by the statistics of every query.
 
-        Parameters
-        ----------
-        workload : Workload
-            With its virtual queries.
-        statistics : mapping of str to Statistics
-            Of every query, as :func:`cepbench.measure_statistics` gives them.
-        cost : str
-            A name in :data:`REUSE_COSTS`.
-        plans : mapping of str to plan
-            Query → the plan along which it is computed from scratch, which the cost ``calibrated``
-            reads; without one in written order. Items are joined to reused matches in its order if
-            that is cheaper.
-        delays : bool
-            Whether matches may be reported late.
-        virtual : collection of str
-            The queries that nobody asked for.
-        unions : bool
-            Whether queries may be computed from several others.
-        all_orders : bool
-            Whether items are joined to reused matches in the cheapest of all orders; of more than four
-            items of those with the written order reversed behind the first.
-        evaluator : str, optional
-            The one that computes queries from scratch, which the cost ``calibrated`` reads; by default
-            ``tree``.
+        The cost is a name in :data:`REUSE_COSTS`. ``calibrated`` reads the plans along which queries are
+        computed from scratch, without one in written order, and the evaluator that does so, by default
+        ``tree``. Items are joined to reused matches in a plan's order if that is cheaper; with
+        ``all_orders`` in the cheapest of all orders, of more than four items of those with the written
+        order reversed behind the first. With ``delays`` matches may be reported late, with ``unions``
+        queries be computed from several others; nobody asked for those named in ``virtual``.
 
-        Raises
-        ------
-        PlanError
-            If it is not a workload.
-        PlanGeneratorError
-            If the cost is unknown.
-        StatisticsError
-            If the statistics of a query are missing or insufficient.
+        Raises PlanError if it is not a workload; PlanGeneratorError if the cost is unknown;
+        StatisticsError if the statistics of a query are missing or insufficient.
         """
         known = workload_statistics(workload, statistics)
         model = reuse_cost(cost, workload, known, plans, evaluator)
@@ -182,13 +133,7 @@ class ReuseProblem:
         return self._edges.get((source, query))
 
     def cost(self, sources: Sources) -> float:
-        """The sum of the costs of all queries.
-
-        Parameters
-        ----------
-        sources : mapping of str to (str, tuple of str or None)
-            Of every query, and of the virtual ones that are computed.
-        """
+        """The sum of the costs of all queries, and of the virtual ones that are computed."""
         return math.fsum(
             self.scratch[query] if source is None else self._edges[source, query].cost
             for query, source in sources.items()
@@ -248,15 +193,8 @@ def plan_cost(
 ) -> float:
     """The cost of a plan of sources, also under other statistics than those it was made from.
 
-    Parameters
-    ----------
-    plan : WorkloadPlan
-    statistics : mapping of str to Statistics
-        Of every query; those of virtual ones are estimated where there are none.
-    cost : str
-        A name in :data:`REUSE_COSTS`.
-    evaluator : str, optional
-        As for :meth:`ReuseProblem.of`.
+    Those of virtual queries are estimated where there are none. The cost is a name in
+    :data:`REUSE_COSTS`, the evaluator as for :meth:`ReuseProblem.of`.
     """
     known = VirtualStatistics(plan.workload, statistics).with_virtual(plan.virtual)
     known = workload_statistics(plan.computed, known)

@@ -35,44 +35,29 @@ _LARGEST_SET = 100.0
 
 @dataclass
 class Work:
-    """What a query does per second of the stream.
+    """What a query does per second of the stream."""
 
-    Attributes
-    ----------
-    scanned : float
-        Events of the stream, once for each type whose events a query from scratch lists.
-    events : float
-        Events that a query from scratch reads.
-    paired : float
-        Pairs of partial matches of which it tests the conditions.
-    joined : float
-        Partial and full matches that it makes of them.
-    probed : float
-        Matches for which an event of one more item is looked up.
-    looked : float
-        Events that are found so, whose conditions are tested.
-    made : float
-        Matches made of those that are probed.
-    tested : float
-        Matches of a source whose types, conditions or window are tested.
-    projected : float
-        Matches of a source that are projected.
-    indexed : float
-        Events of the stream, once for each item whose events are looked up.
-    copied : float
-        Positions of matches that are reused, and of those made of them.
-    """
-
+    #: Events of the stream, once for each type whose events a query from scratch lists.
     scanned: float = 0.0
+    #: Events that a query from scratch reads.
     events: float = 0.0
+    #: Pairs of partial matches of which it tests the conditions.
     paired: float = 0.0
+    #: Partial and full matches that it makes of them.
     joined: float = 0.0
+    #: Matches for which an event of one more item is looked up.
     probed: float = 0.0
+    #: Events that are found so, whose conditions are tested.
     looked: float = 0.0
+    #: Matches made of those that are probed.
     made: float = 0.0
+    #: Matches of a source whose types, conditions or window are tested.
     tested: float = 0.0
+    #: Matches of a source that are projected.
     projected: float = 0.0
+    #: Events of the stream, once for each item whose events are looked up.
     indexed: float = 0.0
+    #: Positions of matches that are reused, and of those made of them.
     copied: float = 0.0
 
     def nanoseconds(self, evaluator: str = TREE) -> float:
@@ -143,17 +128,10 @@ class _Query(QueryTerms):
 
 
 class Calibrated:
-    """The cost model ``calibrated`` of a workload.
+    """The cost model ``calibrated`` of a workload, by the statistics of every query.
 
-    Parameters
-    ----------
-    workload : Workload
-    statistics : mapping of str to Statistics
-        Of every query.
-    plans : mapping of str to plan
-        Query → the plan along which it is computed from scratch; without one in written order.
-    evaluator : str, optional
-        The one that computes queries from scratch; see :func:`~cepbench.planning.costs.unit_costs.priced_as`.
+    A query is computed from scratch along its plan, without one in written order, by the evaluator,
+    see :func:`~cepbench.planning.costs.unit_costs.priced_as`.
     """
 
     def __init__(
@@ -301,18 +279,13 @@ def _contained(way: Reuse, specific: _Query, general: _Query) -> float:
 
 
 def share_without(events: float, items: int) -> float:
-    """The share of gaps between two of k ordered events in which none of some other events is.
+    """The share of gaps between two of k ordered items in which none of some other events is.
 
     The k − 1 gaps and the rest of the window divide it like as many events at random, so that the gap
     has the distribution Beta(1, k − 1), and (k − 1) / (k − 1 + N) is the share for N events in the
     whole window, whose distribution is Poisson's.
 
-    Parameters
-    ----------
-    events : float
-        Expected number of the other events in a window.
-    items : int
-        k; 1 for the whole window.
+    The events are an expected number in a window; of one item the gap is the whole window.
     """
     others = items - 1
     if events > _MANY:

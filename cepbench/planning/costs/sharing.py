@@ -21,7 +21,6 @@ from cepbench.errors import PlanError
 from cepbench.kernels.counts import LANES
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.segments import Segment, SequenceItems, table_key
-from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.given import workload_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
@@ -43,33 +42,22 @@ FOLLOWED, PRODUCT, SUM, EVENT, ALONE, CONNECTION = 160.0, 1.0, 3.0, 720.0, 1290.
 
 @dataclass(frozen=True)
 class SharingCost:
-    """What a plan of a workload does per second.
+    """What a plan of a workload does per second."""
 
-    Attributes
-    ----------
-    updates : float
-        Additions of a counter to the next one, for one START each.
-    followed : float
-        Entries of logs that lanes follow, each of which changes
-        :data:`~cepbench.kernels.counts.LANES` counters.
-    products : float
-        Products of counters with those of lanes, at triggers.
-    sums : float
-        Counters that triggers of uncut queries add up.
-    events : float
-        Events that change a column of a table that is shared or behind a cut, once for each.
-    alone : float
-        The same of queries that share nothing, and run by themselves.
-    connections : float
-        Triggers of chopped queries, once for each counter.
-    """
-
+    #: Additions of a counter to the next one, for one START each.
     updates: float = 0.0
+    #: Entries of logs that lanes follow, each of which changes
+    #: :data:`~cepbench.kernels.counts.LANES` counters.
     followed: float = 0.0
+    #: Products of counters with those of lanes, at triggers.
     products: float = 0.0
+    #: Counters that triggers of uncut queries add up.
     sums: float = 0.0
+    #: Events that change a column of a table that is shared or behind a cut, once for each.
     events: float = 0.0
+    #: The same of queries that share nothing, and run by themselves.
     alone: float = 0.0
+    #: Triggers of chopped queries, once for each counter.
     connections: float = 0.0
 
     @property
@@ -116,26 +104,13 @@ class _Piece(NamedTuple):
 class SharingProblem:
     """A workload and its statistics as numbers, from which plans are costed.
 
-    Parameters
-    ----------
-    workload : Workload
-    statistics : mapping of str to Statistics
-        Of every query, as :func:`cepbench.measure_statistics` gives them.
-
-    Attributes
-    ----------
-    items : dict of str to SequenceItems
-        Of the queries that are counted by segments; the cost of others depends on no plan.
-
-    Raises
-    ------
-    StatisticsError
-        If the statistics of a query are missing or insufficient.
+    Raises StatisticsError if the statistics of a query are missing or insufficient.
     """
 
     def __init__(self, workload: Workload, statistics: Mapping[str, Statistics]) -> None:
         known = workload_statistics(workload, statistics)
         self.workload = workload
+        #: Of the queries that are counted by segments; the cost of others depends on no plan.
         self.items: dict[str, SequenceItems] = {}
         self._rates: dict[str, list[float]] = {}
         self._counters: dict[str, set[Counter]] = {}
@@ -170,13 +145,7 @@ class SharingProblem:
         return self._segment(query, begin, end).signature
 
     def cost(self, cuts: Cuts, *, shares_prefixes: bool) -> SharingCost:
-        """The cost of a plan with these cuts.
-
-        Parameters
-        ----------
-        cuts : mapping of str to tuple of int
-        shares_prefixes : bool
-        """
+        """The cost of a plan with these cuts."""
         last: dict[str, _Piece] = {}
         lefts: dict[Hashable, _Left] = {}
         windows: dict[int, float] = {}
@@ -246,11 +215,8 @@ class SharingProblem:
 
     def _piece(self, query: str, begin: int, end: int) -> _Piece:
         at = (query, begin, end)
-        if at not in self._pieces:
-            self._pieces[at] = self._made(*at)
-        return self._pieces[at]
-
-    def _made(self, query: str, begin: int, end: int) -> _Piece:
+        if at in self._pieces:
+            return self._pieces[at]
         items, segment = self.items[query], self._segment(query, begin, end)
         columns = []
         for place, prefix in enumerate(segment.prefixes()):
@@ -265,7 +231,8 @@ class SharingProblem:
             key = self._number((segment.start, prefix, is_total))
             columns.append(_Column(key, self._rates[query][begin + place], additions))
         keys = [self._number((k, table_key(segment, shares_prefixes=k))) for k in (False, True)]
-        return _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
+        piece = _Piece((keys[0], keys[1]), items.pattern.window.seconds, tuple(columns))
+        return self._pieces.setdefault(at, piece)
 
 
 def counters_of(pattern: Pattern) -> set[Counter]:
@@ -290,22 +257,3 @@ def _local(counter: Counter, names: Sequence[str]) -> _Local:
     if variable in names:
         return kind, names.index(variable), attribute
     return "MAX" if kind in ("MIN", "MAX") else "COUNT", None, None
-
-
-def sharing_cost(plan: WorkloadPlan, statistics: Mapping[str, Statistics]) -> SharingCost:
-    """The cost of a plan.
-
-    Parameters
-    ----------
-    plan : WorkloadPlan
-    statistics : mapping of str to Statistics
-        Of every query.
-
-    Raises
-    ------
-    StatisticsError
-        If the statistics of a query are missing or insufficient.
-    """
-    problem = SharingProblem(plan.workload, statistics)
-    cuts = {query: tuple(its) for query, its in plan.cuts.items()}
-    return problem.cost(cuts, shares_prefixes=plan.shares_prefixes)

@@ -11,23 +11,12 @@ Pair = tuple[str, str]
 
 
 class TemporalOrder:
-    """The partial order in time of the positive variables of a pattern without OR.
-
-    Parameters
-    ----------
-    pattern : Pattern
-
-    Attributes
-    ----------
-    names : tuple of str
-        The positive variables, as written.
-    before : set of (str, str)
-        Pairs (x, y) such that every match has x strictly before y.
-    """
+    """The partial order in time of the positive variables of a pattern without OR."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.names = pattern.positive_names
         known = frozenset(self.names)
+        #: Pairs (x, y) such that every match has x strictly before y.
         self.before: Set[Pair] = {
             pair for pair in pattern.structure.precedence() if known >= {*pair}
         }
@@ -36,11 +25,6 @@ class TemporalOrder:
     def is_chain(self) -> bool:
         """Whether any two variables are ordered."""
         return len(self.before) == len(self.names) * (len(self.names) - 1) // 2
-
-    @property
-    def is_free(self) -> bool:
-        """Whether no two variables are ordered."""
-        return not self.before
 
     def covering(self) -> Iterator[Pair]:
         """Pairs (x, y), x before y, with no variable in between."""

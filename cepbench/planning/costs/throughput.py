@@ -10,7 +10,7 @@ import numpy as np
 
 from cepbench.arguments import number
 from cepbench.errors import StatisticsError
-from cepbench.planning.costs.latency import Latency, log_waiting
+from cepbench.planning.costs.latency import Latency
 from cepbench.planning.costs.model import CostModel
 from cepbench.planning.costs.problem import PlanningProblem
 from cepbench.planning.kernels.terms import CostTerms
@@ -28,15 +28,7 @@ class Throughput(CostModel):
     which changes no comparison; and leaves include filters, which the evaluators apply on arrival
     as in Cost_ord, while the paper does not define them for Cost_tree.
 
-    Parameters
-    ----------
-    alpha : float
-        Weight of latency, at least 0.
-
-    Raises
-    ------
-    StatisticsError
-        If ``alpha`` is not a number of at least 0.
+    Raises StatisticsError if ``alpha`` is not a number of at least 0.
     """
 
     alpha: float = 0.0
@@ -82,14 +74,15 @@ class Throughput(CostModel):
         return np.logaddexp(sizes, self.log_alpha + waiting)
 
     def log_node_costs(self, problem: PlanningProblem, kind: str, tree: Tree[int]) -> np.ndarray:
-        """ln of each node's cost; latency counts at the nodes of :func:`log_waiting`."""
+        """ln of each node's cost, latency included."""
         costs = problem.log_node_sizes("tree", tree)
         if kind == "order":
             # Leaves after the first are not part of Cost_ord.
             costs[1::2] = -np.inf
         if not self.alpha:
             return costs
-        return np.logaddexp(costs, self.log_alpha + log_waiting(problem, kind, tree))
+        waiting = Latency().log_node_costs(problem, kind, tree)
+        return np.logaddexp(costs, self.log_alpha + waiting)
 
     def terms(self, problem: PlanningProblem) -> CostTerms:
         """The arrays for the compiled searches."""

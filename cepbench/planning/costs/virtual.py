@@ -14,16 +14,8 @@ from cepbench.planning.workloads.model import Workload
 
 
 class VirtualStatistics:
-    """Statistics of generalizations of a workload's queries.
+    """Statistics of generalizations of a workload's queries, from those of every query.
 
-    Parameters
-    ----------
-    workload : Workload
-    statistics : mapping of str to Statistics
-        Of every query.
-
-    Notes
-    -----
     The rate of a type is that of any item of it in the workload; of a concept that no query asks for,
     the sum of the rates of the names directly below it. Selectivities are those of a query below. Where the
     generalization has only some of its conditions on a pair of items, each of them is taken to keep

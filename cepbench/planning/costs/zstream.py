@@ -42,44 +42,30 @@ K = 0.25
 
 
 class _Joins(NamedTuple):
-    """Joins of m pairs of sets; each array has a row for each.
+    """Joins of m pairs of sets; each array has a row for each."""
 
-    Attributes
-    ----------
-    read, made : ndarray of float64, shape (m,)
-        ln Ci and ln Co before negation and before the groups ``above``.
-    tests : ndarray of float64, shape (m,)
-        Conjuncts, those of KSEQ included.
-    meeting, above : ndarray of bool, shape (m, g)
-        The groups whose start and end the join brings together, and those formed from its records.
-    """
-
+    #: ln Ci and ln Co before negation and before the groups ``above``. Float64, shape (m,).
     read: np.ndarray
     made: np.ndarray
+    #: Conjuncts, those of KSEQ included. Float64, shape (m,).
     tests: np.ndarray
+    #: The groups whose start and end the join brings together, and those formed from its records.
+    #: Bool, shape (m, g).
     meeting: np.ndarray
     above: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator of a plan; all numbers are natural logarithms.
+    """An operator of a plan; all numbers are natural logarithms."""
 
-    Attributes
-    ----------
-    name : str
-        ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``.
-    variables : tuple of int
-        The variables below it, left to right.
-    added : tuple of str
-        The negated variable of ``NSEQ`` and ``NEG``, the groups of ``KSEQ``.
-    input, predicates, output : float
-        Its three costs; ``output`` is its cardinality too, as p is 1.
-    """
-
+    #: ``SEQ``, ``AND``, ``KSEQ``, ``NSEQ`` or ``NEG``.
     name: str
+    #: The variables below it, left to right.
     variables: tuple[int, ...]
+    #: The negated variable of ``NSEQ`` and ``NEG``, the groups of ``KSEQ``.
     added: tuple[str, ...]
+    #: Its three costs; ``output`` is its cardinality too, as p is 1.
     input: float
     predicates: float
     output: float
@@ -168,7 +154,7 @@ class ZStream(CostModel):
     def _log_plain(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
         """ln of the cardinality of sets before negation and without groups, shape (m,)."""
         terms = _terms(problem)
-        found = sets @ problem.log_filtered + terms.log_conditions(sets)
+        found = sets @ problem.log_filtered + terms.conditions.within(sets)
         return np.asarray(found + self.log_order(terms, sets))
 
     def log_cards(self, problem: PlanningProblem, sets: np.ndarray) -> np.ndarray:
@@ -248,17 +234,7 @@ class ZStream(CostModel):
     ) -> tuple[list[Operator], list[float]]:
         """The operators of a plan from the leaves to the root, and ln of each node's cardinality.
 
-        Parameters
-        ----------
-        problem : PlanningProblem
-        kind : {"order", "tree"}
-        plan : sequence of int, nested pairs of int, or a pair of these and placements
-
-        Returns
-        -------
-        operators : list of Operator
-        cardinalities : list of float
-            For the nodes of the plan's tree in post-order, after the negations placed there.
+        Cardinalities are in post-order of the plan's tree, after the negations placed at a node.
         """
         placements = plan[1] if has_placements(plan) else {}
         return _Walk(self, problem, placements).of(tree_of(kind, plan))
@@ -296,7 +272,7 @@ class ZStream(CostModel):
         return OperatorCosts(
             base=table(self._log_plain(problem, sets)),
             order=table(self.log_order(terms, sets)),
-            hashed=table(terms.log_looked_up(sets)),
+            hashed=table(terms.hashed.within(sets)),
             tests=table(K * terms.tests(sets)),
             exact=table(exact, np.bool_),
             tied=table(tied, np.bool_),
@@ -346,8 +322,8 @@ class ZStream(CostModel):
             - self.log_order(terms, left)
             - self.log_order(terms, right)
         )
-        hashed = terms.log_looked_up_between(left, right)
-        predicates = terms.log_conditions_between(left, right)
+        hashed = terms.hashed.between(left, right)
+        predicates = terms.conditions.between(left, right)
         # A reordered join reads no more than all pairs.
         read = left_card + right_card + np.minimum(in_order, 0.0) + hashed
         made = left_card + right_card + in_order + predicates

@@ -50,14 +50,7 @@ CENTRE, SPOKE, BIT = 0.2, 0.15, 0.004
 
 
 class ZStreamColumnar(CostModel):
-    """The cost of a plan in the evaluator ``zstream``.
-
-    Parameters
-    ----------
-    name : str
-    counts : bool
-        Whether matches are counted, or listed.
-    """
+    """The cost of a plan in the evaluator ``zstream``, which counts matches or lists them."""
 
     form = "joins"
     source = "the evaluator zstream"
@@ -143,7 +136,7 @@ def _is_star(terms: OperatorTerms) -> bool:
     tested = _tested(terms)
     return (
         2 < n == len(terms.log_time)
-        and not (terms.negations or terms.log_hashed.any() or (n == 3 and tested))
+        and not (terms.negations or terms.hashed.log_pairs.any() or (n == 3 and tested))
         and bool((terms.precedes | ~np.tri(n, k=-1, dtype=bool).T).all())
         and all((terms.conjuncts.sum(axis=1) == 2).tolist())
         and bool(stars_of(tuple(range(n)), tested, is_root=True))

@@ -37,10 +37,7 @@ def extended(problem: CostedProblem, prefix: Sequence[int]) -> list[int]:
 def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
     """The order of least cost; ties as in DP-LD.
 
-    Raises
-    ------
-    PlanningRefusedError
-        If there are more variables than :data:`MOST_OF_OTHER_COSTS`.
+    Raises PlanningRefusedError if there are more variables than :data:`MOST_OF_OTHER_COSTS`.
     """
     n = problem.n
     _refuse_beyond("order", problem)
@@ -76,10 +73,7 @@ def cheapest_order(problem: CostedProblem, budget: Budget) -> Found:
 def cheapest_tree(problem: CostedProblem, budget: Budget) -> Found:
     """The tree of least cost, by all splits of all sets; ties as in DP-B.
 
-    Raises
-    ------
-    PlanningRefusedError
-        If there are more variables than :data:`MOST_OF_OTHER_COSTS`.
+    Raises PlanningRefusedError if there are more variables than :data:`MOST_OF_OTHER_COSTS`.
     """
     n = problem.n
     _refuse_beyond("tree", problem)
@@ -126,13 +120,10 @@ def tree_of_splits(left_of: Mapping[int, int], n: int) -> Tree[int]:
 
 
 def cheapest_cuts(problem: CostedProblem, order: np.ndarray) -> np.ndarray:
-    """The cut of each interval of leaves in the cheapest tree over an order.
+    """The cut of each interval of leaves in the cheapest tree over an order, int64, shape (n, n).
 
-    Returns
-    -------
-    ndarray of int64, shape (n, n)
-        As of :func:`cepbench.planning.kernels.zstream.cheapest_cuts`; of equally good cuts the
-        leftmost.
+    As of :func:`cepbench.planning.kernels.zstream.cheapest_cuts`; of equally good cuts the
+    leftmost.
     """
     n = problem.n
     # The variables before each place; intervals are differences.

@@ -23,17 +23,7 @@ class Budget:
     A search that reaches either limit returns the best plan so far. A limit of steps makes it
     reproducible on every machine. Each generator documents its step.
 
-    Parameters
-    ----------
-    seconds : float
-        More than 0.
-    steps : int
-        At least 1.
-
-    Raises
-    ------
-    PlanGeneratorError
-        If one of them is not such a number.
+    Raises PlanGeneratorError unless seconds are more than 0, and steps at least 1.
     """
 
     seconds: float = math.inf
@@ -77,10 +67,7 @@ class Budget:
 def budget_from(given: Any) -> Budget:
     """The budget of an argument: a Budget, a number of seconds, or None for no limit.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If it is none of these.
+    Raises PlanGeneratorError if it is none of these.
     """
     if given is None:
         return Budget()
@@ -89,20 +76,11 @@ def budget_from(given: Any) -> Budget:
 
 @dataclass(frozen=True)
 class Found:
-    """The result of a search: a plan and how the search ended.
-
-    Attributes
-    ----------
-    plan : list of int or nested pairs of int
-    log_bound : float or None
-        Natural logarithm of a proven lower bound of the cost over the generator's space.
-    complete : bool
-        Whether the search completed; False if its budget ended it.
-    steps : int or None
-        Number of steps.
-    """
+    """The result of a search: a plan and how the search ended."""
 
     plan: Any
+    #: Natural logarithm of a proven lower bound of the cost over the generator's space.
     log_bound: float | None = None
+    #: Whether the search completed; False if its budget ended it.
     complete: bool = True
     steps: int | None = None

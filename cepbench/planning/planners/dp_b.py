@@ -8,14 +8,12 @@ import numpy as np
 
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.kernels.dp_b import cheapest_tree, cheapest_tree_in_logs
-from cepbench.planning.kernels.subset_sizes import log_subset_sizes
 from cepbench.planning.kernels.terms import CostTerms
 from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.greedy import greedy
-from cepbench.planning.planners.leaf_orders import improved
 from cepbench.planning.planners.registry import plan_generator
-from cepbench.planning.planners.zstream import tree_over
+from cepbench.planning.planners.zstream import improved, tree_over
 from cepbench.planning.plans.tree import Tree
 
 #: The known tree's cost is scaled to e to this power: more expensive sets are pruned, and numbers
@@ -49,8 +47,6 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     A step of its budget is a split tried. When its budget ends, it returns its initial tree and a
     lower bound.
 
-    Notes
-    -----
     Worst case: O(3^n) splits and (2·n + 32)·2^n bytes, if all sets cost the same and none can be
     pruned. Sets that cost more than a known tree, alone or with a bound of the cost outside them,
     are pruned with all their splits, see :mod:`cepbench.planning.kernels.dp_b`; with measured rates
@@ -67,9 +63,7 @@ def dp_b(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> Fo
     if n <= 2:
         return Found(known, steps=0)
     terms = problem.terms
-    sizes = log_subset_sizes(terms)
-    if problem.partly_equal is not None:
-        sizes -= problem.partly_equal.log_repeated_in(np.arange(len(sizes)))
+    sizes = problem.log_subset_sizes()
     shared = float(np.logaddexp.reduce([*sizes[1 << np.arange(n)], sizes[-1]]))
     log_limit = _log_inner_cost(terms, sizes, known)
     log_bound = -math.inf

@@ -7,7 +7,6 @@ import numpy as np
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.kernels.dp_ld import cheapest_order
 from cepbench.planning.kernels.log_sums import PLAIN_RANGE
-from cepbench.planning.kernels.subset_sizes import log_subset_sizes
 from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.greedy import greedy
@@ -40,9 +39,7 @@ def dp_ld(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
     if problem.cost.form != "sets":
         return any_cost.cheapest_order(problem, budget)
     terms = problem.terms
-    sizes = log_subset_sizes(terms)
-    if problem.partly_equal is not None:
-        sizes -= problem.partly_equal.log_repeated_in(np.arange(len(sizes)))
+    sizes = problem.log_subset_sizes()
     # The number of sets is known, so a search that would exceed the budget is not started.
     if budget.most_steps >= len(sizes) - 1:
         costs, delay, in_logs = _scaled(sizes, terms.log_delay, terms.last)

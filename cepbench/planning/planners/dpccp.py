@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cepbench.errors import PlanningRefusedError
@@ -14,6 +12,7 @@ from cepbench.planning.kernels.dpccp import (
     count_sets,
     list_sets,
 )
+from cepbench.planning.planners import any_cost
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.goo import smallest_joins
 from cepbench.planning.planners.predicate_graph import adjacency, components
@@ -81,7 +80,8 @@ def dpccp(problem: CostedProblem, rng: np.random.Generator, budget: Budget) -> F
         neighbours, sets, sizes, problem.terms, budget.most_steps, deadline
     )
     if complete:
-        return Found(_as_tree(nodes), steps=steps)
+        left_of = {left | right: left for left, right in nodes.tolist()}
+        return Found(any_cost.tree_of_splits(left_of, n), steps=steps)
     nodes_of_all = [[i] for i in range(n)] + [list(range(n))]
     shared = np.logaddexp.reduce([problem.log_partial_matches(node) for node in nodes_of_all])
     known = smallest_joins(problem, adjacent)
@@ -95,16 +95,3 @@ def _refuse_parts(problem: CostedProblem, parts: list[list[int]]) -> None:
             f"DPCCP makes no cross products, and no conditions connect {one} with {other}: the "
             f"predicate graph falls into {len(parts)} parts; choose DP-B, GOO or QUICKPICK"
         )
-
-
-def _as_tree(nodes: np.ndarray) -> Any:
-    """Nested pairs, from the masks of the children of each inner node, parents first."""
-    trees: dict[int, Any] = {}
-
-    def taken(mask: int) -> Any:
-        return trees.pop(mask) if mask in trees else mask.bit_length() - 1
-
-    for left, right in reversed(nodes.tolist()):
-        trees[left | right] = (taken(left), taken(right))
-    (tree,) = trees.values()
-    return tree

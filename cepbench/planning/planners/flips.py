@@ -7,9 +7,8 @@ import numpy as np
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.planners.budget import Budget, Found
 from cepbench.planning.planners.greedy import greedy
-from cepbench.planning.planners.leaf_orders import improved
 from cepbench.planning.planners.registry import plan_generator
-from cepbench.planning.planners.zstream import tree_over
+from cepbench.planning.planners.zstream import improved, tree_over
 
 #: Leaf orders tried without a budget.
 _ROUNDS = 50

@@ -35,15 +35,8 @@ def goo(problem: CostedProblem, rng: np.random.Generator) -> Any:
 def smallest_joins(problem: CostedProblem, adjacent: np.ndarray) -> Any:
     """The tree of greedy operator ordering that joins adjacent trees only.
 
-    Parameters
-    ----------
-    problem : CostedProblem
-    adjacent : ndarray of bool, shape (n, n)
-        Symmetric and connected; trees are adjacent if any of their variables are.
-
-    Returns
-    -------
-    int or nested pairs of int
+    ``adjacent`` is bool, shape (n, n), symmetric and connected; trees are adjacent if any of their
+    variables are.
     """
     n = problem.n
     adjacent = adjacent & ~np.eye(n, dtype=bool)

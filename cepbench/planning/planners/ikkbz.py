@@ -28,11 +28,8 @@ def ikkbz(problem: CostedProblem, rng: np.random.Generator) -> list[int]:
     is not 1, as that of neighbours in a SEQ never is. Equalities that follow from others are left out:
     an order along those that are written has the same sizes. See :func:`best_order`.
 
-    Raises
-    ------
-    PlanningRefusedError
-        If the graph is cyclic or disconnected, or the cost is not a sum of products: events are
-        consumed, latency counts, or ``time_selectivity="exact"``.
+    Raises PlanningRefusedError if the graph is cyclic or disconnected, or the cost is not a sum of
+    products: events are consumed, latency counts, or ``time_selectivity="exact"``.
     """
     return best_order(problem, _edges_of_tree(problem))
 
@@ -50,12 +47,7 @@ def best_order(problem: PlanningProblem, edges: list[tuple[int, int]]) -> list[i
     sequence of least rank is appended to its predecessor, which gives the same chains, for each root
     anew, O(n² log n).
 
-    Parameters
-    ----------
-    problem : PlanningProblem
-        Selectivities other than those of the edges are ignored.
-    edges : list of (int, int), length n − 1
-        Of a tree over 0 … n−1.
+    The edges are n − 1 pairs of the indices 0 … n−1; selectivities other than theirs are ignored.
     """
     of_tree = np.array(edges, dtype=np.int64).reshape(-1, 2)
     return cheapest_order_of_tree(problem.log_factor, problem.log_selectivity, of_tree).tolist()

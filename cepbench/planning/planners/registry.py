@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from cepbench.arguments import choice, elements, flag, shown, texts, whole
-from cepbench.errors import PlanGeneratorError
+import numpy as np
+
+from cepbench.arguments import choice, elements, flag, texts, whole
+from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError
+from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.model import FORMS, CostModel
-from cepbench.planning.plans.kinds import PLAN_KINDS
+from cepbench.planning.plans.kinds import PLAN_KINDS, indices_of
+from cepbench.planning.plans.model import Plan
 from cepbench.registry import Registry
 
 GeneratorFunction = Callable[..., Any]
@@ -26,35 +30,11 @@ _OWN = "cepbench.planning.planners."
 
 @dataclass(frozen=True)
 class PlanGenerator:
-    """A registered plan generator.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        Kind of its plans, a name in :data:`~cepbench.planning.plans.kinds.PLAN_KINDS`.
-    function : callable
-        (problem, rng) → order, tree or other shape of that kind over indices.
-    exact : bool
-        Whether its plan is always of least cost over its space, for each cost that it supports.
-    space : str
-        The plans that it searches, in words.
-    description : str
-    source : str
-        The paper.
-    max_size : int or None
-        The largest number of variables.
-    anytime : bool
-        Whether it is a search that takes a budget as its third argument.
-    default : bool
-        Whether it is in the default set, see :func:`default_generators`.
-    costs : tuple of str
-        The costs that it supports: names of cost models, or forms of costs, which include the more
-        specific forms; see :mod:`cepbench.planning.costs.model`.
-    """
+    """A registered plan generator, with the arguments of :func:`plan_generator`."""
 
     name: str
     kind: str
+    #: (problem, rng) → order, tree or other shape of that kind over indices.
     function: GeneratorFunction
     exact: bool = False
     space: str = ""
@@ -63,6 +43,7 @@ class PlanGenerator:
     max_size: int | None = None
     anytime: bool = False
     default: bool = True
+    #: Forms of costs include the more specific forms.
     costs: tuple[str, ...] = ("plans",)
 
     def takes(self, cost: CostModel) -> bool:
@@ -178,34 +159,21 @@ def plan_generator(
         "costs": tuple(texts(listed, f"{name}: costs", PlanGeneratorError)),
     }
 
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise PlanGeneratorError(
-                f"{name}: a plan generator is a function, not {shown(function)}"
-            )
+    def entry(function: GeneratorFunction) -> PlanGenerator:
         first_line = (function.__doc__ or "").strip().partition("\n")[0]
         about = first_line if description is None else description
-        PLAN_GENERATORS.add(
-            PlanGenerator(name=name, function=function, description=about, **declared)
-        )
-        return function
+        return PlanGenerator(name=name, function=function, description=about, **declared)
 
-    return register
+    return PLAN_GENERATORS.decorator(name, "a plan generator", entry)
 
 
 def default_generator(
     variables: int, kind: str = "tree", cost: CostModel | None = None
 ) -> PlanGenerator:
-    """The plan generator if none is named; see :data:`DEFAULT_GENERATORS`.
+    """The plan generator if none is named, for a number of variables; see :data:`DEFAULT_GENERATORS`.
 
-    Parameters
-    ----------
-    variables : int
-        Of the largest branch that is planned.
-    kind : {"tree", "order"}
-        Of its plans.
-    cost : CostModel, optional
-        By default one of the form ``sets``.
+    The variables are those of the largest branch that is planned; without a cost it is one of the
+    form ``sets``.
     """
     optimal, beyond = (PLAN_GENERATORS[name] for name in DEFAULT_GENERATORS[kind])
     most = optimal.max_size
@@ -224,11 +192,6 @@ def default_generators(*, user_defined: bool = True) -> list[str]:
 
     They are the algorithms compared in [kolchinsky2018]_, section 6.1, and the user-defined ones
     that do not opt out.
-
-    Parameters
-    ----------
-    user_defined : bool
-        Whether to include user-defined generators.
     """
     return [
         name
@@ -240,10 +203,7 @@ def default_generators(*, user_defined: bool = True) -> list[str]:
 def find_generator(given: str | PlanGenerator) -> PlanGenerator:
     """The plan generator of a name, without regard to case, ``-`` and ``_``, or the one given.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If there is none; the message suggests the nearest.
+    Raises PlanGeneratorError if there is none; the message suggests the nearest.
     """
     return given if isinstance(given, PlanGenerator) else PLAN_GENERATORS.find(given)
 
@@ -251,13 +211,27 @@ def find_generator(given: str | PlanGenerator) -> PlanGenerator:
 def generators_from(given: Any) -> list[PlanGenerator]:
     """The generators of a list of names or generators; None for the default ones.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If it is not a list, or a name is unknown.
+    Raises PlanGeneratorError if it is not a list, or a name is unknown.
     """
     names = default_generators() if given is None else given
     return [
         find_generator(one)
         for one in elements(names, "generators", '["GREEDY", "DP-LD"]', PlanGeneratorError)
     ]
+
+
+def fixed_plan(name: str, plan: Plan) -> PlanGenerator:
+    """A generator, unregistered, of one plan, which refuses patterns with other variables."""
+    return PlanGenerator(name, plan.kind, _Fixed(plan), space="this plan alone")
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    plan: Plan
+
+    def __call__(self, problem: CostedProblem, rng: np.random.Generator) -> Any:
+        try:
+            self.plan.check(problem.names)
+        except PlanError as error:
+            raise PlanningRefusedError(error) from error
+        return indices_of(self.plan, problem.names)

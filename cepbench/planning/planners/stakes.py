@@ -34,23 +34,15 @@ ALIKE = 1.25
 
 @dataclass(frozen=True, slots=True)
 class GainClass:
-    """The measured gain of the best order over the written one in one class of patterns.
+    """The measured gain of the best order over the written one in one class of patterns."""
 
-    Attributes
-    ----------
-    least, below : float
-        Bounds of the class, ``least <= x < below``, in expected partial matches per event of the
-        written order.
-    gain : float
-        Geometric mean of the ratio of throughput.
-    low, high : float
-        Ends of the middle 80 % of the patterns.
-    patterns : int
-    """
-
+    #: Bounds of the class, ``least <= x < below``, in expected partial matches per event of the
+    #: written order.
     least: float
     below: float
+    #: Geometric mean of the ratio of throughput.
     gain: float
+    #: Ends of the middle 80 % of the patterns.
     low: float
     high: float
     patterns: int
@@ -67,21 +59,14 @@ class GainClass:
 
 @dataclass(frozen=True, slots=True)
 class Stakes:
-    """The expected effect of choosing a plan, from statistics alone.
+    """The expected effect of choosing a plan, from statistics alone."""
 
-    Attributes
-    ----------
-    best, written : Created
-        Expected partial matches and matches per event in the order of ``generator`` and in the
-        order as written.
-    generator : str
-    measured : GainClass
-        The class of the written order.
-    """
-
+    #: Expected partial matches and matches per event in the order of ``generator`` and in the order
+    #: as written.
     best: Created
     written: Created
     generator: str
+    #: The class of the written order.
     measured: GainClass
 
     @property
@@ -151,6 +136,8 @@ def plan_stakes(
 ) -> Stakes:
     """Whether choosing a plan matters for a pattern, estimated without running it.
 
+    The result has ``describe()``, and is a paragraph in notebooks.
+
     Parameters
     ----------
     pattern : Pattern or str
@@ -160,11 +147,6 @@ def plan_stakes(
         Plan generator of the best order; by default DP-LD, for more than 12 variables GREEDY.
     time_selectivity : {"adjacent", "exact"}
         See :func:`cepbench.planning.planners.generate.plan`.
-
-    Returns
-    -------
-    Stakes
-        With ``describe()``; a paragraph in notebooks.
 
     Raises
     ------

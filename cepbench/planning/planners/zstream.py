@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from cepbench.planning.costs.zstream import ZStream
 from cepbench.planning.kernels.zstream import cheapest_cuts
 from cepbench.planning.kernels.zstream_operators import cheapest_operators
 from cepbench.planning.planners import any_cost
+from cepbench.planning.planners.budget import UNLIMITED, Budget
 from cepbench.planning.planners.registry import plan_generator
-from cepbench.planning.plans.tree import Tree
+from cepbench.planning.plans.tree import Tree, leaves
 
 #: Limit of negated variables and groups whose placements are searched, in time and memory of 2^m.
 MOST_PLACED = 8
@@ -38,10 +40,8 @@ def zstream(problem: CostedProblem, rng: np.random.Generator) -> Any:
     Differs from [mei2009]_: by default the cost is Cost_tree instead of ZStream's operator costs, as
     in the experiments of [kolchinsky2018]_.
 
-    Raises
-    ------
-    PlanningRefusedError
-        If there are more than :data:`MOST_PLACED` negated variables and groups to place.
+    Raises PlanningRefusedError if there are more than :data:`MOST_PLACED` negated variables and
+    groups to place.
     """
     return shape_over(problem, range(problem.n))
 
@@ -86,3 +86,34 @@ def tree_over(problem: CostedProblem, order: Sequence[int]) -> Tree[int]:
     else:
         cuts = any_cost.cheapest_cuts(problem, index)
     return any_cost.tree_of_cuts(cuts, order)
+
+
+def improved(
+    problem: CostedProblem,
+    tree: Tree[int],
+    rng: np.random.Generator,
+    rounds: int,
+    budget: Budget | None = None,
+) -> tuple[Tree[int], int]:
+    """The best tree of some rounds of flips, or of those that fit the budget, and their number."""
+    deadline = UNLIMITED if budget is None else budget.deadline()
+    cost = problem.log_tree_cost(tree)
+    best, least = tree, cost
+    done = 0
+    while done < rounds and problem.n > 2 and time.monotonic_ns() < deadline:
+        other = tree_over(problem, leaves(_flipped(tree, rng)))
+        other_cost = problem.log_tree_cost(other)
+        # Equally good trees are accepted, to leave plateaus, but not returned.
+        if other_cost <= cost:
+            tree, cost = other, other_cost
+        if cost < least:
+            best, least = tree, cost
+        done += 1
+    return best, done
+
+
+def _flipped(tree: Tree[int], rng: np.random.Generator) -> Tree[int]:
+    if not isinstance(tree, tuple):
+        return tree
+    left, right = _flipped(tree[0], rng), _flipped(tree[1], rng)
+    return (left, right) if rng.random() < 0.5 else (right, left)

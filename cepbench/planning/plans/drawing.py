@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cepbench.markup import element, picture, shortened
+from cepbench.markup import Html, element, picture, shortened
 from cepbench.planning.plans.tree import Tree, post_order
 
-_LETTER = 7.3  # width of one letter at 12 px, generous
+#: A drawing below its caption.
+FIGURE = Html(
+    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
+)
+
+LETTER = 7.3  # width of one letter at 12 px, generous
+BOX_HEIGHT = 22.0
 _LONGEST = 14  # letters of a name that are shown; the whole name is in the tooltip
 _HEIGHT_LIMIT = 640.0
 
@@ -28,16 +34,8 @@ class PlacedNode:
 def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int]]]:
     """Leaves on one line, each parent above the middle of its children.
 
-    Parameters
-    ----------
-    tree : str or pair of trees
-
-    Returns
-    -------
-    nodes : list of PlacedNode
-        In post-order (left, right, node).
-    edges : list of (int, int)
-        Parent and child; the left child's edge comes before the right one's.
+    The nodes in post-order, and the edges from parent to child, the left child's before the right
+    one's.
     """
     nodes: list[PlacedNode] = []
     edges: list[tuple[int, int]] = []
@@ -59,21 +57,13 @@ def placed_nodes(tree: Tree[str]) -> tuple[list[PlacedNode], list[tuple[int, int
 def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
     """Draw nested pairs of names: leaves on one line, each parent above the middle of its children.
 
-    Parameters
-    ----------
-    tree : str or pair of trees
-    labels : sequence of str
-        A short text beside each node, in post-order (left, right, node); empty for none.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    Labels, empty for none, stand beside the nodes, in post-order. The ``<svg>`` element has no ids,
+    styles or scripts, and the colour of the text around it.
     """
     placed, edges = placed_nodes(tree)
     shown = [shortened(node.name, _LONGEST) for node in placed]
     longest = max(len(text) for text in (*shown, *labels))
-    column = _LETTER * max(longest, 3) + 10
+    column = LETTER * max(longest, 3) + 10
     levels = placed[-1].height
     row = min(46.0, max(12.0, _HEIGHT_LIMIT / max(levels, 1)))
     # Labels of inner nodes would overlap in a compressed drawing.
@@ -106,6 +96,18 @@ def tree_svg(tree: Tree[str], labels: Sequence[str]) -> str:
             near = _note(x + shift, y - (2 if shift else 8), label, anchor) if roomy else ""
             parts.append(element("g", tip, element("circle", cx=x, cy=y, r=3.5), near))
     return picture("plan tree", width, height, *parts)
+
+
+def box(
+    at: tuple[float, float], wide: float, text: str, *, is_bold: bool, is_dashed: bool = False
+) -> tuple[str, str]:
+    """A frame and the text in it."""
+    x, y = at
+    frame = element(
+        "rect", x=x, y=y, width=wide, height=BOX_HEIGHT, rx=4, fill="none", stroke="currentColor",
+        stroke_width=2.5 if is_bold else 1, stroke_dasharray="4 3" if is_dashed else None,
+    )  # fmt: skip
+    return frame, element("text", text, x=x + wide / 2, y=y + 15)
 
 
 def _note(x: float, y: float, text: str, anchor: str = "middle") -> str:

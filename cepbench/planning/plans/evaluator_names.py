@@ -25,10 +25,8 @@ def announce(registry: Collection[str]) -> None:
 def known_evaluator(given: object, error: type[CepbenchError]) -> str:
     """The name of an evaluator as it is registered, from one in any case.
 
-    Raises
-    ------
-    CepbenchError
-        Of the type ``error``, if there is none; the message suggests the nearest name.
+    Raises CepbenchError, of the type ``error``, if there is none; the message suggests the nearest
+    name.
     """
     names = {folded(name): name for name in _known}
     wanted = folded(given) if isinstance(given, str) else None

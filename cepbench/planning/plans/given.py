@@ -11,13 +11,7 @@ from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
 
 
 def plan_from(given: Any) -> AnyPlan:
-    """The plan of an argument.
-
-    Raises
-    ------
-    PlanError
-        If it is not a plan.
-    """
+    """The plan of an argument; PlanError if it is not a plan."""
     if isinstance(given, Plan | UnionPlan):
         return given
     raise PlanError(
@@ -27,24 +21,12 @@ def plan_from(given: Any) -> AnyPlan:
 
 
 def plan_for(plan: AnyPlan, branches: Sequence[Sequence[str]]) -> AnyPlan:
-    """The plan with one part per branch of a pattern, over its variables.
+    """The plan with one part per branch of a pattern, over the variables that a match of it binds.
 
-    Parameters
-    ----------
-    plan : Plan or UnionPlan
-    branches : sequence of sequences of str
-        The variables that a match of each branch binds.
+    It is the plan itself, or a union of the alternatives of its trees with
+    :class:`~cepbench.planning.plans.tree.Either`.
 
-    Returns
-    -------
-    Plan or UnionPlan
-        The plan itself, or a union of the alternatives of its trees with
-        :class:`~cepbench.planning.plans.tree.Either`.
-
-    Raises
-    ------
-    PlanError
-        If the number of plans or the variables of one differ.
+    Raises PlanError if the number of plans or the variables of one differ.
     """
     parts = [alternative for part in plan.parts for alternative in part.alternatives()]
     if len(parts) > len(plan.parts):

@@ -23,27 +23,19 @@ from cepbench.registry import Registry
 
 @dataclass(frozen=True)
 class PlanKind:
-    """A kind of plan.
-
-    Attributes
-    ----------
-    name : str
-    plan : class
-        A subclass of :class:`~cepbench.planning.plans.model.Plan`, called with a shape over names and notes.
-    checked : callable
-        (a generator's result, names of the variables, the generator's name) → a shape over the
-        indices 0 … n−1; raises PlanGeneratorError if the result is invalid.
-    relabel : callable
-        (shape, function of a label) → the same shape with other labels.
-    read : callable
-        (a generator's result, n) → the result with iterators read. Its errors count as those of the
-        generator, whose code an iterator runs.
-    """
+    """A kind of plan."""
 
     name: str
+    #: A subclass of :class:`~cepbench.planning.plans.model.Plan`, called with a shape over names
+    #: and notes.
     plan: Callable[..., Plan]
+    #: (a generator's result, names of the variables, the generator's name) → a shape over the
+    #: indices 0 … n−1; raises PlanGeneratorError if the result is invalid.
     checked: Callable[[Any, Sequence[str], str], Any]
+    #: (shape, function of a label) → the same shape with other labels.
     relabel: Callable[[Any, Callable[[Any], Any]], Any]
+    #: (a generator's result, n) → the result with iterators read. Its errors count as those of the
+    #: generator, whose code an iterator runs.
     read: Callable[[Any, int], Any] = lambda found, n: found
 
     @property
@@ -70,13 +62,7 @@ def plan_to_json(plan: AnyPlan) -> dict[str, Any]:
 
 
 def plan_from_json(described: Mapping[str, Any]) -> AnyPlan:
-    """The inverse of :func:`plan_to_json`.
-
-    Raises
-    ------
-    PlanError
-        If it is not the description of a plan.
-    """
+    """The inverse of :func:`plan_to_json`; PlanError if it is not the description of a plan."""
     match described:
         case {"kind": "union", "shape": list() as parts}:
             return UnionPlan([plan_from_json(part) for part in parts])  # type: ignore[misc]
@@ -175,7 +161,7 @@ def _checked_index(item: Any, found: Any, names: Sequence[str], who: str) -> int
 def _check_complete(indices: list[int], plan: Any, names: Sequence[str], who: str) -> None:
     times = Counter(indices)
     faults = [
-        f"{index} ({names[index]!r}) appears {_TIMES.get(count, f'{count} times')}"
+        f"{index} ({names[index]!r}) appears {'twice' if count == 2 else f'{count} times'}"
         for index, count in sorted(times.items())
         if count > 1
     ]
@@ -192,10 +178,6 @@ def _check_complete(indices: list[int], plan: Any, names: Sequence[str], who: st
             f"{who} returned {_shown(plan)} for {events}: {', '.join(faults)}; "
             "return each of range(problem.n) once"
         )
-
-
-#: Counts in words.
-_TIMES = {2: "twice"}
 
 
 def _shown(found: Any) -> str:

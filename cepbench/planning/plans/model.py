@@ -17,7 +17,7 @@ from markupsafe import Markup
 from cepbench.arguments import shown
 from cepbench.errors import PlanError
 from cepbench.markup import Html
-from cepbench.planning.plans.drawing import tree_svg
+from cepbench.planning.plans.drawing import FIGURE, tree_svg
 from cepbench.planning.plans.notes import PlanNotes, log_sum, shown_log
 from cepbench.planning.plans.tree import (
     MAXIMUM_ALTERNATIVES,
@@ -38,23 +38,13 @@ from cepbench.planning.plans.tree import (
 
 
 class Plan(PlanNotes):
-    """Base class of plans; see :mod:`cepbench.planning.plans.kinds`.
-
-    Attributes
-    ----------
-    kind : str
-        Name of its kind.
-    names : sequence of str
-        The pattern's variables.
-    tree : str or pair of trees
-        The variables as they are joined.
-    placements : tuple of (str, tuple of str)
-        The nodes at which negated variables are checked and groups formed, where the plan says so.
-    """
+    """Base class of plans; see :mod:`cepbench.planning.plans.kinds`."""
 
     kind: ClassVar[str]
     names: Sequence[str]
+    #: The variables as they are joined.
     tree: Tree[str]
+    #: The nodes at which negated variables are checked and groups formed, where the plan says so.
     placements: Placements = ()
 
     @property
@@ -89,13 +79,7 @@ class Plan(PlanNotes):
         raise NotImplementedError
 
     def check(self, names: Iterable[str]) -> None:
-        """Check that the plan is over exactly ``names``.
-
-        Raises
-        ------
-        PlanError
-            If a variable is missing or unknown.
-        """
+        """Check that the plan is over exactly ``names``; PlanError if one is missing or unknown."""
         expected = tuple(names)
         for name in expected:
             if name not in self.names:
@@ -115,10 +99,7 @@ class Plan(PlanNotes):
 class OrderPlan(Plan):
     """An order-based plan [kolchinsky2018]_, section 2.4: ``OrderPlan(["c", "a", "b"])``.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The pattern's variables in the order in which partial matches bind them.
+    It names the pattern's variables in the order in which partial matches bind them.
 
     Raises
     ------
@@ -316,12 +297,8 @@ class UnionPlan(PlanNotes):
     Its notes combine those of the branches [kolchinsky2018]_, sections 4 and 5.1: partial matches
     add up, and the latency is the largest. ``generator``, ``seed`` and ``cost_model`` are None
     unless all plans agree. Branches are planned independently, so the cost of the union need not be
-    the least where latency counts; ``log_bound`` is then None.
-
-    Parameters
-    ----------
-    plans : sequence of OrderPlan or of TreePlan
-        In the order of the pattern's branches, all of one kind.
+    the least where latency counts; ``log_bound`` is then None. The plans are in the order of the
+    pattern's branches, all of one kind.
 
     Raises
     ------
@@ -413,9 +390,6 @@ class UnionPlan(PlanNotes):
 AnyPlan = Plan | UnionPlan
 
 
-_FIGURE = Html(
-    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
-)
 _UNION = Html(
     """<figure class="cep-plan"><figcaption>{{ headline }}</figcaption>
 <div style="display:flex;flex-wrap:wrap;gap:1em">{{ drawings | join }}</div></figure>"""
@@ -431,7 +405,7 @@ def _combined(
 
 
 def _as_html(plan: Plan, caption: str) -> Markup:
-    return _FIGURE(
+    return FIGURE(
         caption="; ".join([caption, *plan.remarks]), drawing=tree_svg(plan.tree, plan.labels())
     )
 

@@ -11,40 +11,24 @@ from cepbench.errors import PlanError
 
 @dataclass(frozen=True, kw_only=True)
 class PlanNotes:
-    """Annotations of a plan; a plan written by hand has none.
+    """Annotations of a plan; a plan written by hand has none."""
 
-    Attributes
-    ----------
-    log_cost : float or None
-        Natural logarithm of the estimated cost, ``alpha`` times the latency included.
-    cost_model, generator : str or None
-        Names of the cost model and of the plan generator.
-    seed : int or None
-        Seed of the generator.
-    estimates : tuple of float
-        Natural logarithms of the estimated numbers of partial matches: of an order plan's
-        prefixes, of a tree plan's nodes in post-order. Empty if there are none.
-    alpha : float
-        Weight of latency in the cost.
-    log_latency : float or None
-        Natural logarithm of the estimated latency, if the cost includes it.
-    log_bound : float or None
-        Natural logarithm of a proven lower bound of the cost over the generator's space.
-    complete : bool
-        Whether the search completed; False if its budget ended it.
-    remarks : tuple of str
-        Notes on parts of the pattern that the plan does not show.
-    """
-
+    #: Natural logarithm of the estimated cost, ``alpha`` times the latency included.
     log_cost: float | None = None
     cost_model: str | None = None
     generator: str | None = None
     seed: int | None = None
+    #: Natural logarithms of the estimated numbers of partial matches: of an order plan's prefixes,
+    #: of a tree plan's nodes in post-order. Empty if there are none.
     estimates: tuple[float, ...] = ()
     alpha: float = 0.0
+    #: Natural logarithm of the estimated latency, if the cost includes it.
     log_latency: float | None = None
+    #: Natural logarithm of a proven lower bound of the cost over the generator's space.
     log_bound: float | None = None
+    #: Whether the search completed; False if its budget ended it.
     complete: bool = True
+    #: Notes on parts of the pattern that the plan does not show.
     remarks: tuple[str, ...] = ()
 
     @property

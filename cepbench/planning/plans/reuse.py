@@ -20,43 +20,31 @@ Source = str | tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class Reuse:
-    """One way to compute a query.
-
-    Attributes
-    ----------
-    query : str
-    source : str, tuple of str or None
-        The query whose matches are reused, or several; None for none.
-    method : {"scratch", "down", "up", "union"}
-        ``down`` from a more general query, whose matches are filtered and extended; ``up`` from a
-        more specific one, whose matches are projected, and the others added; ``union`` from several
-        more specific ones, and what none of them contains added.
-    embedding : tuple of int
-        The place, among the positive items of the more specific query, of each positive item of the
-        more general one; empty for a union.
-    change : str
-        In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``; empty
-        from scratch.
-    waits : bool
-        Whether matches are known later than those of the query by itself: a match of the source may
-        end after that of the query, or waits for a negated event.
-    cost : float
-        An estimate; NaN for none.
-    order : tuple of str
-        The order in which items are joined: downwards those that the source has not, upwards all;
-        empty for the one that the evaluator chooses.
-    embeddings : tuple of tuple of int
-        Of a union the embedding of each source.
-    """
+    """One way to compute a query."""
 
     query: str
+    #: The query whose matches are reused, or several; None for none.
     source: Source = None
+    #: {"scratch", "down", "up", "union"}. ``down`` from a more general query, whose matches are
+    #: filtered and extended; ``up`` from a more specific one, whose matches are projected, and the
+    #: others added; ``union`` from several more specific ones, and what none of them contains
+    #: added.
     method: str = "scratch"
+    #: The place, among the positive items of the more specific query, of each positive item of the
+    #: more general one; empty for a union.
     embedding: Embedding = ()
+    #: In what the two differ: ``pattern``, ``concept``, ``both``, ``condition`` or ``nothing``;
+    #: empty from scratch.
     change: str = ""
+    #: Whether matches are known later than those of the query by itself: a match of the source may
+    #: end after that of the query, or waits for a negated event.
     waits: bool = False
+    #: An estimate; NaN for none.
     cost: float = field(default=math.nan, compare=False)
+    #: The order in which items are joined: downwards those that the source has not, upwards all;
+    #: empty for the one that the evaluator chooses.
     order: tuple[str, ...] = ()
+    #: Of a union the embedding of each source.
     embeddings: tuple[Embedding, ...] = ()
 
     @property
@@ -87,13 +75,7 @@ def sources_in(source: Source) -> tuple[str, ...]:
 
 
 def reuses(workload: Workload, source: str, query: str) -> Iterator[Reuse]:
-    """The ways to compute a query from the matches of another one, one for each embedding.
-
-    Parameters
-    ----------
-    workload : Workload
-    source, query : str
-    """
+    """The ways to compute a query from the matches of another one, one for each embedding."""
     one, other = workload.patterns[source], workload.patterns[query]
     upwards = workload.embeddings.get((query, source), ())
     if (source, query) in workload.embeddings:
@@ -143,25 +125,19 @@ def _change(general: Pattern, specific: Pattern, embedding: tuple[int, ...]) -> 
 
 def goes_on(specific: Pattern, embedding: tuple[int, ...]) -> bool:
     """Whether a match of a query may end after its projection to a more general one."""
-    missing, images, before = _split(specific, embedding)
-    return any(not any((name, image) in before for image in images) for name in missing)
+    return _reaches_beyond(specific, embedding, at_end=True)
 
 
-def _begins_earlier(specific: Pattern, embedding: tuple[int, ...]) -> bool:
-    """Whether a match of a query may begin before its projection to a more general one."""
-    missing, images, before = _split(specific, embedding)
-    return any(not any((image, name) in before for image in images) for name in missing)
-
-
-def _split(
-    specific: Pattern, embedding: tuple[int, ...]
-) -> tuple[list[str], list[str], set[tuple[str, str]]]:
-    """Its other positive variables, the images, and which variables precede which."""
+def _reaches_beyond(specific: Pattern, embedding: tuple[int, ...], *, at_end: bool) -> bool:
+    """Whether a match may begin before its projection to a more general query, or end after it."""
     (branch,) = specific.branches()
-    names = branch.positive_names
+    names, before = branch.positive_names, branch.structure.precedence()
     images = [names[place] for place in embedding]
-    missing = [name for name in names if name not in images]
-    return missing, images, branch.structure.precedence()
+    return any(
+        not any(((name, image) if at_end else (image, name)) in before for image in images)
+        for name in names
+        if name not in images
+    )
 
 
 def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str, Pattern]) -> bool:
@@ -170,18 +146,10 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
     Those of a query are that waits for a negated event by itself, of a way that waits, and of a way from
     a query that waits.
 
-    Parameters
-    ----------
-    way : Reuse
-    waits : mapping of str to bool
-        This of its sources.
-    patterns : mapping of str to Pattern
+    ``waits`` says this of its sources.
 
-    Raises
-    ------
-    PlanError
-        If a match would be known even later: it begins before the match that it is computed from, which
-        waits for the end of a window of its own, or its window is shorter.
+    Raises PlanError if a match would be known even later: it begins before the match that it is
+    computed from, which waits for the end of a window of its own, or its window is shorter.
     """
     pattern = patterns[way.query]
     if not any(waits[source] for source in way.sources):
@@ -189,7 +157,7 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
     if way.method == "down":
         (source,) = way.sources
         shorter = pattern.window.length < patterns[source].window.length
-        if shorter or _begins_earlier(pattern, way.embedding):
+        if shorter or _reaches_beyond(pattern, way.embedding, at_end=False):
             raise PlanError(
                 f"query {way.query!r} would be reported after the end of its window, since its source "
                 f"{source!r} waits for the end of a later one; choose another source, or None"
@@ -200,10 +168,7 @@ def waits_on_stream(way: Reuse, waits: Mapping[str, bool], patterns: Mapping[str
 def check_queries(name: str, given: Any, workload: Workload) -> None:
     """Check that an argument is a mapping of queries of a workload.
 
-    Raises
-    ------
-    PlanError
-        If it is not, or has another query; the message suggests the nearest.
+    Raises PlanError if it is not, or has another query; the message suggests the nearest.
     """
     if not isinstance(given, Mapping):
         raise PlanError(f"{name} is a mapping of queries, not {kind_of(given)}")
@@ -352,13 +317,23 @@ def items_joined(workload: Workload, way: Reuse) -> tuple[str, ...]:
 
 
 def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """The queries, each after its sources, else as given.
+    """The queries, each after its sources, else as given; PlanError if there is a circle."""
+    done, circle = _ordered(sources)
+    if circle:
+        raise PlanError(
+            f"sources has a circle: {' from '.join([*circle, circle[0]])}; compute one of them from "
+            "scratch, with the source None"
+        )
+    return done
 
-    Raises
-    ------
-    PlanError
-        If queries are computed from each other.
-    """
+
+def circle_in(sources: Mapping[str, Source]) -> list[str]:
+    """Queries each of which is computed from the next, and the last from the first; empty if none."""
+    return _ordered(sources)[1]
+
+
+def _ordered(sources: Mapping[str, Source]) -> tuple[tuple[str, ...], list[str]]:
+    """The queries, each after its sources, up to the first circle, and that circle."""
     done: dict[str, None] = {}
     for query in sources:
         chain = [query]
@@ -367,11 +342,7 @@ def in_order(sources: Mapping[str, Source]) -> tuple[str, ...]:
             if its is None:
                 done[chain.pop()] = None
             elif its in chain:
-                circle = [*chain[chain.index(its) :], its]
-                raise PlanError(
-                    f"sources has a circle: {' from '.join(circle)}; compute one of them from scratch, "
-                    "with the source None"
-                )
+                return tuple(done), chain[chain.index(its) :]
             else:
                 chain.append(its)
-    return tuple(done)
+    return tuple(done), []

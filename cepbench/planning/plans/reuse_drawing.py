@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from cepbench.markup import element, picture, shortened
+from cepbench.planning.plans.drawing import BOX_HEIGHT, LETTER, box
 from cepbench.planning.plans.reuse import Reuse
 
-_LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 24  # letters of a name that are shown; the whole name is in the tooltip
 _SLOWER = "#d55e00"
-_ROW, _HIGH, _GAP = 34.0, 22.0, 74.0
+_ROW, _GAP = 34.0, 74.0
 _NOTE, _SMALL = 14.0, 5.4  # height of a line below a box, and width of one of its letters
 
 
@@ -28,23 +28,10 @@ def reuse_svg(
 
     A line leads from each source of a query, with the method and what changes.
 
-    Parameters
-    ----------
-    steps : sequence of Reuse
-        One for each query, after those of its sources.
-    texts : mapping of str to str
-        Query → pattern, for the tooltips.
-    virtual : collection of str
-        The queries that nobody asked for.
-    notes : mapping of str to str
-        Query → a line below its box.
-    slower : collection of str
-        Queries whose lines are dashed, in another colour: they would be faster from scratch.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    Steps come after those of their sources; ``texts`` has the patterns, for tooltips, ``notes`` a
+    line below the box of a query. Lines of ``slower`` queries, which would be faster from scratch,
+    are dashed, in another colour. The ``<svg>`` element is as that of
+    :func:`~cepbench.planning.plans.drawing.tree_svg`.
     """
     depths: dict[str, int] = {}
     below: dict[str | None, list[Reuse]] = {}
@@ -53,7 +40,7 @@ def reuse_svg(
         parent = max(step.sources, key=depths.__getitem__, default=None)
         depths[step.query] = 0 if parent is None else depths[parent] + 1
         below.setdefault(parent, []).append(step)
-    wide = _LETTER * max(3, *(len(shortened(its.query, _LONGEST)) for its in steps)) + 14
+    wide = LETTER * max(3, *(len(shortened(its.query, _LONGEST)) for its in steps)) + 14
     wide = max([wide, *(_SMALL * len(note) + 6 for note in notes.values())])
     row = _ROW + _NOTE * bool(notes)
     place: dict[str, tuple[float, float]] = {}
@@ -75,12 +62,12 @@ def reuse_svg(
     ]
     boxes = [_box(place[its.query], wide, its, texts, its.query in virtual) for its in steps]
     below_boxes = [
-        element("text", note, x=place[query][0] + wide / 2, y=place[query][1] + _HIGH + 11,
+        element("text", note, x=place[query][0] + wide / 2, y=place[query][1] + BOX_HEIGHT + 11,
                 font_size=9, opacity="0.8")
         for query, note in notes.items()
     ]  # fmt: skip
     width = 28 + wide + max(depths.values()) * (wide + _GAP)
-    height = 24 + rows * row + _HIGH + _NOTE * bool(notes)
+    height = 24 + rows * row + BOX_HEIGHT + _NOTE * bool(notes)
     return picture("workload plan", width, height, *lines, *boxes, *below_boxes)
 
 
@@ -92,7 +79,10 @@ def _line(
     *,
     is_slower: bool,
 ) -> str:
-    (x1, y1), (x2, y2) = (one[0] + wide, one[1] + _HIGH / 2), (other[0], other[1] + _HIGH / 2)
+    (x1, y1), (x2, y2) = (
+        (one[0] + wide, one[1] + BOX_HEIGHT / 2),
+        (other[0], other[1] + BOX_HEIGHT / 2),
+    )
     tip = f"{step.query} {step}" + ("" if math.isnan(step.cost) else f", cost {step.cost:.4g}")
     path = f"M{x1:.1f},{y1:.1f}L{x1 + 12:.1f},{y1:.1f} {x1 + 12:.1f},{y2:.1f} {x2:.1f},{y2:.1f}"
     label = f"{step.method}, {step.change}"
@@ -110,12 +100,9 @@ def _line(
 def _box(
     at: tuple[float, float], wide: float, step: Reuse, texts: Mapping[str, str], is_virtual: bool
 ) -> str:
-    x, y = at
-    frame = element(
-        "rect", x=x, y=y, width=wide, height=_HIGH, rx=4, fill="none", stroke="currentColor",
-        stroke_width=2.5 if step.source is None else 1,
-        stroke_dasharray="4 3" if is_virtual else None,
-    )  # fmt: skip
-    name = element("text", shortened(step.query, _LONGEST), x=x + wide / 2, y=y + 15)
+    is_scratch = step.source is None
+    frame, name = box(
+        at, wide, shortened(step.query, _LONGEST), is_bold=is_scratch, is_dashed=is_virtual
+    )
     tip = f"{step.query}: {texts[step.query]}; {step}{', virtual' if is_virtual else ''}"
     return element("g", element("title", tip), frame, name)

@@ -14,11 +14,11 @@ from functools import cached_property
 from itertools import pairwise
 
 from cepbench.errors import PlanError
+from cepbench.patterns.expressions import MIRRORED
 from cepbench.patterns.model import (
     Attribute,
     Clause,
     Comparison,
-    Expression,
     Kind,
     Pattern,
     Variable,
@@ -30,27 +30,17 @@ Condition = frozenset[str]
 #: A NOT: the type, and the conditions on the event.
 Negation = tuple[str | None, frozenset[Condition]]
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
-
 
 @dataclass(frozen=True)
 class Step:
-    """An item of a segment, without the names of variables: equal steps count the same events.
+    """An item of a segment, without the names of variables: equal steps count the same events."""
 
-    Attributes
-    ----------
-    type : str or None
-        None for an event of any type.
-    kind : Kind
-    conditions : frozenset
-    negations : frozenset
-        Each NOT before the next item, which may be that of the next segment: ``(A, B)`` and
-        ``(A, B, !C)`` are counted apart [qi2014]_, section 3.3.
-    """
-
+    #: None for an event of any type.
     type: str | None
     kind: Kind
     conditions: frozenset[Condition]
+    #: Each NOT before the next item, which may be that of the next segment: ``(A, B)`` and ``(A, B,
+    #: !C)`` are counted apart [qi2014]_, section 3.3.
     negations: frozenset[Negation]
 
     @property
@@ -66,24 +56,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Segment:
-    """Neighbouring items of a query.
-
-    Attributes
-    ----------
-    query : str
-    number : int
-        0 for the first segment of the query.
-    names : tuple of str
-        Its positive variables.
-    equivalences : frozenset of str
-        The attributes of ``[attr]`` and GROUP BY, over which the query is partitioned.
-    steps : tuple of Step
-        One for each variable.
-    """
+    """Neighbouring items of a query."""
 
     query: str
+    #: 0 for the first segment of the query.
     number: int
     names: tuple[str, ...]
+    #: The attributes of ``[attr]`` and GROUP BY, over which the query is partitioned.
     equivalences: frozenset[str]
     steps: tuple[Step, ...]
 
@@ -107,25 +86,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class SegmentTable:
-    """Segments that are counted together: a row for each event that begins them.
+    """Segments that are counted together: a row for each event that begins them."""
 
-    Attributes
-    ----------
-    segments : tuple of Segment
-        In the order of the queries.
-    """
-
+    #: In the order of the queries.
     segments: tuple[Segment, ...]
 
     @cached_property
     def columns(self) -> tuple[tuple[Step, ...], ...]:
         """The steps of each column from the first one on, each after those that it continues."""
         return tuple(dict.fromkeys(p for each in self.segments for p in each.prefixes()))
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether several segments have a column in common."""
-        return len(self.columns) < sum(len(each.steps) for each in self.segments)
 
     def users(self, column: tuple[Step, ...]) -> tuple[Segment, ...]:
         """The segments that need a column."""
@@ -135,15 +104,8 @@ class SegmentTable:
 class SequenceItems:
     """The items of a query, from which its segments are made.
 
-    Parameters
-    ----------
-    query : str
-    pattern : Pattern
-
-    Raises
-    ------
-    PlanError
-        If it is not a SEQ of plain, Kleene and negated items with conditions on single events.
+    Raises PlanError if it is not a SEQ of plain, Kleene and negated items with conditions on single
+    events.
     """
 
     def __init__(self, query: str, pattern: Pattern) -> None:
@@ -177,12 +139,8 @@ class SequenceItems:
 def tables_of(segments: Iterable[Segment], *, shares_prefixes: bool) -> tuple[SegmentTable, ...]:
     """The tables of all segments of a workload, in the order of their first segments.
 
-    Parameters
-    ----------
-    segments : iterable of Segment
-    shares_prefixes : bool
-        Whether all segments that begin with the same events are in one table; otherwise only equal
-        ones after the first cut of their queries are.
+    All segments that begin with the same events are in one table if prefixes are shared; otherwise
+    only equal ones after the first cut of their queries are.
     """
     found: dict[object, list[Segment]] = {}
     for each in segments:
@@ -237,15 +195,8 @@ def _place(variable: Variable, pattern: Pattern) -> int:
 
 def _canonical(clause: Clause) -> Condition:
     """A clause without the name of its variable, each comparison with its lesser side first."""
-
-    def unnamed(term: Expression) -> Expression:
-        assert isinstance(term, Attribute)
-        return replace(term, variable="_")
-
+    unnamed = clause.with_attributes(lambda its: replace(its, variable="_"))
     return frozenset(
-        str(min(c, _mirrored(c), key=str)) for c in clause.with_terms(unnamed).comparisons
+        min(str(c), str(Comparison(MIRRORED[c.operator], c.right, c.left)))
+        for c in unnamed.comparisons
     )
-
-
-def _mirrored(comparison: Comparison) -> Comparison:
-    return Comparison(_MIRRORED[comparison.operator], comparison.right, comparison.left)

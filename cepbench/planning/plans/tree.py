@@ -32,12 +32,7 @@ class Either(tuple[Any, Any]):
     """A disjunction node of a tree plan: ``cep.TreePlan((cep.Either("a", "b"), "c"))``.
 
     Its records are those of both sides [mei2009]_, section 4.4.4. ``SEQ(OR(A a, B b), C c)`` has this
-    plan; it is one tree for all branches of the pattern.
-
-    Parameters
-    ----------
-    left, right : str or pair of trees
-        Over different variables.
+    plan; it is one tree for all branches of the pattern. Both sides are over different variables.
     """
 
     __slots__ = ()
@@ -152,16 +147,11 @@ def has_placements(shape: Any) -> bool:
 def placements_from(given: Any, tree: Tree[str]) -> Placements:
     """The placements of an argument, each over the leaves of a node from left to right.
 
-    Parameters
-    ----------
-    given : mapping of str to sequence of str, iterable of such pairs, or None
-        Negated variables and groups, each with the variables below its node in any order.
-    tree : str or pair of trees
+    A mapping, or pairs, of negated variables and groups to the variables below their nodes in any
+    order.
 
-    Raises
-    ------
-    PlanError
-        If it is not of this form, a placed variable is a leaf, or a node does not exist.
+    Raises PlanError if it is not of this form, a placed variable is a leaf, or a node does not
+    exist.
     """
     if given is None:
         return ()
@@ -192,10 +182,8 @@ def placements_from(given: Any, tree: Tree[str]) -> Placements:
 def tree_from(given: Any, level: int = 0) -> Tree[str]:
     """The tree of names of an argument; lists are taken as pairs, as from :func:`plain_lists`.
 
-    Raises
-    ------
-    PlanError
-        If a node is neither a name nor a pair, or there are more than :data:`MAXIMUM_LEVELS` levels.
+    Raises PlanError if a node is neither a name nor a pair, or there are more than
+    :data:`MAXIMUM_LEVELS` levels.
     """
     if isinstance(given, str):
         return given

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from cepbench.arguments import elements, flag, kind_of, whole
 from cepbench.errors import PlanError
-from cepbench.markup import Html
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
+from cepbench.planning.plans.drawing import FIGURE
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.kinds import plan_from_json, plan_to_json
 from cepbench.planning.plans.model import AnyPlan
@@ -26,10 +26,6 @@ from cepbench.planning.workloads.model import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_FIGURE = Html(
-    '<figure class="cep-plan"><figcaption>{{ caption }}</figcaption>{{ drawing }}</figure>'
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,14 +43,15 @@ class WorkloadPlan:
         Query → after how many of its positive items it is chopped into segments, in ascending order:
         ``{"Q1": (3, 5)}`` after the 3rd and after the 5th. Segments after the first cut that are equal,
         but for the names of variables, are counted once for all queries, and connected with what comes
-        before them (Chop-Connect, section 4.2). A NOT at a cut belongs to the segment before it.
+        before them (Chop-Connect, section 4.2). A NOT at a cut belongs to the segment before it. As
+        an attribute of every query, empty for one that is not cut.
     shares_prefixes : bool
         Whether segments that begin with the same items, those of uncut queries among them, share the
         counts of these items (PreTree, section 4.1).
     sources : mapping of str to (str, tuple of str or None), optional
         Every query → the query whose matches it reuses, or None to compute it from scratch. One of the
         two refines the other. Several are more specific queries, whose matches are united. Excludes
-        cuts.
+        cuts. As an attribute virtual queries are last.
     delays : bool
         Whether a query may reuse one that goes on after the last item of the query, or waits for a
         negated event, so that a match is reported after the event that completes it.
@@ -79,14 +76,6 @@ class WorkloadPlan:
         of sources that of a cost model.
     candidates : sequence of Reuse
         The ways to compute the queries among which the planner chose, with their costs.
-
-    Attributes
-    ----------
-    cuts : mapping of str to tuple of int
-        Of every query; empty for one that is not cut.
-    sources : mapping of str to (str, tuple of str or None), or None
-        Of every query, virtual ones last; None for a plan of cuts.
-    virtual : mapping of str to Pattern
 
     Raises
     ------
@@ -322,10 +311,7 @@ class WorkloadPlan:
     def from_dict(cls, data: Mapping[str, Any]) -> WorkloadPlan:
         """The inverse of :meth:`to_dict`.
 
-        Raises
-        ------
-        PlanError, PatternError
-            If ``data`` is not of this form.
+        Raises PlanError, PatternError if ``data`` is not of this form.
         """
         try:
             hierarchy = data["hierarchy"] and ConceptHierarchy(data["hierarchy"])
@@ -382,11 +368,11 @@ class WorkloadPlan:
         if self.sources is not None:
             texts = {query: str(its) for query, its in self.computed.patterns.items()}
             drawing = reuse_svg([*self._reused.values()], texts, self.virtual)
-            return str(_FIGURE(caption=self._headline(), drawing=drawing))
+            return str(FIGURE(caption=self._headline(), drawing=drawing))
         alone = [query for query, segments in self._segments.items() if not segments]
         caption = self._headline() + (f"; {', '.join(alone)} alone" if alone else "")
         drawing = workload_svg(self.tables) if self.tables else ""
-        return str(_FIGURE(caption=caption, drawing=drawing))
+        return str(FIGURE(caption=caption, drawing=drawing))
 
 
 def _table(ways: Iterable[Reuse]) -> pd.DataFrame:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from cepbench.errors import shortened as cut
 from cepbench.markup import element, picture, shortened
+from cepbench.planning.plans.drawing import BOX_HEIGHT, LETTER, box
 from cepbench.planning.plans.segments import Segment, SegmentTable, Step
 
-_LETTER = 7.3  # width of one letter at 12 px, generous
 _LONGEST = 16  # letters of an item that are shown; the whole text is in the tooltip
-_ROW, _HIGH, _GAP = 46.0, 22.0, 26.0
+_ROW, _GAP = 46.0, 26.0
 
 #: A column of the table of some number.
 _Node = tuple[int, tuple[Step, ...]]
@@ -22,14 +22,7 @@ def workload_svg(tables: Sequence[SegmentTable]) -> str:
     The name of a query is above its last item. An item that several queries use has a bold frame; a
     dashed line connects the segments of a query.
 
-    Parameters
-    ----------
-    tables : sequence of SegmentTable
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    The ``<svg>`` element is as that of :func:`~cepbench.planning.plans.drawing.tree_svg`.
     """
     levels: dict[int, list[int]] = {}
     for number, table in enumerate(tables):
@@ -37,7 +30,7 @@ def workload_svg(tables: Sequence[SegmentTable]) -> str:
     place: dict[_Node, tuple[float, float]] = {}
     left, height = 20.0, 0.0
     letters = max(len(shortened(str(c[-1]), _LONGEST)) for t in tables for c in t.columns)
-    wide = _LETTER * max(letters, 3) + 10
+    wide = LETTER * max(letters, 3) + 10
     for level in sorted(levels):
         row = 0
         for number in levels[level]:
@@ -67,7 +60,7 @@ def workload_svg(tables: Sequence[SegmentTable]) -> str:
     floor = height
     for (one, other), queries in connected.items():
         (x1, y1), (x2, y2) = place[one], place[other]
-        begin, end = (x1 + wide, y1 + _HIGH / 2), (x2, y2 + _HIGH / 2)
+        begin, end = (x1 + wide, y1 + BOX_HEIGHT / 2), (x2, y2 + BOX_HEIGHT / 2)
         if begin[0] < x2:
             path = _path(begin, "C", (begin[0] + 30, begin[1]), (x2 - 30, end[1]), end)
         else:  # back, below all items
@@ -110,7 +103,7 @@ def _is_last(segment: Segment, ends: dict[tuple[str, int], _Node]) -> bool:
 
 
 def _line(one: tuple[float, float], other: tuple[float, float], wide: float) -> str:
-    half = _HIGH / 2
+    half = BOX_HEIGHT / 2
     return element(
         "line", x1=one[0] + wide, y1=one[1] + half, x2=other[0], y2=other[1] + half,
         stroke="currentColor", stroke_opacity="0.6",
@@ -139,11 +132,7 @@ def _box(
     """An item, and above it the queries that end with it."""
     (x, y), text = at, str(column[-1])
     tip = f"{text}: {', '.join(dict.fromkeys(u.query for u in users))}"
-    frame = element(
-        "rect", x=x, y=y, width=wide, height=_HIGH, rx=4, fill="none", stroke="currentColor",
-        stroke_width=2.5 if len(users) > 1 else 1,
-    )  # fmt: skip
-    parts = [frame, element("text", shortened(text, _LONGEST), x=x + wide / 2, y=y + 15)]
+    parts = [*box(at, wide, shortened(text, _LONGEST), is_bold=len(users) > 1)]
     if done:
         names = cut(", ".join(done), 24)
         parts.append(element("text", names, x=x + wide / 2, y=y - 5, font_size=10, font_weight=600))

@@ -36,73 +36,44 @@ class Names:
 
 @dataclass(frozen=True)
 class Numbered:
-    """The events with their consecutive ranks in the stream or in their partition.
+    """The events with their consecutive ranks in the stream or in their partition."""
 
-    Attributes
-    ----------
-    source : str
-        As written in FROM.
-    rank : str
-        The name of the column.
-    """
-
+    #: As written in FROM.
     source: str
     rank: str
 
 
 @dataclass(frozen=True)
 class Relation:
-    """An operand of a join.
-
-    Attributes
-    ----------
-    alias : str
-    text : str
-        As written in FROM, with its alias.
-    labels : dict of (variable, column) to str
-        The names of the columns needed.
-    """
+    """An operand of a join."""
 
     alias: str
+    #: As written in FROM, with its alias.
     text: str
     labels: dict[Key, str]
 
 
 @dataclass(frozen=True)
 class Near:
-    """Two variables whose events are at most a window apart, hence in adjacent buckets.
+    """Two variables whose events are at most a window apart, hence in adjacent buckets."""
 
-    Attributes
-    ----------
-    side : int
-        The side of the join, 0 or 1, whose rows are copied into several buckets.
-    copied, other : str
-        A variable of that side, and one of the other.
-    steps : tuple of int
-        By how many buckets the event of ``other`` may follow that of ``copied``.
-    """
-
+    #: The side of the join, 0 or 1, whose rows are copied into several buckets.
     side: int
+    #: A variable of that side, and one of the other.
     copied: str
     other: str
+    #: By how many buckets the event of ``other`` may follow that of ``copied``.
     steps: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of some tables that satisfy some conditions.
+    """Rows of some tables that satisfy some conditions."""
 
-    Attributes
-    ----------
-    sources : tuple of str
-        As written in FROM.
-    conditions : tuple of str
-    place : callable
-        (variable, column) → its expression over these sources.
-    """
-
+    #: As written in FROM.
     sources: tuple[str, ...]
     conditions: tuple[str, ...]
+    #: (variable, column) → its expression over these sources.
     place: Place
 
     def write(self, columns: Sequence[str], indent: str = "") -> str:
@@ -113,45 +84,38 @@ class Selection:
         return "\n".join(indent + line for line in lines)
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What the writers of all branches of a query share."""
+
+    conditions: ConditionWriter
+    dialect: Dialect
+    #: The table of events as written in FROM.
+    table: str
+    columns: Columns
+    #: The events with their ranks, under a contiguity strategy.
+    numbered: Numbered | None
+    #: Those taken in the whole query, its variables among them.
+    names: Names
+
+
 class BranchWriter:
-    """Writes the query of one branch of a pattern.
+    """Writes the query of one branch of a pattern, without OR and without Kleene variables."""
 
-    Parameters
-    ----------
-    branch : Pattern
-        Without OR and without Kleene variables.
-    conditions : ConditionWriter
-    dialect : Dialect
-    table : str
-        The table of events as written in FROM.
-    columns : Columns
-    numbered : Numbered or None
-        The events with their ranks, under a contiguity strategy.
-    names : Names
-        Holds the variables of the whole query.
-    """
-
-    def __init__(
-        self,
-        branch: Pattern,
-        conditions: ConditionWriter,
-        dialect: Dialect,
-        table: str,
-        columns: Columns,
-        numbered: Numbered | None,
-        names: Names,
-    ) -> None:
+    def __init__(self, branch: Pattern, shared: Shared) -> None:
         #: Common table expressions: name, and query in brackets.
         self.steps: list[tuple[str, str]] = []
         self.branch = branch
-        self._conditions = conditions
-        self._dialect = dialect
-        self._columns = columns
-        self._names = names
-        self._table = table
-        self._source = numbered.source if numbered else table
+        self._conditions = shared.conditions
+        self._dialect = shared.dialect
+        self._columns = shared.columns
+        self._names = shared.names
+        self._table = shared.table
+        numbered = shared.numbered
+        self._source = numbered.source if numbered else shared.table
         self._ranked = numbered is not None
-        self._pairs = Pairs(branch, columns, numbered.rank if numbered else None, dialect)
+        rank = numbered.rank if numbered else None
+        self._pairs = Pairs(branch, shared.columns, rank, shared.dialect)
         negated = {variable.name for variable in branch.negated}
         self._equalities = Equalities(branch.conditions, branch.planned_names)
         self._known = [
@@ -161,14 +125,9 @@ class BranchWriter:
         ]
 
     def select(self, joined: Any, wanted: Sequence[Key]) -> Selection:
-        """The rows of a join.
+        """The rows of a join, with the columns wanted.
 
-        Parameters
-        ----------
-        joined : str or tuple
-            A variable; a pair of a plan's tree; or all variables, to be joined in any order.
-        wanted : sequence of (variable, column)
-            The columns needed.
+        A variable, a pair of a plan's tree, or all variables, to be joined in any order.
         """
         parts = (joined,) if isinstance(joined, str) else joined
         groups = [set(leaves(part)) for part in parts]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from cepbench.errors import UnsupportedPatternError
+from cepbench.patterns.expressions import kind_of_constant
 from cepbench.patterns.model import (
     Arithmetic,
     Attribute,
@@ -24,23 +25,13 @@ Place = Callable[[str, str], str]
 
 
 class ConditionWriter:
-    """Writes the conditions of one pattern.
+    """Writes the conditions of one pattern; those on the time column compare it as it is.
 
     SQL converts what a pattern does not compare: texts, numbers and booleans. Which of them an
     attribute is, is inferred from its uses; where it is only ever compared for equality with another
     such attribute, the SQL is correct for all of them.
 
-    Parameters
-    ----------
-    pattern : Pattern
-    dialect : Dialect
-    time : str
-        The time column, whose values compare as they are.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If an attribute is used as values of two kinds.
+    Raises UnsupportedPatternError if an attribute is used as values of two kinds.
     """
 
     def __init__(self, pattern: Pattern, dialect: Dialect, time: str) -> None:
@@ -108,7 +99,7 @@ class ConditionWriter:
         return (
             self._kinds.get(expression.name)
             if isinstance(expression, Attribute)
-            else _kind(expression)
+            else kind_of_constant(expression) or "number"
         )
 
     def _value(self, expression: Expression, place: Place) -> str:
@@ -145,13 +136,6 @@ def _is_finite(expression: Expression) -> bool:
     return isinstance(expression, Constant) and math.isfinite(float(expression.value))
 
 
-def _kind(expression: Expression) -> str:
-    """What a constant is; all else that is no attribute is a number."""
-    if not isinstance(expression, Constant):
-        return "number"
-    return {str: "text", bool: "boolean"}.get(type(expression.value), "number")
-
-
 def _kinds(pattern: Pattern) -> dict[str, str]:
     """Attribute name → ``text``, ``boolean`` or ``number``, as far as the pattern implies it."""
     known: dict[str, str] = {}
@@ -175,12 +159,14 @@ def _kinds(pattern: Pattern) -> dict[str, str]:
                     linked.append((first, second))
                     continue
             # An attribute takes the kind of a constant beside it.
-            kind = next(
-                (_kind(side) for side in sides if not isinstance(side, Attribute)), "number"
-            )
+            given = [
+                kind_of_constant(side) or "number"
+                for side in sides
+                if not isinstance(side, Attribute)
+            ]
+            kind = next(iter(given), "number")
             if kind != "number" and (
-                comparison.operator not in ("=", "!=")
-                or any(not isinstance(side, Attribute) and _kind(side) != kind for side in sides)
+                comparison.operator not in ("=", "!=") or any(its != kind for its in given)
             ):
                 raise UnsupportedPatternError(
                     f"condition {clause}: {kind}s can only be equal or not, to an attribute or to "

@@ -13,21 +13,13 @@ class Dialect(ABC):
 
     In both engines NaN equals itself and is larger than all numbers, and integers compare as
     integers; the generated SQL avoids both.
-
-    Attributes
-    ----------
-    name : str
-    texts : str
-        The type of texts.
-    step : str
-        What is between the name of a common table expression and its query.
-    has_groups : bool
-        Whether groups are written, which needs lists of positions.
     """
 
     name: str
     texts: str
+    #: What is between the name of a common table expression and its query.
     step: str
+    #: Whether groups are written, which needs lists of positions.
     has_groups = False
 
     @abstractmethod

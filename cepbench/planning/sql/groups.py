@@ -13,10 +13,9 @@ from typing import Any
 
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.planning.sql.branch import BranchWriter, Key, Names, Numbered, Selection
-from cepbench.planning.sql.conditions import ConditionWriter, Place
-from cepbench.planning.sql.dialects import Dialect
-from cepbench.planning.sql.pairs import Columns, Condition, Pairs
+from cepbench.planning.sql.branch import BranchWriter, Key, Names, Selection, Shared
+from cepbench.planning.sql.conditions import Place
+from cepbench.planning.sql.pairs import Condition, Pairs
 
 Term = Attribute | Aggregate
 
@@ -26,59 +25,33 @@ _FIRST, _LAST = ":first", ":last"
 
 @dataclass(frozen=True)
 class _Rows:
-    """A step of the query.
+    """A step of the query."""
 
-    Attributes
-    ----------
-    name : str
-        Quoted.
-    labels : dict of (variable, column) to str
-        Its columns.
-    match : str
-        The column with the number of the row.
-    """
-
+    #: Quoted.
     name: str
     labels: dict[Key, str]
+    #: The column with the number of the row.
     match: str
 
 
 class GroupWriter:
     """Writes the query of one branch with groups.
 
-    Parameters
-    ----------
-    branch, conditions, dialect, table, columns, numbered, names
-        See :class:`cepbench.planning.sql.branch.BranchWriter`.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If the dialect has no groups, a condition compares a group with a negated item, or the
-        events of a group with another group, or two groups can share an event.
+    Raises UnsupportedPatternError if the dialect has no groups, a condition compares a group with a
+    negated item, or the events of a group with another group, or two groups can share an event.
     """
 
-    def __init__(
-        self,
-        branch: Pattern,
-        conditions: ConditionWriter,
-        dialect: Dialect,
-        table: str,
-        columns: Columns,
-        numbered: Numbered | None,
-        names: Names,
-    ) -> None:
+    def __init__(self, branch: Pattern, shared: Shared) -> None:
         self.branch = branch
         #: Common table expressions: name, and query in brackets.
         self.steps: list[tuple[str, str]] = []
-        self._conditions = conditions
-        self._dialect = dialect
-        self._table = table
-        self._columns = columns
-        self._names = names
-        plain = branch.without((*branch.groups, *branch.negated))
-        self._plain = BranchWriter(plain, conditions, dialect, table, columns, numbered, names)
-        self._pairs = Pairs(branch, columns, None, dialect)
+        self._conditions = shared.conditions
+        self._dialect = shared.dialect
+        self._table = shared.table
+        self._columns = shared.columns
+        self._names = shared.names
+        self._plain = BranchWriter(branch.without((*branch.groups, *branch.negated)), shared)
+        self._pairs = Pairs(branch, shared.columns, None, shared.dialect)
         self._groups = {variable.name: variable for variable in branch.groups}
         self._check()
 

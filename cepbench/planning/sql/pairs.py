@@ -29,17 +29,11 @@ class Columns:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on the events of some variables.
+    """A condition on the events of some variables."""
 
-    Attributes
-    ----------
-    columns : tuple of (variable, column)
-        The columns it reads.
-    write : callable
-        From the expressions of columns to SQL.
-    """
-
+    #: The columns it reads.
     columns: tuple[tuple[str, str], ...]
+    #: From the expressions of columns to SQL.
     write: Callable[[Place], str]
 
     @property
@@ -51,13 +45,7 @@ class Condition:
 class Pairs:
     """The conditions on types and pairs of events of a pattern without OR.
 
-    Parameters
-    ----------
-    branch : Pattern
-    columns : Columns
-    rank : str or None
-        The column of consecutive ranks, under a contiguity strategy.
-    dialect : Dialect
+    ``rank`` is the column of consecutive ranks, under a contiguity strategy.
     """
 
     def __init__(

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from cepbench.arguments import choice, shown
 from cepbench.errors import QueryError, UnsupportedPatternError
 from cepbench.patterns.event_columns import OWN
-from cepbench.patterns.expressions import with_terms
+from cepbench.patterns.expressions import with_attribute, with_terms
 from cepbench.patterns.given import pattern_from
-from cepbench.patterns.model import Aggregate, Attribute, Expression, Kind, Pattern, Returned
+from cepbench.patterns.model import Attribute, Kind, Pattern, Returned
 from cepbench.patterns.times import of_column, read_columns
 from cepbench.planning.plans.given import plan_for, plan_from
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.sql.branch import BranchWriter, Key, Names, Numbered
+from cepbench.planning.sql.branch import BranchWriter, Key, Names, Numbered, Shared
 from cepbench.planning.sql.conditions import ConditionWriter, Place
 from cepbench.planning.sql.dialects import DIALECTS, Dialect
 from cepbench.planning.sql.groups import GroupWriter
@@ -78,24 +79,13 @@ def to_sql(
 
     Notes
     -----
-    A plan's inner joins, [kolchinsky2018]_, section 4, are common table expressions (``WITH``),
-    each over the two operands that the plan joins. Conditions, negation included, are checked in
-    the first join that has all their variables. With buckets of time as long as the window, two
-    events of a match are in the same or in adjacent buckets; one side of a join is copied into
-    these, so that the engine can use an equi-join on buckets instead of a nested loop.
+    A plan's inner joins, [kolchinsky2018]_, section 4, are common table expressions (``WITH``), each
+    over the two operands that the plan joins. Conditions, negation included, are checked in the
+    first join that has all their variables; of groups, which further expressions find for the
+    matches of the plain variables, last. Time is joined by buckets as long as the window.
+    docs/sql.md has the differences of the two engines.
 
-    DuckDB evaluates each of these expressions separately (``MATERIALIZED``), and so follows the
-    plan; it chooses the build side and the algorithm of each join. Spark inlines them as
-    subqueries, and its optimizer keeps the order of joins unless
-    ``spark.sql.cbo.joinReorder.enabled`` is set; it has no hint for the order.
-
-    A plan is over the plain variables. Further expressions find the events of each group that fit
-    their matches, and aggregate them; negation is then checked last.
-
-    Under ORDER BY arrival positions are compared in place of times, which do not decrease along them.
-
-    Values compare as in the evaluators: as doubles, and false where one is NULL or NaN. DuckDB
-    compares times in nanoseconds, Spark in microseconds, the resolution of its timestamps.
+    Values compare as in the evaluators: as doubles, and false where one is NULL or NaN.
     """
     pattern = pattern_from(pattern)
     choice(dialect, "dialect", DIALECTS, QueryError)
@@ -188,21 +178,18 @@ def _over_columns(pattern: Pattern, columns: Columns) -> Pattern:
     def in_table(attribute: Attribute) -> Attribute:
         return replace(attribute, name=columns.of_attribute(attribute.name))
 
-    def renamed(term: Attribute | Aggregate) -> Expression:
-        if isinstance(term, Aggregate):
-            return replace(term, attribute=in_table(term.attribute))
-        return in_table(term)
-
     strategy, shared = pattern.strategy, pattern.strategy.attribute
     if shared is not None:
         strategy = replace(strategy, attribute=columns.of_attribute(shared))
     returns = tuple(
         column
         if isinstance(column.value, str)
-        else Returned(with_terms(column.value, renamed), column.name)
+        else Returned(
+            with_terms(column.value, partial(with_attribute, change=in_table)), column.name
+        )
         for column in pattern.returns
     )
-    conditions = tuple(clause.with_terms(renamed) for clause in pattern.conditions)
+    conditions = tuple(clause.with_attributes(in_table) for clause in pattern.conditions)
     return replace(pattern, conditions=conditions, returns=returns, strategy=strategy)
 
 
@@ -223,10 +210,9 @@ class _Query:
         )
         written = dialect.table(table)
         numbered = self._numbered(pattern, columns, written)
+        shared = Shared(conditions, dialect, written, columns, numbered, self._free)
         self._writers = [
-            (GroupWriter if branch.groups else BranchWriter)(
-                branch, conditions, dialect, written, columns, numbered, self._free
-            )
+            (GroupWriter if branch.groups else BranchWriter)(branch, shared)
             for branch in map(Pattern.with_partition, self._branches)
         ]
 
@@ -251,14 +237,7 @@ class _Query:
         return Numbered(name, rank)
 
     def write(self, joins: Sequence[Any], *, counted: bool) -> str:
-        """The query.
-
-        Parameters
-        ----------
-        joins : sequence of tuple or str
-            The argument of :meth:`BranchWriter.select` for each branch.
-        counted : bool
-        """
+        """The query, by the argument of :meth:`BranchWriter.select` for each branch."""
         several = len(self._branches) > 1
         body = (self._several if several else self._single)(joins, counted=counted)
         steps = ",\n".join(f"{name} (\n{query}\n)" for name, query in self._steps)

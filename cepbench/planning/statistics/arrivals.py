@@ -21,20 +21,11 @@ _DAY = 86_400 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Event counts of one part of a data set.
-
-    Attributes
-    ----------
-    counts : dict of str to int
-        Events of each type.
-    days : dict of int to (int, int)
-        UTC day (since 1970) → first and last time on it, in nanoseconds since 1970. Of integer
-        time 0 → first and last tick.
-    is_datetime : bool
-        Whether time is a datetime, else an integer.
-    """
+    """Event counts of one part of a data set."""
 
     counts: dict[str, int] = field(default_factory=dict)
+    #: UTC day (since 1970) → first and last time on it, in nanoseconds since 1970. Of integer time
+    #: 0 → first and last tick.
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
     is_datetime: bool = True
 
@@ -63,20 +54,11 @@ def arrivals_in(stream: EventStream) -> Arrivals:
 
 
 def arrival_table(parts: Iterable[Arrivals], types: Iterable[str] = ()) -> pd.DataFrame:
-    """Arrival rates from the counts of all parts of a data set.
+    """Arrival rates from the counts of all parts of a data set, and of ``types`` even without events.
 
-    Parameters
-    ----------
-    parts : iterable of Arrivals
-    types : iterable of str
-        Types to list even without events.
-
-    Returns
-    -------
-    DataFrame
-        Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time,
-        from the first to the last event of any type on each UTC day; of integer time, per tick)
-        and ``standard_error`` (of the rate, Poisson).
+    Index ``symbol``, sorted; columns ``events``, ``rate`` (events per second of active time, from
+    the first to the last event of any type on each UTC day; of integer time, per tick) and
+    ``standard_error`` (of the rate, Poisson).
     """
     events: Counter[str] = Counter(dict.fromkeys(types, 0))
     days: dict[int, tuple[int, int]] = {}

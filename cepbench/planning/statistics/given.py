@@ -14,13 +14,7 @@ from cepbench.streams.event_stream import EventStream
 
 
 def statistics_from(given: Any) -> Statistics:
-    """The statistics of an argument.
-
-    Raises
-    ------
-    StatisticsError
-        If it is not Statistics.
-    """
+    """The statistics of an argument; StatisticsError if it is not Statistics."""
     if isinstance(given, Statistics):
         return given
     advice = "give cep.measure_statistics(pattern, stream), or cep.Statistics(rates={...}) by hand"
@@ -36,12 +30,8 @@ def workload_statistics(
 ) -> dict[str, Statistics]:
     """The statistics of every query of a workload.
 
-    Raises
-    ------
-    PlanError
-        If it is not a workload.
-    StatisticsError
-        If there are none of a query, or of one of its variables.
+    Raises PlanError if it is not a workload; StatisticsError if there are none of a query, or of
+    one of its variables.
     """
     workload = workload_from(workload)
     advice = "give cep.measure_statistics(workload, stream)"

@@ -27,17 +27,11 @@ DRAWS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class JointConditions:
-    """The conditions of a pattern on sampled combinations of events.
+    """The conditions of a pattern on sampled combinations of events."""
 
-    Attributes
-    ----------
-    variables : tuple of frozenset of str
-        The one or two variables of each group of conditions.
-    held : ndarray of bool, shape (groups, draws)
-        Conditions over the same variables are one group, with one selectivity.
-    """
-
+    #: The one or two variables of each group of conditions.
     variables: tuple[frozenset[str], ...]
+    #: Conditions over the same variables are one group. Bool, shape (groups, draws).
     held: np.ndarray
 
     def log_factor(self, names: Iterable[str]) -> float:
@@ -46,10 +40,6 @@ class JointConditions:
         The correction is the frequency with which the conditions among ``names`` hold jointly,
         divided by the product of their individual frequencies; it is 1 if no two of them share a
         variable. Conditions that never held jointly count as half a draw.
-
-        Parameters
-        ----------
-        names : iterable of str
         """
         wanted = frozenset(names)
         within = [k for k, those in enumerate(self.variables) if those <= wanted]
@@ -76,20 +66,10 @@ def measure_joint(
     the others: correlation within a window is part of the measured selectivity of a pair already,
     and cancels in the correction.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Conditions on Kleene variables are ignored, that is, assumed independent.
-    stream : EventStream
-    seed : int
-    draws : int
+    Conditions on Kleene variables are ignored, that is, assumed independent.
 
-    Raises
-    ------
-    StreamError
-        If the pattern does not fit the stream.
-    StatisticsError
-        If ``draws`` is not positive, or the stream has no event of some type.
+    Raises StreamError if the pattern does not fit the stream; StatisticsError if ``draws`` is not
+    positive, or the stream has no event of some type.
     """
     whole(draws, "draws", StatisticsError, least=1)
     pattern, stream = under_one_hierarchy(pattern, stream)

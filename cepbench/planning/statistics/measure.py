@@ -40,32 +40,21 @@ LONGEST_PAUSE = 10
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSample:
-    """Counts from one slice of a stream, for one pattern.
+    """Counts from one slice of a stream, for one pattern."""
 
-    Attributes
-    ----------
-    active : float
-        Active time in seconds (or ticks).
-    shortest : float
-        The window in seconds (or ticks), the minimum active time for rates.
-    events : mapping of str to float
-        Variable → events of its type.
-    pairs : dict of (str, str) to PairSample
-        Only pairs with a condition on single events.
-    sets : dict of (str, str, str) to PairSample
-        Pairs with conditions on elements of a Kleene set, by pair and element.
-    stream_events : int
-        Events of all types.
-    partition : PairSample or None
-        Under partition contiguity: pairs of events of all types, and those of one partition.
-    """
-
+    #: Active time in seconds (or ticks).
     active: float
+    #: The window in seconds (or ticks), the minimum active time for rates.
     shortest: float
+    #: Variable → events of its type.
     events: Mapping[str, float]
+    #: Only pairs with a condition on single events.
     pairs: dict[tuple[str, str], PairSample]
+    #: Pairs with conditions on elements of a Kleene set, by pair and element.
     sets: dict[tuple[str, str, str], PairSample] = field(default_factory=dict)
+    #: Events of all types.
     stream_events: int = 0
+    #: Under partition contiguity: pairs of events of all types, and those of one partition.
     partition: PairSample | None = None
 
     def to_statistics(self) -> Statistics:
@@ -213,17 +202,9 @@ def sample_statistics(
 ) -> StatisticsSample:
     """The sample of one slice of a stream; see :func:`measure_statistics`.
 
-    Parameters
-    ----------
-    pattern, stream, seed, pairs
-        See :func:`measure_statistics`.
-    stream_events : int, optional
-        Events of all types in the slice, if ``stream`` has only some types.
+    ``stream_events`` are those of all types in the slice, if ``stream`` has only some types.
 
-    Raises
-    ------
-    StreamError
-        If the pattern does not fit the stream.
+    Raises StreamError if the pattern does not fit the stream.
     """
     pattern, stream = under_one_hierarchy(pattern_from(pattern), stream_from(stream))
     pairs = whole(pairs, "pairs", StatisticsError, least=1)
@@ -252,16 +233,9 @@ def slice_sample(
 
 
 def active_time(pattern: Pattern, stream: EventStream) -> float:
-    """Active time of a stream in seconds (or ticks), the denominator of rates.
+    """Active time of a stream of all types in seconds (or ticks), the denominator of rates.
 
     A pause of more than :data:`LONGEST_PAUSE` windows counts as one window.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        Only its window is used.
-    stream : EventStream
-        With events of all types.
     """
     gaps = np.diff(stream.timestamps)
     window = pattern.window.length
@@ -274,10 +248,7 @@ def merge_samples(samples: Sequence[StatisticsSample]) -> StatisticsSample:
 
     Pairs across slices are not sampled.
 
-    Raises
-    ------
-    StatisticsError
-        If there are none, or they are of different patterns.
+    Raises StatisticsError if there are none, or they are of different patterns.
     """
     if not samples:
         raise StatisticsError("there are no samples to merge")

@@ -121,10 +121,7 @@ class Statistics:
     def cardinality(self, name: str, window: float) -> float:
         """Expected number of events for ``name`` in a window of ``window`` seconds (or ticks).
 
-        Raises
-        ------
-        StatisticsError
-            If ``name`` is unknown, or the number is too large for a float.
+        Raises StatisticsError if ``name`` is unknown, or the number is too large for a float.
         """
         if text(name, "name", StatisticsError) not in self._arrivals:
             raise StatisticsError(
@@ -156,10 +153,7 @@ class Statistics:
     def stream_cardinality(self, window: float, *, partition: bool = False) -> float:
         """Expected number of events of all types in a window of the stream (or of a partition).
 
-        Raises
-        ------
-        StatisticsError
-            If the rate of the stream or the number of partitions is unknown.
+        Raises StatisticsError if the rate of the stream or the number of partitions is unknown.
         """
         if self.stream_rate is None:
             raise StatisticsError(
@@ -170,13 +164,7 @@ class Statistics:
         return self.stream_rate * window / (self.partition_count() if partition else 1.0)
 
     def partition_count(self) -> float:
-        """The number of partitions.
-
-        Raises
-        ------
-        StatisticsError
-            If it is unknown.
-        """
+        """The number of partitions; StatisticsError if it is unknown."""
         if self.partitions is None:
             raise StatisticsError(
                 "partition contiguity depends on the number of partitions; give "
@@ -212,7 +200,11 @@ class Statistics:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-serializable dict."""
         kind = "rates" if self.cardinalities is None else "cardinalities"
-        whole = {"stream_rate": self.stream_rate, "partitions": self.partitions}
+        optional = {
+            "stream_rate": self.stream_rate,
+            "partitions": self.partitions,
+            "time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()] or None,
+        }
         return {
             kind: dict(self._arrivals),
             "selectivities": [[*pair, value] for pair, value in self.selectivities.items()],
@@ -220,23 +212,12 @@ class Statistics:
                 [*([key] if isinstance(key, str) else key), value]
                 for key, value in self.standard_errors.items()
             ],
-            **{key: value for key, value in whole.items() if value is not None},
-            **(
-                {"time_selectivities": [[*p, v] for p, v in self.time_selectivities.items()]}
-                if self.time_selectivities
-                else {}
-            ),
+            **{key: value for key, value in optional.items() if value is not None},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Statistics:
-        """The inverse of :meth:`to_dict`.
-
-        Raises
-        ------
-        StatisticsError
-            If ``data`` is not of this form.
-        """
+        """The inverse of :meth:`to_dict`; StatisticsError if ``data`` is not of this form."""
         try:
             errors = {
                 row[0] if len(row) == 2 else (row[0], row[1]): row[-1]

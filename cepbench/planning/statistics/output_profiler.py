@@ -32,10 +32,6 @@ class OutputProfiler:
     Add matches as they are reported, then plan with ``last=profiler.last_variable``. A Kleene
     variable arrives with the last event of its set.
 
-    Parameters
-    ----------
-    pattern : Pattern or str
-
     Examples
     --------
     >>> profiler = OutputProfiler(pattern).add(cep.evaluate(pattern, stream, plan).matches)
@@ -48,18 +44,13 @@ class OutputProfiler:
         self._counts: list[Counter[tuple[str, ...]]] = [Counter() for _ in self._names]
 
     def add(self, matches: pd.DataFrame) -> OutputProfiler:
-        """Count the arrival orders of further matches.
+        """Count the arrival orders of further matches; returns itself.
 
         Parameters
         ----------
         matches : DataFrame
             From ``evaluate(...).matches`` or ``Detector.push``: a column of stream positions per
             variable, and with OR a column ``branch``.
-
-        Returns
-        -------
-        OutputProfiler
-            Itself.
 
         Raises
         ------
@@ -124,10 +115,7 @@ class OutputProfiler:
     def most_frequent_order(self) -> tuple[str, ...] | tuple[tuple[str, ...] | None, ...]:
         """The most frequent order; with OR one per branch, None for a branch without matches.
 
-        Raises
-        ------
-        StatisticsError
-            If there are no matches yet.
+        Raises StatisticsError if there are no matches yet.
         """
         if not self.matches_seen:
             raise StatisticsError(
@@ -144,10 +132,7 @@ class OutputProfiler:
 
         With OR one per branch, None for a branch without matches.
 
-        Raises
-        ------
-        StatisticsError
-            If there are no matches yet.
+        Raises StatisticsError if there are no matches yet.
         """
         found = self.most_frequent_order
         if len(self._names) == 1:

@@ -22,20 +22,13 @@ _STEP = {"each", "rest", "previous"}
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """Sampled conditions over two variables (or filters on one).
+    """Sampled conditions over two variables (or filters on one)."""
 
-    Attributes
-    ----------
-    candidates : float
-        Pairs of events within the window and in order (events, for a filter).
-    held : float
-        Estimated number of candidates that satisfy the conditions.
-    variance : float
-        Of that estimate.
-    """
-
+    #: Pairs of events within the window and in order (events, for a filter).
     candidates: float
+    #: Estimated number of candidates that satisfy the conditions.
     held: float
+    #: Of that estimate.
     variance: float
 
 
@@ -92,16 +85,7 @@ def pairs_of_a_partition(values: np.ndarray) -> PairSample:
 
 
 class Sampler:
-    """Samples candidates of each pair of variables and evaluates the conditions on them.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    stream : EventStream
-    seed : int
-    most : int
-        Maximum number of candidates per pair.
-    """
+    """Evaluates conditions on sampled candidates of each pair of variables, at most ``most``."""
 
     def __init__(self, pattern: Pattern, stream: EventStream, seed: int, most: int) -> None:
         self.pattern = pattern.expanded

@@ -18,12 +18,12 @@ from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import reread
-from cepbench.patterns.structure import Structure, Variable
+from cepbench.patterns.structure import Structure
 from cepbench.planning.workloads.refinement import embeddings
 
 
 def pattern_drill_down(pattern: Pattern | str, place: int, item: str) -> Pattern:
-    """The more specific query with another item.
+    """The more specific query with another item: pattern-drill-down of [liu2011]_, section II-A.
 
     Parameters
     ----------
@@ -34,19 +34,11 @@ def pattern_drill_down(pattern: Pattern | str, place: int, item: str) -> Pattern
     item : str
         As the pattern language writes it: ``"D d"``, ``"NOT(D d)"``. ``[attr]`` holds for it too.
 
-    Returns
-    -------
-    Pattern
-
     Raises
     ------
     PatternError
         For an invalid pattern, place or item, and if the result is no refinement of the pattern:
         a positive item next to a negated one splits the gap in which no event may be.
-
-    Notes
-    -----
-    Source: pattern-drill-down of [liu2011]_, section II-A.
 
     Examples
     --------
@@ -66,6 +58,8 @@ def pattern_drill_down(pattern: Pattern | str, place: int, item: str) -> Pattern
 def pattern_roll_up(pattern: Pattern | str, place: int) -> Pattern:
     """The more general query without an item and the conditions on it.
 
+    Source: pattern-roll-up of [liu2011]_, section II-A.
+
     Parameters
     ----------
     pattern : Pattern or str
@@ -73,19 +67,11 @@ def pattern_roll_up(pattern: Pattern | str, place: int) -> Pattern:
     place : int
         That of the item, from 1, negated ones included.
 
-    Returns
-    -------
-    Pattern
-
     Raises
     ------
     PatternError
         For an invalid pattern or place, and if the pattern is no refinement of the result: without a
         positive item, the gap of a negated one next to it is wider.
-
-    Notes
-    -----
-    Source: pattern-roll-up of [liu2011]_, section II-A.
 
     Examples
     --------
@@ -101,7 +87,9 @@ def pattern_roll_up(pattern: Pattern | str, place: int) -> Pattern:
 def concept_roll_up(
     pattern: Pattern | str, hierarchy: ConceptHierarchy, levels: int = 1
 ) -> Pattern:
-    """The more general query with types that are higher in a concept hierarchy.
+    """The more general query with types that are higher in a concept hierarchy, under this one.
+
+    Source: concept-roll-up of [liu2011]_, section II-A.
 
     Parameters
     ----------
@@ -111,11 +99,6 @@ def concept_roll_up(
         How many levels higher; the root at most. Types of negated items stay, since a higher one
         forbids more events; so do types that the hierarchy does not have, and names of variables.
 
-    Returns
-    -------
-    Pattern
-        Under ``hierarchy``.
-
     Raises
     ------
     HierarchyError
@@ -123,10 +106,6 @@ def concept_roll_up(
     PatternError
         For an invalid pattern or number of levels, if no type has any above it, and for patterns
         that have no refinements.
-
-    Notes
-    -----
-    Source: concept-roll-up of [liu2011]_, section II-A.
 
     Examples
     --------
@@ -153,7 +132,9 @@ def concept_roll_up(
 def concept_drill_down(
     pattern: Pattern | str, hierarchy: ConceptHierarchy, types: Mapping[str, str]
 ) -> Pattern:
-    """The more specific query with types that are lower in a concept hierarchy.
+    """The more specific query with types that are lower in a concept hierarchy, under this one.
+
+    Source: concept-drill-down of [liu2011]_, section II-A.
 
     Parameters
     ----------
@@ -163,21 +144,12 @@ def concept_drill_down(
         Variable → its type, below the present one; of a negated item above it, so that more events
         are forbidden.
 
-    Returns
-    -------
-    Pattern
-        Under ``hierarchy``.
-
     Raises
     ------
     HierarchyError
         If it is not a hierarchy, or has no such type.
     PatternError
         For an invalid pattern, an unknown variable, and if the result is no refinement of the pattern.
-
-    Notes
-    -----
-    Source: concept-drill-down of [liu2011]_, section II-A.
 
     Examples
     --------
@@ -243,13 +215,8 @@ def _under(pattern: Any, hierarchy: Any) -> tuple[Pattern, ConceptHierarchy]:
 
 def _retyped(pattern: Pattern, types: Mapping[str, str]) -> Pattern:
     """The pattern with other types of variables."""
-
-    def changed(item: Variable | Structure) -> Any:
-        if isinstance(item, Structure):
-            return replace(item, items=tuple(map(changed, item.items)))
-        return replace(item, type=types.get(item.name, item.type))
-
-    return replace(pattern, structure=changed(pattern.structure), hierarchy=None)
+    structure = pattern.structure.changed(lambda v: replace(v, type=types.get(v.name, v.type)))
+    return replace(pattern, structure=structure, hierarchy=None)
 
 
 def _checked(

@@ -15,14 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 
 from cepbench.errors import PatternError
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Operator, Pattern
-from cepbench.patterns.structure import Structure, Variable
 from cepbench.planning.workloads.model import Workload
 from cepbench.planning.workloads.refinement import embeddings, implies, refines_others, renamed
 
@@ -39,35 +37,21 @@ _Alignment = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Generalization:
-    """A query above two others.
+    """A query above two others."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        Its variables are named x1, x2, … in order of appearance, negated ones included.
-    member : str
-        A query of the workload below it.
-    names : mapping of str to str
-        Its variables → those of the member.
-    """
-
+    #: Its variables are named x1, x2, … in order of appearance, negated ones included.
     pattern: Pattern
+    #: A query of the workload below it.
     member: str
+    #: Its variables → those of the member.
     names: Mapping[str, str]
 
 
 def common_generalizations(workload: Workload) -> list[Generalization]:
     """The greatest common generalizations of pairs of queries, and of what these have in common.
 
-    Parameters
-    ----------
-    workload : Workload
-
-    Returns
-    -------
-    list of Generalization
-        Of two items or more, each above two queries at least that do not refine each other; none is
-        a query of the workload. What has most types in common comes first.
+    Each is of two items or more, and above two queries at least that do not refine each other; none
+    is a query of the workload. What has most types in common comes first.
     """
     hierarchy = workload.hierarchy
     queries: dict[Pattern, Generalization] = {}
@@ -249,7 +233,9 @@ def _above(
         try:
             found = replace(
                 p,
-                structure=_changed(p.structure.without({v.name for v in dropped}), types, {}),
+                structure=p.structure.without({v.name for v in dropped}).changed(
+                    lambda v: replace(v, type=types.get(v.name, v.type))
+                ),
                 conditions=(*conditions, *of_negations),
                 window=max(p.window, q.window, key=lambda window: window.length),
                 returns=(),
@@ -263,21 +249,6 @@ def _above(
     return None
 
 
-def _changed(
-    structure: Structure, types: Mapping[str, str | None], names: Mapping[str, str]
-) -> Structure:
-    """The structure with other types and names of variables."""
-
-    def changed(item: Variable | Structure) -> Any:
-        if isinstance(item, Structure):
-            return replace(item, items=tuple(map(changed, item.items)))
-        name = names.get(item.name, item.name)
-        return replace(item, name=name, type=types.get(item.name, item.type))
-
-    changed_: Structure = changed(structure)
-    return changed_
-
-
 def _canonical(pattern: Pattern) -> tuple[Pattern, dict[str, str]]:
     """The pattern with variables named in order of appearance, and their names before.
 
@@ -287,7 +258,7 @@ def _canonical(pattern: Pattern) -> tuple[Pattern, dict[str, str]]:
     conditions = sorted((renamed(clause, names) for clause in pattern.conditions), key=str)
     found = replace(
         pattern,
-        structure=_changed(pattern.structure, {}, names),
+        structure=pattern.structure.changed(lambda v: replace(v, name=names[v.name])),
         conditions=tuple(conditions),
         returns=(),
         equivalences=tuple(sorted(pattern.equivalences)),

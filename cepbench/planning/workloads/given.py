@@ -17,13 +17,7 @@ def queries_from(given: Any, *, aggregates: bool = False) -> Pattern | Workload:
 
 
 def workload_from(given: Any) -> Workload:
-    """The workload of an argument.
-
-    Raises
-    ------
-    PlanError
-        If it is not a workload.
-    """
+    """The workload of an argument; PlanError if it is not a workload."""
     if isinstance(given, Workload):
         return given
     raise PlanError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cepbench.errors import HierarchyError, UnsupportedPatternError
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.model import Kind, Operator, Pattern
 from cepbench.patterns.structure import ANY_TYPE
 from cepbench.planning.workloads.refinement import is_at_or_above
 from cepbench.streams.event_stream import EventStream
@@ -24,49 +24,25 @@ if TYPE_CHECKING:
 
 
 class Label(NamedTuple):
-    """What an edge is for in a query.
-
-    Attributes
-    ----------
-    query : str
-    later, earlier : int
-        The places of two items of the query, from 0, negated ones included.
-    sign : {"+", "-"}
-        ``-`` if one of the items is negated: the edge is to find forbidden events.
-    """
+    """What an edge is for in a query."""
 
     query: str
+    #: The places of two items of the query, from 0, negated ones included.
     later: int
     earlier: int
+    #: {"+", "-"}. ``-`` if one of the items is negated: the edge is to find forbidden events.
     sign: str
 
 
 class HierarchyGraph:
     """The hierarchical pattern graph of queries: how their event types follow each other.
 
-    Parameters
-    ----------
-    patterns : mapping of str to Pattern
-    hierarchy : ConceptHierarchy, optional
-
-    Attributes
-    ----------
-    nodes : tuple of str or None
-        The event types of the queries (Rule 1); None for any type.
-    labels : dict of (later, earlier) to list of Label
-        The edges (Rules 2 and 3), each from a node to that of a type that is before it.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If a query is no SEQ.
-
-    Notes
-    -----
     Source: [liu2011]_, section III-A.
 
     Differs from [liu2011]_: a label names items besides the query. With queries alone, T → A → D → G
     is a path of q7 = SEQ(G, ¬D, A, T) in Figure 4, and a type that a query has twice makes others.
+
+    Raises UnsupportedPatternError if a query is no SEQ.
     """
 
     def __init__(
@@ -75,11 +51,13 @@ class HierarchyGraph:
         self._hierarchy = hierarchy
         self._window = max(pattern.window.length for pattern in patterns.values())
         self._order = next(iter(patterns.values())).order
+        #: The event types of the queries (Rule 1); None for any type.
         self.nodes = tuple(dict.fromkeys(v.type for p in patterns.values() for v in p.variables))
         below = {
             concept: [node for node in self.nodes if is_at_or_above(concept, node, hierarchy)]
             for concept in self.nodes
         }
+        #: The edges (Rules 2 and 3), each from a node to that of a type that is before it.
         self.labels: dict[tuple[str | None, str | None], list[Label]] = {}
         for name, pattern in patterns.items():
             types = [variable.type for variable in pattern.variables]
@@ -106,22 +84,14 @@ class HierarchyGraph:
         """The instance stacks at the end of a stream [liu2011]_, sections III-B and III-C.
 
         Events are purged that are more than the longest window of the queries before the last event of
-        the stream, of whatever type that is.
+        the stream, of whatever type that is. A row an event of a type of the queries that is stored:
+        ``position``; ``stack``, the most specific such type, in whose stack it is stored, and in no other;
+        ``pointers``, a dict with the stack of each outgoing edge of the graph → the position of its last
+        event with a smaller timestamp (under ORDER BY arrival, before it), or None if there is none or it
+        is purged.
 
-        Returns
-        -------
-        DataFrame
-            A row an event of a type of the queries that is stored: ``position``; ``stack``, the most
-            specific such type, in whose stack it is stored, and in no other; ``pointers``, a dict with
-            the stack of each outgoing edge of the graph → the position of its last event with a smaller
-            timestamp (under ORDER BY arrival, before it), or None if there is none or it is purged.
-
-        Raises
-        ------
-        StreamError
-            If it is no stream.
-        HierarchyError
-            If it has another hierarchy than the queries.
+        Raises StreamError if it is no stream; HierarchyError if it has another hierarchy than the
+        queries.
         """
         import pandas as pd
 
@@ -167,7 +137,7 @@ def _text(node: str | None) -> str:
 
 def _neighbours(name: str, pattern: Pattern) -> Iterator[Label]:
     """Rule 2: neighbouring positive items, and each negated item with those beside it."""
-    if pattern.structure.has_and() or len(pattern.structure.alternatives()) > 1:
+    if pattern.structure.has(Operator.AND) or len(pattern.structure.alternatives()) > 1:
         raise UnsupportedPatternError(
             f"query {name!r}: the hierarchical pattern graph is of sequences; write it as SEQ, or "
             "leave it out of the workload"

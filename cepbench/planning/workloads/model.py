@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cepbench.arguments import kind_of, text
-from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError
+from cepbench.errors import PatternError, PatternNameError, PatternSyntaxError, errors_naming
 from cepbench.patterns.concepts import ConceptHierarchy, hierarchy_from
 from cepbench.patterns.expressions import quoted_unless_plain
 from cepbench.patterns.given import pattern_from
@@ -56,12 +55,6 @@ class Workload:
     hierarchy : ConceptHierarchy, optional
         The concepts above their event types.
 
-    Attributes
-    ----------
-    patterns : mapping of str to Pattern
-        In the given order.
-    hierarchy : ConceptHierarchy or None
-
     Raises
     ------
     PatternError
@@ -92,7 +85,7 @@ class Workload:
         self.hierarchy = hierarchy_from(hierarchy)
         patterns = {}
         for name, given in queries.items():
-            with _errors_naming(text(name, "the name of a query", PatternError)):
+            with errors_naming(text(name, "the name of a query", PatternError)):
                 pattern = pattern_from(given, aggregates=True)
                 if pattern.hierarchy not in (None, hierarchy):
                     raise PatternError(
@@ -106,6 +99,7 @@ class Workload:
                 f"query {orders['arrival']!r} has ORDER BY arrival and query {orders['time']!r} has not; "
                 "write it in all queries of a workload, or make two workloads"
             )
+        #: The queries, in the given order.
         self.patterns: Mapping[str, Pattern] = MappingProxyType(patterns)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -149,17 +143,17 @@ class Workload:
 
     @property
     def embeddings(self) -> Mapping[tuple[str, str], tuple[Embedding, ...]]:
-        """The pairs (general, specific) of queries that refine each other, with their embeddings.
-
-        See :func:`cepbench.planning.workloads.refinement.embeddings`.
-        """
+        """The pairs (general, specific) of queries that refine each other, with their embeddings."""
         return self._refinements.embeddings
 
     @property
     def refinements(self) -> pd.DataFrame:
         """Which queries refine which: ``general``, ``specific``, ``change``, ``direct``.
 
-        See :meth:`cepbench.planning.workloads.refinement.Refinements.table`.
+        The change is ``pattern`` if the specific query has more variables, negated ones included,
+        ``concept`` if the type of one differs (by the embedding with fewest such), ``both``,
+        ``condition`` if only conditions or the window do, and ``nothing`` for equal queries.
+        ``direct`` is whether no query is strictly between them. Definition 4 of [liu2011]_.
         """
         return self._refinements.table()
 
@@ -250,7 +244,7 @@ class Workload:
             if name in queries:
                 raise PatternNameError(f"two queries are named {name!r}; rename one of them")
             query = text[start.end() : end].rstrip()
-            with _errors_naming(name):
+            with errors_naming(name):
                 own = {its: value for its, value in given.items() if _names_parameter(query, its)}
                 queries[name] = parse(
                     query, own, dialect=dialect, aggregate=aggregate, within=within
@@ -305,10 +299,7 @@ def queries_to_json(queries: Pattern | Workload) -> dict[str, Any]:
 def queries_from_json(described: Mapping[str, Any]) -> Any:
     """The inverse of :func:`queries_to_json`, without the check that queries can match.
 
-    Raises
-    ------
-    CepbenchError
-        If a text is no query, or there is no such hierarchy.
+    Raises CepbenchError if a text is no query, or there is no such hierarchy.
     """
     texts, mapping = described["pattern"], described["hierarchy"]
     hierarchy = None if mapping is None else ConceptHierarchy(mapping)
@@ -319,12 +310,3 @@ def queries_from_json(described: Mapping[str, Any]) -> Any:
 
 def _names_parameter(text: str, name: str) -> bool:
     return re.search(rf":{re.escape(name)}\b", text) is not None
-
-
-@contextmanager
-def _errors_naming(name: str) -> Iterator[None]:
-    """Add the name of a query to errors about it."""
-    try:
-        yield
-    except PatternError as error:
-        raise type(error)(f"query {name!r}: {error}") from None

@@ -33,27 +33,16 @@ def embeddings(
 ) -> tuple[Embedding, ...]:
     """The ways to read the matches of one query as matches of a more general one.
 
-    Parameters
-    ----------
-    general, specific : Pattern
-        GROUP BY and AGG are left aside: they are computed over the matches.
-    hierarchy : ConceptHierarchy, optional
-        Without it a type is above itself only.
+    For each embedding, the index in ``specific.positive`` of each of ``general.positive``; the
+    projection of every match of ``specific`` to these variables is a match of ``general``. They
+    increase if ``general`` is a SEQ. Empty if ``specific`` is no refinement of ``general``, and for
+    patterns that have no refinements: with OR, groups, OUTPUT non_overlap, or a strategy other than
+    ``any``. GROUP BY and AGG, computed over the matches, are left aside. Without a hierarchy a type is
+    above itself only.
 
-    Returns
-    -------
-    tuple of tuple of int
-        For each embedding, the index in ``specific.positive`` of each of ``general.positive``; the
-        projection of every match of ``specific`` to these variables is a match of ``general``. They
-        increase if ``general`` is a SEQ. Empty if ``specific`` is no refinement of ``general``, and for patterns that have no
-        refinements: with OR, groups, OUTPUT non_overlap, or a strategy other than ``any``.
-
-    Notes
-    -----
-    Source: [liu2011]_, Definitions 2 to 5.
-
-    An embedding keeps the order in time, and maps each variable to one of the same type or of one
-    below, and of the same kind; but a Kleene variable also to a plain one, a set of one event. Conditions of ``general`` on positive variables follow from those of
+    Source: [liu2011]_, Definitions 2 to 5. An embedding keeps the order in time, and maps each variable
+    to one of the same type or of one below, and of the same kind; but a Kleene variable also to a plain
+    one, a set of one event. Conditions of ``general`` on positive variables follow from those of
     ``specific``; equalities are transitive, but not through a negated variable, which need not have
     an event. The window of ``specific`` is not longer. Each negated variable of ``general`` is
     covered by one of ``specific`` that forbids at least the same events.
@@ -73,16 +62,6 @@ class Refinements:
 
     Only pairs are tried in which the specific query has enough variables at or below each type of
     the general one.
-
-    Parameters
-    ----------
-    patterns : mapping of str to Pattern
-    hierarchy : ConceptHierarchy, optional
-
-    Attributes
-    ----------
-    embeddings : mapping of (str, str) to tuple of tuple of int
-        The pairs (general, specific) that have any, see :func:`embeddings`.
     """
 
     def __init__(
@@ -96,19 +75,14 @@ class Refinements:
         for pair in _candidates(self._queries, hierarchy):
             if ways := tuple(self._between(*pair).embeddings()):
                 found[pair] = ways
+        #: The pairs (general, specific) that have any, see :func:`embeddings`.
         self.embeddings: Mapping[tuple[str, str], tuple[Embedding, ...]] = MappingProxyType(found)
 
     def _between(self, general: str, specific: str) -> _Refinement:
         return _Refinement(self._queries[general], self._queries[specific], self._hierarchy)
 
     def table(self) -> pd.DataFrame:
-        """A row a pair: ``general``, ``specific``, ``change``, ``direct``.
-
-        The change is ``pattern`` if the specific query has more variables, negated ones included,
-        ``concept`` if the type of one differs (by the embedding with fewest such), ``both``,
-        ``condition`` if only conditions or the window do, and ``nothing`` for equal queries.
-        ``direct`` is whether no query is strictly between them. Definition 4 of [liu2011]_.
-        """
+        """A row a pair, see :attr:`cepbench.Workload.refinements`."""
         import pandas as pd
 
         places = {name: place for place, name in enumerate(self._names)}
@@ -196,23 +170,15 @@ class _Negation:
 
 
 class _Query:
-    """A pattern with its positive variables by index.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        With ``[attr]`` as comparisons.
-    variables : tuple of Variable
-        The positive ones.
-    precedence : set of (int, int)
-        Pairs of positive variables of which one is before the other.
-    """
+    """A pattern with its positive variables by index."""
 
     def __init__(self, pattern: Pattern) -> None:
+        #: With ``[attr]`` as comparisons.
         self.pattern = pattern
         self.variables = pattern.positive
         self._places = {variable.name: place for place, variable in enumerate(self.variables)}
         self._precedence = pattern.structure.precedence()
+        #: Pairs of positive variables of which one is before the other.
         self.precedence = {
             (self._places[x], self._places[y])
             for x, y in self._precedence
@@ -457,12 +423,4 @@ def _of_one_event(clause: Clause, single: AbstractSet[str]) -> Clause | None:
 
 def renamed(clause: Clause, names: Mapping[str, str]) -> Clause:
     """The clause with other variables."""
-
-    def change(term: Attribute | Aggregate) -> Expression:
-        if isinstance(term, Aggregate):
-            return replace(
-                term, attribute=replace(term.attribute, variable=names[term.attribute.variable])
-            )
-        return Attribute(names[term.variable], term.name, term.element)
-
-    return clause.with_terms(change)
+    return clause.with_attributes(lambda its: replace(its, variable=names[its.variable]))

@@ -8,7 +8,7 @@ import pytest
 
 import cepbench as cep
 from cepbench.kernels.counts import LANES
-from cepbench.planning.costs.sharing import sharing_cost
+from tests.planned_workloads import sharing_cost
 
 #: Events per second.
 RATES = {"A": 20, "B": 30, "C": 10, "D": 15, "E": 25}

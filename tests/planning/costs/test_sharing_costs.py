@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import cepbench as cep
 from cepbench.errors import PlanError, StatisticsError
 from cepbench.kernels.counts import LANES
-from cepbench.planning.costs.sharing import SharingCost, SharingProblem, counters_of, sharing_cost
-from tests.planned_workloads import Planned, planned, planned_workloads
+from cepbench.planning.costs.sharing import SharingCost, SharingProblem, counters_of
+from tests.planned_workloads import Planned, planned, planned_workloads, sharing_cost
 
 #: Rates per second, in a window of one second.
 RATES = {"A": 10.0, "B": 20.0, "C": 30.0, "D": 40.0, "E": 50.0}

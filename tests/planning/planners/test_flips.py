@@ -8,7 +8,7 @@ import pytest
 from cepbench.planning.planners.budget import Budget
 from cepbench.planning.planners.flips import flips
 from cepbench.planning.planners.generate import plan_problem
-from cepbench.planning.planners.leaf_orders import improved
+from cepbench.planning.planners.zstream import improved
 from tests.planning_cases import random_case
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import cepbench as cep
 from cepbench.errors import PlanError, PlanGeneratorError, PlanningRefusedError, StatisticsError
-from cepbench.planning.costs.sharing import sharing_cost
 from cepbench.planning.planners.sharing.independent_set import heaviest_independent_set
-from tests.planned_workloads import Planned, planned, planned_workloads
+from tests.planned_workloads import Planned, planned, planned_workloads, sharing_cost
 
 HEURISTICS = ("NONE", "PRETREE", "CHOP-CONNECT", "SHARON")
 OF_COUNTS = [name for name, its in cep.WORKLOAD_PLANNERS.items() if its.shares == "aggregates"]

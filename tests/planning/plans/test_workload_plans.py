@@ -53,7 +53,7 @@ def test_a_plan_by_hand() -> None:
         ("VKindle", "BKindle"), ("VCase", "BCase"), ("VeBook", "BeBook")
     ]  # fmt: skip
     # First segments are not shared without prefixes, nor with those behind a cut.
-    assert not any(table.is_shared for table in plan.tables)
+    assert all(len(table.segments) == 1 for table in plan.tables)
     assert plan == cep.WorkloadPlan(EXAMPLE, {"Q5": [2], "Q3": [2, 4]}, planner="X", cost=3.0)
     assert plan != cep.WorkloadPlan(EXAMPLE, {"Q5": [2], "Q3": [2, 4]}, True)
     assert plan != cep.WorkloadPlan(EXAMPLE, {"Q5": [2]})

@@ -1,4 +1,4 @@
-"""CHASE: the plan of least cost, as an arborescence of least weight."""
+"""CHASE: the plan of least cost, and the strategies that it is compared with [liu2011]_, section 7."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ def chase(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
 def least_sources(scratch: Mapping[str, float], edges: Iterable[Reuse]) -> dict[str, str | None]:
     """One source for each query, or None, at the least sum of costs.
 
-    Parameters
-    ----------
-    scratch : mapping of str to float
-        Query → its cost from scratch.
-    edges : iterable of Reuse
-        The other ways, between these queries.
+    Queries are those of ``scratch``, with their costs from scratch; edges are the other ways.
     """
     place = {query: number for number, query in enumerate(scratch, 1)}
     cheaper = [its for its in edges if its.cost < scratch[its.query]]
@@ -42,3 +37,34 @@ def least_sources(scratch: Mapping[str, float], edges: Iterable[Reuse]) -> dict[
     )
     queries = [None, *scratch]
     return {query: queries[sources[chosen[number]]] for query, number in place.items()}
+
+
+def naive(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
+    """Every query from scratch."""
+    return dict.fromkeys(problem.scratch)
+
+
+def top_down(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
+    """General queries first: a query is computed from a more general one wherever there is one.
+
+    From the one of least cost, even if from scratch would be cheaper.
+    """
+    return _cheapest(problem, (its for its in problem.edges if its.method == "down"))
+
+
+def bottom_up(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
+    """Specific queries first: a query is computed from a more specific one wherever there is one.
+
+    From the one of least cost, even if from scratch would be cheaper.
+    """
+    edges = (its for its in problem.edges if its.method == "up" or its.change == "nothing")
+    return _cheapest(problem, edges)
+
+
+def _cheapest(problem: ReuseProblem, edges: Iterable[Reuse]) -> Sources:
+    """The cheapest of some edges to each query, of several the first."""
+    found: dict[str, Reuse] = {}
+    for edge in edges:
+        if edge.query not in found or edge.cost < found[edge.query].cost:
+            found[edge.query] = edge
+    return {query: found[query].source if query in found else None for query in problem.scratch}

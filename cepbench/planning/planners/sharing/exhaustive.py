@@ -16,13 +16,7 @@ MOST_PLANS = 100_000
 
 
 def exhaustive(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, bool]:
-    """Cost every plan.
-
-    Raises
-    ------
-    PlanningRefusedError
-        If there are more than :data:`MOST_PLANS` of them.
-    """
+    """Cost every plan; PlanningRefusedError if there are more than :data:`MOST_PLANS` of them."""
     choices = [choices_of(items) for items in problem.items.values()]
     number = 2 * prod(map(len, choices))
     if number > MOST_PLANS:

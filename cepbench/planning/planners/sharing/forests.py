@@ -10,9 +10,9 @@ from itertools import count
 import numpy as np
 
 from cepbench.planning.costs.reuse import ReuseProblem, Sources
-from cepbench.planning.planners.sharing.steiner import Forest, circle_in
+from cepbench.planning.planners.sharing.steiner import Forest
 from cepbench.planning.planners.sharing.steiner_tree import steiner_tree
-from cepbench.planning.plans.reuse import Reuse, Source, sources_in
+from cepbench.planning.plans.reuse import Reuse, Source, circle_in, sources_in
 
 #: Queries up to which all plans are searched; beyond, random changes that are tried.
 MOST_QUERIES, BUDGET = 8, 200
@@ -68,17 +68,11 @@ def _optimal(problem: ReuseProblem) -> Sources:
 
 @dataclass(frozen=True)
 class _Choice:
-    """What is decided of a plan.
+    """What is decided of a plan."""
 
-    Attributes
-    ----------
-    unions : mapping of str to tuple of str
-        Queries that are computed as these unions; no source of one is computed from its query.
-    forbidden : frozenset of (str, str or tuple of str)
-        Queries, and sources from which they are not computed.
-    """
-
+    #: Queries that are computed as these unions; no source of one is computed from its query.
     unions: Mapping[str, Source]
+    #: Queries, and sources from which they are not computed.
     forbidden: frozenset[tuple[str, Source]]
 
     def without(self, circle: Sequence[str], sources: Sources) -> Iterator[_Choice]:

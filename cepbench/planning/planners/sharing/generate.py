@@ -173,13 +173,9 @@ def planned_sources(
 ) -> Sources:
     """The sources that a planner chooses, checked.
 
-    Raises
-    ------
-    PlanGeneratorError
-        If it fails, or returns something else than a source for each query: None, or one that has an
-        edge to the query, without circles.
-    PlanningRefusedError
-        If it refuses the problem.
+    Raises PlanGeneratorError if it fails, or returns something else than a source for each query:
+    None, or one that has an edge to the query, without circles; PlanningRefusedError if it refuses
+    the problem.
     """
     try:
         found = entry.plan(problem, rng)

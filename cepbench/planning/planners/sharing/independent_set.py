@@ -18,29 +18,12 @@ def heaviest_independent_set(
     score: Callable[[Sequence[int]], float] | None = None,
     most_sets: int = MOST_SETS,
 ) -> tuple[int, ...]:
-    """The set of vertices without conflicts of the greatest score.
+    """The set of vertices without conflicts of the greatest score, in ascending order.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        By vertex; a vertex of no weight is left out.
-    conflicts : sequence of set of int
-        The vertices that cannot be in a set with this one.
-    near : sequence of set of int, optional
-        Those that may change what this one adds to the score, by default ``conflicts``.
-    score : callable, optional
-        Set → score, by default the sum of its weights.
-    most_sets : int
-        After this number of sets the search ends with the best one so far.
+    Vertices of no weight are left out. ``near`` are the vertices that may change what one adds to the
+    score, by default those in conflict. By default the score of a set is the sum of its weights; the
+    greatest is found then, unless the search ends after ``most_sets`` sets, with the best one so far.
 
-    Returns
-    -------
-    tuple of int
-        In ascending order. Of greatest score if that is the sum of the weights and the search is
-        not ended.
-
-    Notes
-    -----
     Source: [poppe2018]_, reduction of the graph and breadth-first search for the plan. A vertex near
     no other one is in the set. Without it are those that cannot be in a set as heavy as the bound
     of a greedy choice [sakai2003]_, the sum of each weight over its degree plus 1. Sets of s + 1

@@ -11,17 +11,10 @@ from cepbench.planning.plans.segments import SequenceItems
 
 @dataclass(frozen=True)
 class Part:
-    """Some neighbouring items, and where they are.
-
-    Attributes
-    ----------
-    length : int
-        The number of items.
-    places : frozenset of (str, int)
-        Queries, and how many items of them come before.
-    """
+    """Some neighbouring items, and where they are."""
 
     length: int
+    #: Queries, and how many items of them come before.
     places: frozenset[tuple[str, int]]
 
     @property

@@ -15,15 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cepbench.arguments import shown
 from cepbench.errors import PlanGeneratorError
-from cepbench.planning.planners.sharing.chase import chase
+from cepbench.planning.costs.sharing import Cuts, SharingProblem
+from cepbench.planning.planners.sharing.chase import bottom_up, chase, naive, top_down
 from cepbench.planning.planners.sharing.chop_connect import chop_connect
 from cepbench.planning.planners.sharing.exhaustive import exhaustive
 from cepbench.planning.planners.sharing.forests import forests
-from cepbench.planning.planners.sharing.hierarchical import bottom_up, naive, top_down
-from cepbench.planning.planners.sharing.none import none
-from cepbench.planning.planners.sharing.pretree import pretree
 from cepbench.planning.planners.sharing.sharon import sharon
 from cepbench.planning.planners.sharing.steiner import steiner
 from cepbench.registry import Registry
@@ -33,31 +30,18 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class WorkloadPlanner:
-    """A planner of workloads.
-
-    Attributes
-    ----------
-    name : str
-    plan : callable
-        (problem, seeded NumPy generator) → plan. For counts, a
-        :class:`~cepbench.planning.costs.sharing.SharingProblem` → the cuts of the queries, and whether
-        segments share prefixes; for matches, a :class:`~cepbench.planning.costs.reuse.ReuseProblem` → the
-        source of each query.
-    shares : {"aggregates", "matches"}
-        What its plans share: counts of sequences, or matches.
-    source : str
-        Its source in the literature.
-    virtual : bool
-        Whether its problems have virtual queries and unions.
-    orders : bool
-        Whether each way of its problems is along the cheapest join order.
-    """
+    """A planner of workloads."""
 
     name: str
+    #: (problem, seeded NumPy generator) → for counts the cuts of the queries, and whether segments
+    #: share prefixes; for matches the source of each query.
     plan: Callable[[Any, np.random.Generator], Any]
+    #: {"aggregates", "matches"}. What its plans share: counts of sequences, or matches.
     shares: str = "aggregates"
     source: str = ""
+    #: Whether its problems have virtual queries and unions.
     virtual: bool = False
+    #: Whether each way of its problems is along the cheapest join order.
     orders: bool = False
 
     @property
@@ -66,13 +50,23 @@ class WorkloadPlanner:
         return self.plan.__module__.startswith("cepbench.planning.planners.")
 
 
+def _no_cuts(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, bool]:
+    """NONE: every query by itself [qi2014]_, section 3."""
+    return {}, False
+
+
+def _shared_prefixes(problem: SharingProblem, rng: np.random.Generator) -> tuple[Cuts, bool]:
+    """PRETREE: queries that begin with the same items share counts [qi2014]_, section 4.1."""
+    return {}, True
+
+
 #: Name → planner.
 WORKLOAD_PLANNERS: Registry[WorkloadPlanner] = Registry(
     "planner of workloads",
     PlanGeneratorError,
     (
-        WorkloadPlanner("NONE", none),
-        WorkloadPlanner("PRETREE", pretree, source="[qi2014]_, section 4.1"),
+        WorkloadPlanner("NONE", _no_cuts),
+        WorkloadPlanner("PRETREE", _shared_prefixes, source="[qi2014]_, section 4.1"),
         WorkloadPlanner("CHOP-CONNECT", chop_connect, source="[qi2014]_, section 4.2"),
         WorkloadPlanner("SHARON", sharon, source="[poppe2018]_"),
         WorkloadPlanner("EXHAUSTIVE", exhaustive),
@@ -117,13 +111,8 @@ def workload_planner(name: str, *, source: str = "", virtual: bool = False) -> C
     ...     return sources
     """
     WORKLOAD_PLANNERS.check_name(name, '@workload_planner("MINE")')
-
-    def register(function: _F) -> _F:
-        if not callable(function):
-            raise PlanGeneratorError(
-                f"{name}: a planner of workloads is a function, not {shown(function)}"
-            )
-        WORKLOAD_PLANNERS.add(WorkloadPlanner(name, function, "matches", source, virtual))
-        return function
-
-    return register
+    return WORKLOAD_PLANNERS.decorator(
+        name,
+        "a planner of workloads",
+        lambda function: WorkloadPlanner(name, function, "matches", source, virtual),
+    )

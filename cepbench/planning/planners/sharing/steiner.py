@@ -8,7 +8,7 @@ import numpy as np
 
 from cepbench.planning.costs.reuse import ReuseProblem, Sources
 from cepbench.planning.planners.sharing.chase import least_sources
-from cepbench.planning.plans.reuse import Reuse, Source, sources_in
+from cepbench.planning.plans.reuse import Reuse, Source, circle_in, sources_in
 
 #: By what share a plan has to be cheaper, so that rounding does not decide.
 LESS = 1.0 - 1e-9
@@ -30,26 +30,12 @@ def steiner(problem: ReuseProblem, rng: np.random.Generator) -> Sources:
 
 
 class Forest:
-    """A plan of least cost for chosen virtual queries and unions.
-
-    Parameters
-    ----------
-    problem : ReuseProblem
-
-    Attributes
-    ----------
-    virtual : frozenset of str
-        The virtual queries chosen.
-    unions : mapping of str to Reuse
-        Query → the union chosen for it.
-    sources : dict of str to (str, tuple of str or None)
-        The plan.
-    cost : float
-    """
+    """A plan of least cost for chosen virtual queries and unions."""
 
     def __init__(self, problem: ReuseProblem) -> None:
         self.problem = problem
         self.virtual: frozenset[str] = frozenset()
+        #: Query → the union chosen for it.
         self.unions: Mapping[str, Reuse] = {}
         self.sources: dict[str, Source] = {}
         self.cost = np.inf
@@ -133,22 +119,6 @@ class Forest:
 
     def _saved_by(self, union: Reuse) -> float:
         return self._cost_of(union.query) - union.cost
-
-
-def circle_in(sources: Sources) -> list[str]:
-    """Queries each of which is computed from the next, and the last from the first; empty if none."""
-    done: set[str] = set()
-    for query in sources:
-        chain = [query]
-        while chain:
-            its = next((s for s in sources_in(sources[chain[-1]]) if s not in done), None)
-            if its is None:
-                done.add(chain.pop())
-            elif its in chain:
-                return chain[chain.index(its) :]
-            else:
-                chain.append(its)
-    return []
 
 
 def without_unused(sources: Sources, virtual: Collection[str]) -> dict[str, Source]:

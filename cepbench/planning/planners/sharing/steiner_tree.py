@@ -13,25 +13,11 @@ def steiner_tree(
     terminals: Sequence[int],
     apart: Mapping[int, Sequence[int]],
 ) -> dict[int, int]:
-    """The parents of the vertices of a least tree from a root to all terminals.
+    """The parent of each vertex but the root of a least tree from there to all k terminals.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (n, n)
-        Of the edge from each vertex to each other, at least 0; infinite where there is none.
-    root : int
-    terminals : sequence of int
-        k of them, which are reached along some edges.
-    apart : mapping of int to sequence of int
-        Vertices that are entered from the root alone → terminals that are not to be below them.
+    Weights of edges are float64, shape (n, n), at least 0; infinite where there is none. The vertices
+    ``apart`` are entered from the root alone, and certain terminals are not to be below them.
 
-    Returns
-    -------
-    dict of int to int
-        Vertex → its parent, for all vertices of the tree but the root.
-
-    Notes
-    -----
     Source: [dreyfus1971]_, for directed graphs. The least tree from a vertex to a set of terminals is
     a shortest path to a vertex from which two trees, to two parts of the set, begin. The time is in
     O(3^k · n + 2^k · n² + n³).
