@@ -16,16 +16,13 @@ from cepbench.engines.instances.kernels import tables
 from cepbench.engines.plan_runs.engine import Layout, columns_of
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
     ProgramWriter,
     RowPrograms,
     Rule,
+    compared,
     rule_tables,
 )
-from cepbench.patterns.equivalences import (
-    Derived,
-    separated_sides,
-)
+from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
@@ -167,8 +164,10 @@ class _Writer:
         )
         return InstanceLayout(
             plan=plan,
-            leaves=tuple(leaf for part in self.planned for leaf in part.leaves),
-            filters=tuple(clauses for part in self.planned for clauses in part.filters),
+            leaves=tuple(leaf for part in self.planned for leaf in part.branch.leaves),
+            filters=tuple(
+                clauses for part in self.planned for clauses in part.branch.filters.values()
+            ),
             values=tuple(
                 tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
             ),
@@ -182,7 +181,7 @@ class _Writer:
 
 def _types_overlap(planned: Sequence[PlannedNodes]) -> bool:
     """Whether one event can be of different types of variables, maybe of different branches."""
-    by_type = {leaf.type: leaf for part in planned for leaf in part.leaves}
+    by_type = {leaf.type: leaf for part in planned for leaf in part.branch.leaves}
     return any(
         planned[0].pattern.overlap(*pair) for pair in itertools.combinations(by_type.values(), 2)
     )
@@ -198,7 +197,6 @@ class _BranchWriter:
         self.first_leaf = whole.first_leaf[branch]
         self.first_inner = whole.first_inner[branch]
         self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
-        self.by_name = {variable.name: variable for variable in self.pattern.variables}
         self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
 
     def place(self, number: int) -> int:
@@ -215,7 +213,7 @@ class _BranchWriter:
             whole.names[place] = node.variables
             row = whole.table[place]
             if node.is_leaf:
-                row[tables.IS_NEGATED] = planned.leaves[number].kind is Kind.NEGATED
+                row[tables.IS_NEGATED] = planned.branch.leaves[number].kind is Kind.NEGATED
                 row[tables.RETAINED], row[tables.WIDTH] = 1, 0
                 continue
             is_root = node is planned.nodes[-1]
@@ -287,17 +285,14 @@ class _BranchWriter:
 
     def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
         """Comparisons of two values, and programs for all other conditions on single events."""
-        compared: list[Rule] = []
-        others: list[Clause] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                others.append(clause)
-            else:
-                left, operator, right = sides
-                rule = (self._value(left), self._value(right), COMPARISONS[operator], 0)
-                compared.append(rule)
-        return {tables.COMPARE: compared, tables.CLAUSES: self._clauses(others, sets)}
+        pairs = [(clause, compared(clause)) for clause in clauses]
+        rules = [
+            (self._value(found.left), self._value(found.right), found.operator, 0)
+            for _, found in pairs
+            if found is not None
+        ]
+        others = [clause for clause, found in pairs if found is None]
+        return {tables.COMPARE: rules, tables.CLAUSES: self._clauses(others, sets)}
 
     def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
         places = {name: (self.leaf_of[name], 0) for name in sets}
@@ -315,4 +310,4 @@ class _BranchWriter:
 
     def _read(self, leaf: int, derived: Derived) -> int:
         name, expression = derived
-        return self.whole.columns.number(leaf, self.by_name[name], expression)
+        return self.whole.columns.number(leaf, self.planned.branch.variables[name], expression)

@@ -16,6 +16,7 @@ from cepbench.engines.joins.kernels import tables
 from cepbench.engines.plan_runs.engine import Layout
 from cepbench.engines.plan_runs.nodes import Key, Node, PlannedNodes, Tree
 from cepbench.engines.plan_runs.programs import (
+    Compared,
     ProgramWriter,
     RowPrograms,
     Rule,
@@ -24,10 +25,9 @@ from cepbench.engines.plan_runs.programs import (
     distinct_events,
     rule_tables,
 )
-from cepbench.patterns.equivalences import (
-    Derived,
-)
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Clause, Kind, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
 
@@ -162,8 +162,8 @@ class _Writer:
         names[inner:inner] = [node.variables for node, _ in self.checks]
         return JoinLayout(
             plan=plan,
-            leaves=self.planned.leaves,
-            filters=self.planned.filters,
+            leaves=self.planned.branch.leaves,
+            filters=tuple(self.planned.branch.filters.values()),
             values=tuple(tuple(self.floats[number]) for number in range(inner)),
             nodes=tuple(names),
             ranks=self.partitioned,
@@ -263,11 +263,7 @@ class _Writer:
             for x, y in node.distinct
         ]
         if node.left >= 0:
-            mine = set(self.nodes[node.left].variables)
-            compared, programs = self.programs.conditions(
-                node.joined, mine, self.floats[node.left], self.floats[node.right]
-            )
-            written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
+            written |= self._conditions(node.joined, node.left, node.right)
         for clause in node.steps:
             place = (node.right, -1)
             left = self.floats[node.left] if node.left >= 0 else {}
@@ -405,9 +401,6 @@ class _Writer:
             bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
         sets = self._sets(number)
         plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
-        compared, programs = self.programs.conditions(
-            plain, set(node.variables), floats, self.floats[leaf]
-        )
         rules: list[Rule] = []
         for clause in check.clauses:
             if clause not in plain:
@@ -420,10 +413,24 @@ class _Writer:
             tables.DISTINCT: [
                 (ints["position", name], 1, 0, 0) for name in check.distinct if name not in sets
             ],
-            tables.COMPARE: compared,
-            tables.PROGRAM: programs,
+            **self._conditions(plain, number, leaf),
             tables.ROW: rules,
         }
+
+    def _conditions(self, tested: Iterable[Clause], one: int, other: int) -> dict[int, list[Rule]]:
+        """Conditions on pairs of rows of two nodes, without sets."""
+        mine, left, right = self.nodes[one].variables, self.floats[one], self.floats[other]
+
+        def compare(found: Compared) -> Rule:
+            return left[found.left], right[found.right], found.operator, 0
+
+        def load(value: Derived) -> Rule:
+            if value[0] in mine:
+                return LOAD_LEFT, left[value], 0, 0
+            return LOAD_RIGHT, right[value], 0, 0
+
+        rules, programs = self.programs.conditions(tested, mine, compare, load)
+        return {tables.COMPARE: rules, tables.PROGRAM: programs}
 
 
 def _integer_columns(

@@ -21,6 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import (
@@ -53,7 +54,7 @@ _NONE = np.empty(0, np.int64)
 
 def open_ended(branch: Pattern) -> bool:
     """Whether a group of a branch reaches forward as far as the window allows."""
-    before = branch.structure.precedence()
+    before = CompiledBranch.of(branch).before
     plain = branch.planned_names
     return any(not any((g.name, x) in before for x in plain) for g in branch.groups)
 
@@ -221,11 +222,8 @@ class _Branch(Stateful):
     ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
-        before = branch.structure.precedence()
-        names = branch.positive_names
-        self._late = tuple(
-            v for v in branch.negated if not any((v.name, y) in before for y in names)
-        )
+        checks = zip(branch.negated, CompiledBranch.of(branch).checks, strict=True)
+        self._late = tuple(negated for negated, check in checks if check.is_late)
         self.completes = (
             bool(branch.groups)
             or (bool(self._late) and not waits)
@@ -363,8 +361,8 @@ class Events:
         return times
 
     @cached_property
-    def _before(self) -> set[tuple[str, str]]:
-        return self.branch.structure.precedence()
+    def _before(self) -> frozenset[tuple[str, str]]:
+        return CompiledBranch.of(self.branch).before
 
     @cached_property
     def _columns(self) -> dict[str, np.ndarray]:

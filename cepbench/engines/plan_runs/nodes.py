@@ -8,14 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.engines.plan_runs.programs import (
-    derived_values,
-)
-from cepbench.patterns.equivalences import (
-    Derived,
-    Equalities,
-)
-from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
+from cepbench.engines.plan_runs.compiled import CompiledBranch
+from cepbench.engines.plan_runs.programs import derived_values
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Attribute, Clause, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
 
@@ -96,17 +92,16 @@ class PlannedNodes:
     Attributes
     ----------
     pattern : Pattern
+    branch : CompiledBranch
     placements : dict of str to tuple of str
         The variables below the lowest node at which a negated variable may be checked.
-    before : set of (str, str)
-        The pattern's precedence.
-    kleene : set of str
-        Names of the Kleene variables.
+    before, kleene, leaf_of
+        See :class:`CompiledBranch`.
     nodes : list of Node
         Leaves of the positive variables in the order of the pattern, then of the negated ones; then
         the inner nodes, children before parents.
-    leaf_of : dict of str to int
-    leaves : tuple of Variable
+    inner : int
+        The number of the first inner node.
     """
 
     def __init__(
@@ -114,14 +109,10 @@ class PlannedNodes:
     ) -> None:
         self.pattern = pattern
         self.placements = dict(placements)
-        self.before = pattern.structure.precedence()
-        self.variables = {variable.name: variable for variable in pattern.variables}
-        self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
-        self._equalities = Equalities(pattern.conditions, pattern.planned_names)
-        self.leaves = (*pattern.positive, *pattern.negated)
-        self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
-        self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
-        self.inner = len(self.leaves)
+        branch = self.branch = CompiledBranch.of(pattern)
+        self.before, self.kleene, self.leaf_of = branch.before, branch.kleene, branch.leaf_of
+        self.nodes = [Node((leaf.name,)) for leaf in branch.leaves]
+        self.inner = len(self.nodes)
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)
@@ -140,18 +131,6 @@ class PlannedNodes:
         for node in reversed(self.nodes[self.inner :]):
             self._add_own_needs(node)
             self._pass_needs_down(node)
-
-    @property
-    def filters(self) -> tuple[tuple[Clause, ...], ...]:
-        """The conditions on each leaf alone."""
-        return tuple(
-            tuple(
-                clause
-                for clause in self.pattern.conditions
-                if set(clause.variables) == {leaf.name} and clause.is_elementwise
-            )
-            for leaf in self.leaves
-        )
 
     def _add(self, part: Tree) -> int:
         if isinstance(part, str):
@@ -183,14 +162,14 @@ class PlannedNodes:
         """The conditions to check at ``node``."""
         right = set(self.nodes[node.right].variables)
         left = set(node.variables) - right
-        before = self.before
-        equal = self._equalities.between(left, right, self.kleene - {node.makes})
-        unwritten = [clause for clause in equal if clause not in self._equalities]
+        before, equalities = self.before, self.branch.equalities
+        equal = equalities.between(left, right, self.kleene - {node.makes})
+        unwritten = [clause for clause in equal if clause not in equalities]
         for clause in (*unwritten, *self.pattern.conditions):
             mentioned = set(clause.variables)
             if not mentioned <= left | right or mentioned <= left:
                 continue
-            if clause in self._equalities and clause not in equal:
+            if clause in equalities and clause not in equal:
                 continue  # follows from those tested here and below
             if mentioned <= right and (node.makes == "" or clause.is_elementwise):
                 continue
@@ -232,9 +211,8 @@ class PlannedNodes:
 
     def _place_checks(self) -> None:
         """Check each negated variable at the lowest node, at or above its placement, where it is exact."""
-        for variable in self.pattern.negated:
-            check = Check.of(self.pattern, variable.name)
-            placed = set(self.placements.get(variable.name, ()))
+        for check in self.branch.checks:
+            placed = set(self.placements.get(check.name, ()))
             for node in self.nodes[self.inner :]:
                 if placed <= set(node.variables) and check.is_exact_at(set(node.variables)):
                     node.checks.append(check)
@@ -242,7 +220,8 @@ class PlannedNodes:
 
     def _overlap(self, x: str, y: str) -> bool:
         """Whether one event can be bound to either variable."""
-        return self.pattern.overlap(self.variables[x], self.variables[y])
+        variables = self.branch.variables
+        return self.pattern.overlap(variables[x], variables[y])
 
     def _find_ranks(self) -> None:
         """The bounds on differences of ranks under contiguity."""
@@ -320,13 +299,13 @@ class PlannedNodes:
         ranks = node.ranks | {name for x, y, *_ in node.apart for name in (x, y)}
         values = set(node.values)
         values |= {value for clause in node.joined for value in derived_values(clause)}
-        sets = set(node.sets)
+        sets, negated = set(node.sets), {check.name for check in self.branch.checks}
         for clause in node.steps:
             values |= set(raw_values(clause))
         for clause in [*node.rows, *(c for check in node.checks for c in check.clauses)]:
             # Members are read at the leaf.
             for name, attribute in raw_values(clause):
-                if name in self.kleene or name in {v.name for v in self.pattern.negated}:
+                if name in self.kleene or name in negated:
                     leaf = self.nodes[self.leaf_of[name]]
                     leaf.values.add((name, Attribute(name, attribute.name)))
         for check in node.checks:

@@ -7,8 +7,9 @@ variables, over single rows, see :mod:`cepbench.kernels.clauses`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,6 +92,25 @@ def rule_tables(
     return spans, np.array(rules, np.int64).reshape(-1, instructions.RULE_COLUMNS)
 
 
+class Compared(NamedTuple):
+    """A comparison of values of two variables, the fastest test."""
+
+    left: Derived
+    operator: int
+    right: Derived
+
+
+def compared(clause: Clause, mine: Container[str] | None = None) -> Compared | None:
+    """A clause as such a comparison, if it is one; with a variable of ``mine`` on the left."""
+    sides = separated_sides(clause)
+    if sides is None:
+        return None
+    left, operator, right = sides
+    if mine is not None and left[0] not in mine:
+        left, operator, right = right, FLIPPED[operator], left
+    return Compared(left, COMPARISONS[operator], right)
+
+
 def derived_values(clause: Clause) -> list[Derived]:
     """The values that a join on ``clause`` reads: its largest parts over a single variable."""
     found: list[Derived] = []
@@ -127,19 +147,21 @@ class ProgramWriter:
     def conditions(
         self,
         tested: Iterable[Clause],
-        mine: set[str],
-        left: Mapping[Derived, int],
-        right: Mapping[Derived, int],
+        mine: Container[str],
+        compare: Callable[[Compared], Rule | None],
+        load: Callable[[Derived], Rule],
     ) -> tuple[list[Rule], list[Rule]]:
-        """Comparisons of two columns, and programs for all other clauses.
+        """Rules of comparisons of two values, and programs for all other clauses.
 
         Parameters
         ----------
         tested : iterable of Clause
-        mine : set of str
-            Variables bound on the left side.
-        left, right : mapping of Derived to int
-            Float columns on either side.
+        mine : container of str
+            Variables of the left sides of comparisons.
+        compare : callable
+            The rule of a comparison; None for one that need not be tested.
+        load : callable
+            The instruction that loads a value.
 
         Raises
         ------
@@ -147,27 +169,19 @@ class ProgramWriter:
             If a clause nests deeper than the stack.
         """
 
-        def load(expression: Expression) -> Rule | None:
+        def loaded(expression: Expression) -> Rule | None:
             names = variables_of(expression)
-            if len(names) != 1:
-                return None
-            derived = (names.pop(), expression)
-            if derived[0] in mine:
-                return instructions.LOAD_LEFT, left[derived], 0, 0
-            return instructions.LOAD_RIGHT, right[derived], 0, 0
+            return load((names.pop(), expression)) if len(names) == 1 else None
 
-        compared: list[Rule] = []
+        rules: list[Rule] = []
         programs: list[Rule] = []
         for clause in tested:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self.instructions(clause, load)
-                continue
-            first, operator, second = sides
-            if first[0] not in mine:
-                first, operator, second = second, FLIPPED[operator], first
-            compared.append((left[first], right[second], COMPARISONS[operator], 0))
-        return compared, programs
+            comparison = compared(clause, mine)
+            if comparison is None:
+                programs += self.instructions(clause, loaded)
+            elif (rule := compare(comparison)) is not None:
+                rules.append(rule)
+        return rules, programs
 
     def instructions(self, clause: Clause, load: Callable[[Expression], Rule | None]) -> list[Rule]:
         """The program of a clause.

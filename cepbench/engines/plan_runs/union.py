@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.groups import open_ended
 from cepbench.engines.runs.matches import BranchMatches, Found, joined, no_matches
 from cepbench.patterns.model import Pattern
@@ -196,10 +197,7 @@ class Union(Stateful):
 
 def waits(branch: Pattern) -> bool:
     """Whether a negated event may arrive after all other events."""
-    before = branch.structure.precedence()
-    names = branch.positive_names
-    late = any(not any((v.name, y) in before for y in names) for v in branch.negated)
-    return late or open_ended(branch)
+    return CompiledBranch.of(branch).is_late or open_ended(branch)
 
 
 def _firsts(parts: Sequence[BranchMatches]) -> list[np.ndarray]:

@@ -9,12 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import read_only
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-    ProgramWriter,
-    Rule,
-)
+from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kernels.columns import gathered
 from cepbench.engines.reuse.kernels.extend import (
@@ -28,11 +23,8 @@ from cepbench.engines.reuse.queries import Query
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
-from cepbench.patterns.equivalences import (
-    separated_sides,
-    variables_of,
-)
-from cepbench.patterns.model import Clause, Expression
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Clause
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
 _NO_KEYS = read_only(np.empty(0, np.float64))
@@ -313,7 +305,7 @@ class Growth:
         table, probe = self._probe(name, gap, among)
         parents, found = extended(table, probe, limit)
         if len(parents) > limit:
-            bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
+            bound = ", ".join([*sorted(self.names, key=self.query.leaf_of.__getitem__), name])
             raise PartialMatchLimitError(
                 f"more than {self.limit:,} partial matches over ({bound}) "
                 "have to be stored; choose another source, or allow more with partial_match_limit"
@@ -335,7 +327,7 @@ class Growth:
     def candidates(self, name: str) -> Candidates:
         """The events that a variable may be bound to."""
         query = self.query
-        found = self.events.candidates(query.variables[name], query.filters(name))
+        found = self.events.candidates(query.variables[name], query.filters[name])
         if name == self.sought.variable(query):
             return found.between(self.sought.begin, self.sought.end)
         return found
@@ -408,29 +400,18 @@ def _conditions(
     """The rules and constants of conditions between a new event and the bound ones."""
     writer = ProgramWriter(events.reader.code)
 
-    def load(expression: Expression) -> Rule | None:
-        mentioned = variables_of(expression)
-        if len(mentioned) != 1:
-            return None
-        (its,) = mentioned
-        if its == name:
-            return instructions.LOAD_RIGHT, events.value(expression), 0, 0
-        return instructions.LOAD_LEFT, events.value(expression), names.index(its), 0
+    def compare(found: Compared) -> Rule:
+        (other, value), operator, (_, own) = found
+        return names.index(other), events.value(value), operator, events.value(own)
 
-    compared: list[Rule] = []
-    program: list[Rule] = []
-    for clause in clauses:
-        sides = separated_sides(clause)
-        if sides is None:
-            program += writer.instructions(clause, load)
-            continue
-        first, operator, second = sides
-        if first[0] == name:
-            first, operator, second = second, FLIPPED[operator], first
-        left, right = events.value(first[1]), events.value(second[1])
-        compared.append((names.index(first[0]), left, COMPARISONS[operator], right))
+    def load(value: Derived) -> Rule:
+        if value[0] == name:
+            return instructions.LOAD_RIGHT, events.value(value[1]), 0, 0
+        return instructions.LOAD_LEFT, events.value(value[1]), names.index(value[0]), 0
+
+    rules, programs = writer.conditions(clauses, names, compare, load)
     return (
-        np.array(compared, np.int64).reshape(-1, RULE_COLUMNS),
-        np.array(program, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(rules, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(programs, np.int64).reshape(-1, RULE_COLUMNS),
         np.array(writer.constants, np.float64),
     )

@@ -343,7 +343,7 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        found = self.events.candidates(specific.variables[missing], specific.filters[missing])
         return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:

@@ -274,7 +274,7 @@ class SetEdge:
         if general is None or specific is None:
             return None
         names = [name for image in self.images for name in specific.elements[image.name]]
-        places = tuple(specific.query.place[name] for name in names)
+        places = tuple(specific.query.leaf_of[name] for name in names)
         return edge_of(general.query, specific.query, places)
 
 
@@ -487,8 +487,7 @@ def _all_matches(
 
 def _most(query: Query, name: str, events: Events) -> int:
     """The most events of a variable within a window."""
-    filters = [clause for clause in query.filters(name) if clause.is_elementwise]
-    times = events.candidates(query.variables[name], filters).times
+    times = events.candidates(query.variables[name], query.filters[name]).times
     ends = np.searchsorted(times, times + query.window, side="right")
     return int((ends - np.arange(len(times))).max(initial=0))
 

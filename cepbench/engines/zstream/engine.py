@@ -97,8 +97,8 @@ class ZStreamEngine(PlanEngine):
         self._alternative = alternative
         operators = self.operators = copy(self._alternatives[alternative])
         self.layout = Layout(
-            leaves=tuple(operators.leaves),
-            filters=tuple(map(tuple, operators.filters)),
+            leaves=operators.leaves,
+            filters=operators.filters,
             nodes=tuple(tuple(map(self._sides.label, names)) for names in operators.names),
             columns=operators.positive,
         )

@@ -16,17 +16,12 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-)
+from cepbench.engines.plan_runs.programs import compared
 from cepbench.engines.zstream.bounds import Bound, Comparison
 from cepbench.engines.zstream.stars import Star, Stars
-from cepbench.patterns.equivalences import (
-    Derived,
-    separated_sides,
-)
-from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
+from cepbench.kernels.instructions import EQUAL
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Attribute, Clause, Expression, Pattern
 from cepbench.patterns.negations import Check, PlacedGroup
 from cepbench.planning.plans.tree import Placements
 
@@ -191,12 +186,11 @@ class Operators:
 
     Attributes
     ----------
-    leaves : list of Variable
-        The positive variables in the order of the pattern, then the negated ones.
+    leaves, filters : tuple
+        Its variables, and the conditions on each alone; see
+        :class:`~cepbench.engines.plan_runs.engine.Layout`.
     positive : int
-        How many of them are positive.
-    filters : list of list of Clause
-        Conditions on each leaf alone.
+        How many leaves are positive.
     values : list of dict of Expression to int
         The columns of values of each leaf.
     joins : list of Join
@@ -242,12 +236,9 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
-        by_name = {variable.name: variable for variable in pattern.variables}
-        self.leaves: list[Variable] = [by_name[name] for name in self._leaf_of]
+        self.leaves = self._planned.branch.leaves
         self.positive = len(pattern.positive)
-        self.filters = [
-            [c for c in pattern.conditions if set(c.variables) == {name}] for name in self._leaf_of
-        ]
+        self.filters = tuple(self._planned.branch.filters.values())
         self.values: list[dict[Expression, int]] = [{} for _ in self.leaves]
         self.window = min(pattern.window.length, _LONGEST)
         names = pattern.positive_names
@@ -465,7 +456,7 @@ class Operators:
         pushed = []
         outer, key = self._names(join.outer), self._names(join.inner)[join.key]
         for check in checks:
-            sides = [separated_sides(clause) for clause in check.clauses]
+            sides = [*map(compared, check.clauses)]
             if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
                 continue
             is_filter = check.name in self._filters
@@ -496,29 +487,25 @@ class Operators:
 
     def _compared(self, clause: Clause, x: str) -> Comparison:
         """A comparison of two values with that of ``x`` on the left."""
-        sides = separated_sides(clause)
-        assert sides is not None
-        left, operator, right = sides
-        if left[0] != x:
-            left, operator, right = right, FLIPPED[operator], left
-        return self.value(left), self.value(right), COMPARISONS[operator]
+        found = compared(clause, (x,))
+        assert found is not None
+        return self.value(found.left), self.value(found.right), found.operator
 
     def _add_conditions(self, join: Join, node: Node) -> None:
         outer, inner = self._names(join.outer), self._names(join.inner)
         key = inner[join.key]
-        compared: dict[str, list[Comparison]] = {}
+        tested: dict[str, list[Comparison]] = {}
         others: list[Clause] = []
         equal: list[Clause] = []
         paired: list[tuple[Derived, Derived]] = []
         for clause in node.joined:
-            sides = separated_sides(clause)
-            if sides is not None and sides[1] == "=" and self._hashing:
-                left, _, right = sides if sides[0][0] in outer else sides[::-1]
-                paired.append((left, right))
+            found = compared(clause, outer)
+            if found is not None and found.operator == EQUAL and self._hashing:
+                paired.append((found.left, found.right))
                 equal.append(clause)
-            elif sides is not None and key in clause.variables:
+            elif found is not None and key in clause.variables:
                 (x,) = set(clause.variables) - {key}
-                compared.setdefault(x, []).append(self._compared(clause, x))
+                tested.setdefault(x, []).append(self._compared(clause, x))
             else:
                 others.append(clause)
         join.equalities = [
@@ -529,8 +516,8 @@ class Operators:
             # Few records are left to test, each by itself.
             others = [clause for clause in node.joined if clause not in equal]
             join.window |= bool(join.start_lows)
-            join.start, join.start_lows, compared = -1, [], {}
-        for x, comparisons in compared.items():
+            join.start, join.start_lows, tested = -1, [], {}
+        for x, comparisons in tested.items():
             table = Table(
                 self._leaf_of[x], self._leaf_of[key], self._low(x, key), self._high(x, key),
                 tuple(comparisons),
@@ -559,7 +546,7 @@ class Operators:
                 firsts = self._first_of(names)
                 found.highs += [(at[x], self._high(x, check.name)) for x in firsts]
             found.distinct = [at[x] for x in check.distinct]
-            if found.distinct or any(separated_sides(clause) is None for clause in check.clauses):
+            if found.distinct or None in map(compared, check.clauses):
                 found.clauses = list(check.clauses)
                 self._read(found.clauses)
             else:
