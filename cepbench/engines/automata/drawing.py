@@ -30,8 +30,6 @@ def automaton_svg(
 
     Parameters
     ----------
-    states : sequence of State
-    edges : sequence of Edge
     notes : mapping of Edge to str, optional
         A short text below the kind of an edge.
     contents : sequence of str

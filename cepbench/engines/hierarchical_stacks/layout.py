@@ -41,10 +41,8 @@ class StackLayout:
     columns, filters : tuple
         Expressions, and sets of clauses, over a variable without name, each with the stacks whose
         events have its value.
-    graph : Graph
     keeps : tuple of sets of filters
         By stack: an event is stored if it passes one of these; empty, if all events are.
-    queries : tuple of sequences.Query
     """
 
     stacks: tuple[str | None, ...]

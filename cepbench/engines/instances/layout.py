@@ -34,14 +34,12 @@ class InstanceLayout(Layout):
 
     Attributes
     ----------
-    plan : cepbench.engines.instances.kernels.tables.Plan
     values : tuple of tuple of (int, Expression)
         The columns of an event filled by each leaf, with their expressions.
     width : int
         Number of columns of an event.
     branches : tuple of tuple of int
         The nodes of each branch, the root last.
-    has_sets : bool
     """
 
     plan: tables.Plan

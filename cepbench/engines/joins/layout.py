@@ -38,7 +38,6 @@ class JoinLayout(Layout):
 
     Attributes
     ----------
-    plan : cepbench.engines.joins.kernels.tables.Plan
     values : tuple of tuple of Derived
         The values in each leaf's float columns.
     ranks : bool
@@ -443,8 +442,6 @@ def _integer_columns(
 
     Parameters
     ----------
-    node : Node
-    planned : PlannedNodes
     ranks : bool
         Whether events have separate ranks; otherwise positions are ranks.
 

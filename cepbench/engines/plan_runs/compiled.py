@@ -23,8 +23,6 @@ class CompiledBranch:
         The positive ones in the order of the pattern, then the negated ones.
     leaf_of : dict of str to int
         Variable → its place in ``leaves``.
-    variables : dict of str to Variable
-    kleene : frozenset of str
     before : frozenset of (str, str)
         The pattern's precedence.
     filters : dict of str to tuple of Clause

@@ -103,10 +103,6 @@ class Layout:
 class Engine(Stateful, ABC):
     """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
-    Parameters
-    ----------
-    task : BranchTask
-
     Attributes
     ----------
     latencies : ndarray of int64
@@ -180,7 +176,6 @@ class PlanEngine(Engine):
         Parameters
         ----------
         batch : EventStream or None
-        first_position : int
         until : int
             No later event has an earlier timestamp; ``NEVER`` if no event follows.
 
@@ -264,7 +259,6 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
 
     Parameters
     ----------
-    batch : EventStream
     types : set of str or None
         None for events of any type.
 
@@ -299,7 +293,6 @@ def flagged_rows(
 
     Parameters
     ----------
-    batch : EventStream
     flags : iterable of (str or None, int)
         A type, None for any, and a flag of its events, which no other has.
 

@@ -197,7 +197,6 @@ class _Branch(Stateful):
         Without the negated items that ``inner`` checks for matches that it does not complete.
     plain : tuple of Variable
         The variables that ``inner`` joins: without groups, all of them.
-    inner : Engine
     completes : bool
         Whether the matches of ``inner`` lack groups or are to be tested for negated items.
     waits : bool
@@ -304,13 +303,7 @@ def _due(
 
 
 class FormedGroup:
-    """The test of records for having a group, see :data:`GroupTest`.
-
-    Parameters
-    ----------
-    place : PlacedGroup
-    reader : NumericReader
-    """
+    """The test of records for having a group, see :data:`GroupTest`."""
 
     def __init__(self, place: PlacedGroup, reader: NumericReader) -> None:
         self._place, self._reader = place, reader
@@ -338,11 +331,8 @@ class Events:
 
     Attributes
     ----------
-    branch : Pattern
-    stream : EventStream
     first : int
         The position of its first event.
-    reader : NumericReader
     """
 
     branch: Pattern
@@ -670,8 +660,6 @@ class Events:
 
         Parameters
         ----------
-        found : BranchMatches
-        clause : Clause
         row : ndarray of int64, shape (n,)
             Numbers of matches.
         negated : ndarray of int64, shape (n,), optional

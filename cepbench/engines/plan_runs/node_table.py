@@ -69,7 +69,6 @@ class PlanNodeTable:
 
     Attributes
     ----------
-    branches : sequence of NodeCounts
     numbers : sequence of int
         Of the branches, the first one of those that have one plan together; empty without OR.
     span : int

@@ -50,7 +50,6 @@ class Node:
         Pairs that must be different events: one of each child, and those with sets.
     apart : list of (str, str, int, int)
         Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
-    checks : list of Check
     drives : (bool, bool)
         Whether a row of the left and the right child can have the last event.
     is_sorted : bool
@@ -91,8 +90,6 @@ class PlannedNodes:
 
     Attributes
     ----------
-    pattern : Pattern
-    branch : CompiledBranch
     placements : dict of str to tuple of str
         The variables below the lowest node at which a negated variable may be checked.
     before, kleene, leaf_of

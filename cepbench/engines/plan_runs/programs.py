@@ -155,7 +155,6 @@ class ProgramWriter:
 
         Parameters
         ----------
-        tested : iterable of Clause
         mine : container of str
             Variables of the left sides of comparisons.
         compare : callable
@@ -188,7 +187,6 @@ class ProgramWriter:
 
         Parameters
         ----------
-        clause : Clause
         load : callable
             Expression → the instruction that loads its value; None for an expression that is
             computed from its parts.
@@ -245,7 +243,6 @@ class RowPrograms:
 
     Parameters
     ----------
-    writer : ProgramWriter
     floats : callable
         (leaf, value) → float column of a leaf.
     leaf_of : mapping of str to int
@@ -267,7 +264,6 @@ class RowPrograms:
 
         Parameters
         ----------
-        clause : Clause
         sets : mapping of str to SetPlace
             The Kleene variables.
         own : mapping of Derived to int
@@ -319,8 +315,6 @@ def distinct_events(
 
     Parameters
     ----------
-    first : SetPlace
-    second : SetPlace, optional
     own : int, optional
         Integer column of the row with the position of an event.
     """
@@ -342,7 +336,6 @@ def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int
     ----------
     columns : sequence of int
         Integer columns of the row with ranks.
-    sets : sequence of SetPlace
     rank : int
         Integer column of every leaf with the rank.
     """

@@ -31,7 +31,6 @@ class PlanRun(Stateful):
 
     Parameters
     ----------
-    task : Task
     trees : sequence of nested pairs of names, or of automata
         One per branch of the pattern.
     engine : callable

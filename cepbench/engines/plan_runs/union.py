@@ -20,7 +20,6 @@ class _Pending(Stateful):
 
     Attributes
     ----------
-    matches : BranchMatches
     deadlines : ndarray of int64, shape (matches,)
         Timestamp after which the twin has decided.
     reported : ndarray of bool, shape (matches,)

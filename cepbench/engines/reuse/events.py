@@ -90,7 +90,6 @@ class Events:
 
     Parameters
     ----------
-    stream : EventStream
     reader : NumericReader
         Assigns codes to texts.
     queries : iterable of Query

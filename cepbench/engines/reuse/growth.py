@@ -79,8 +79,6 @@ class Growth:
 
     Parameters
     ----------
-    query : Query
-    events : Events
     names : sequence of str
         The variables bound.
     begun : int32 array, shape (variables, matches)
@@ -171,7 +169,6 @@ class Growth:
 
         Parameters
         ----------
-        missing : iterable of str
         order : sequence of str
             In which they are bound; empty for runs that are joined first, then those of fewest events.
         """
@@ -293,7 +290,6 @@ class Growth:
 
         Parameters
         ----------
-        name : str
         gap : (str, int64 array), optional
             A variable bound, and ascending timestamps: of the new variable's events only those are
             taken that are not before the last of these timestamps before that variable's event.

@@ -78,7 +78,6 @@ class ListedMatches(KeptMatches):
 
     Parameters
     ----------
-    names : sequence of str
     table : int32 array, shape (variables, matches)
         Positions.
     """
@@ -144,8 +143,6 @@ class ProjectedMatches(ListedMatches):
 
     Parameters
     ----------
-    names : sequence of str
-    source : KeptMatches
     images : sequence of str
         The variable of the source of each.
     """
@@ -206,12 +203,7 @@ class UnitedMatches(ListedMatches):
 
 
 class CopiedWhenAsked(BranchMatches):
-    """Kept matches as columns.
-
-    Parameters
-    ----------
-    matches : KeptMatches
-    """
+    """Kept matches as columns."""
 
     def __init__(self, matches: KeptMatches) -> None:
         self.names = matches.names

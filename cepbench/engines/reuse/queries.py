@@ -46,7 +46,6 @@ class Query(CompiledBranch):
 
     Parameters
     ----------
-    pattern : Pattern
     ascending : sequence of sequence of str
         Variables each of whose events is at a later position than that of the one before.
 

@@ -46,7 +46,6 @@ class Edge:
 
     Parameters
     ----------
-    general, specific : Query
     embedding : tuple of int
         The place, among the positive items of the specific query, of each item of the general one.
 
@@ -134,10 +133,8 @@ def down(
 
     Parameters
     ----------
-    edge : Edge
     source : KeptMatches
         Those of the general query.
-    events : Events
     limit : int
         Maximum number of partial matches.
     sought : Sought
@@ -209,7 +206,6 @@ def delta(
     ----------
     edges : sequence of Edge
         All to the same general query.
-    events : Events
     limit : int
         Maximum number of partial matches.
     sought : Sought

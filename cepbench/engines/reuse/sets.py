@@ -226,13 +226,7 @@ def as_matches(query: Query, found: Sized) -> BranchMatches:
 
 
 class SetEdge:
-    """A more general and a more specific query with sets, and an embedding.
-
-    Parameters
-    ----------
-    general, specific : Query
-    embedding : tuple of int
-    """
+    """A more general and a more specific query with sets, and an embedding."""
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
@@ -289,8 +283,6 @@ class Way(NamedTuple):
 
     Attributes
     ----------
-    query : Query
-    edges : tuple of SetEdge
     order : tuple of str
         See :attr:`cepbench.planning.plans.reuse.Reuse.order`.
     """

@@ -68,13 +68,11 @@ def written_chunks(
 
     Parameters
     ----------
-    variables : sequence of Variable
     roots : int
         Their number.
     write : callable
         With the last parameters of :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`
         and its result.
-    first_chunk : int
 
     Yields
     ------
@@ -136,7 +134,6 @@ def graph_values(
     roots, earliest : ndarray of int64, shape (n,)
     items : int
         Positive items.
-    aggregates : Aggregates
 
     Yields
     ------

@@ -256,7 +256,6 @@ class Found:
 
     Attributes
     ----------
-    number : int
     matches : tuple of (BranchMatches or None)
         One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
     graphs : tuple of (int, RootedGraph)
@@ -293,7 +292,6 @@ def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]
 
     Parameters
     ----------
-    variables : sequence of Variable
     rows : sequence of sequences
         A position for each variable, or for a Kleene variable a sequence of them.
     """

@@ -85,12 +85,10 @@ def returned_values(
 
     Parameters
     ----------
-    part : RootedGraph
     pattern : Pattern
         :func:`values_suffice` is true of it.
     events : EventStream
         The whole stream.
-    places : ndarray of int64, optional
     """
     names, wanted = pattern.positive_names, aggregates_of(pattern.returns)
     reader, everything = NumericReader(), np.arange(len(events))
@@ -120,9 +118,6 @@ def values_table(
         With the aggregates of :func:`aggregates_of`.
     pattern : Pattern
         :func:`values_suffice` is true of it.
-    events : EventStream
-    first : int
-    places : ndarray of int64, optional
     """
     rows = _ValueRows(values, pattern, events, first, places)
     return pa.table({column.name: rows.column(column) for column in pattern.returns})

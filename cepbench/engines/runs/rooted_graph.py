@@ -38,7 +38,6 @@ class RootedGraph:
 
     Attributes
     ----------
-    graph : MatchGraph
     roots, earliest : ndarray of int64, shape (n,)
         Nodes, and for each the least position that a match of its window begins at.
     times : ndarray of int64, shape (n,)
@@ -143,7 +142,6 @@ class RootedGraph:
         ----------
         numbers : sequence of int
             Ascending, from 0 on.
-        items : int
 
         Yields
         ------

@@ -53,7 +53,6 @@ def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarr
 
     Parameters
     ----------
-    snapshot : mapping of str to ndarray
     of : {"detector", "aggregator"}
         What it is due to be of, for messages.
 
@@ -230,7 +229,6 @@ def check_header(header: Mapping[str, Any], others: Mapping[str, type | tuple[ty
 
     Parameters
     ----------
-    header : mapping of str to object
     others : mapping of str to type
         Those besides those of every header.
 

@@ -20,7 +20,6 @@ class Step:
 
     Attributes
     ----------
-    query : str
     source : str, tuple of str or None
         The query whose matches were reused, or several; None from scratch.
     results : int
@@ -47,10 +46,8 @@ class WorkloadMatches(Mapping[str, Result]):
 
     Parameters
     ----------
-    results : mapping of str to Result
     taken : sequence of Step
         In the order in which the queries were computed.
-    metrics : Metrics
     stream : EventStream
         Of the events.
 
@@ -111,7 +108,6 @@ class WorkloadMatches(Mapping[str, Result]):
 
         Parameters
         ----------
-        query : str
         levels : int, iterable of int, or mapping of str to them, optional
             0 is that of the roots. Of all plain variables, or by variable, and then of those alone; by
             default all levels from the one of an item's type on.

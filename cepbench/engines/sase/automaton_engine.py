@@ -52,7 +52,6 @@ class AutomatonEngine(Engine):
         See :mod:`cepbench.engines.sase.kernels.tables`.
     profile : ndarray of float64
         See :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
-    events : int
     constructed, written : int
         Matches constructed, and events in all of them.
     """
@@ -230,9 +229,6 @@ def events_of(
 
     Parameters
     ----------
-    layout : AutomatonLayout
-    reader : NumericReader
-    part : EventStream
     first_position : int
         Position of the first of them.
     """

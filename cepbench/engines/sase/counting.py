@@ -37,7 +37,6 @@ class CountLayout:
     ----------
     of_events : AutomatonLayout
         With the events that are forbidden.
-    items : cepbench.engines.sequence_counts.kernels.tables.Items
     width : int
         Columns of counts.
     edges : ndarray of int64, shape (items, 2)
@@ -55,7 +54,6 @@ def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayou
 
     Parameters
     ----------
-    task : BranchTask
     without_rules : bool
         Whether to leave out the conditions between events, by which they may differ.
     """
@@ -133,8 +131,6 @@ def _rules(
 
     Parameters
     ----------
-    compiled : Automaton
-    plan : cepbench.engines.sase.kernels.tables.Plan
     edges : ndarray of int64
         Those whose events are selected, -1 for none.
 
@@ -169,7 +165,6 @@ class CountingEngine(AutomatonEngine):
 
     Parameters
     ----------
-    task : BranchTask
     layout : CountLayout, optional
         By default that of the task, which has one then.
     """
@@ -317,7 +312,6 @@ class CountingEngine(AutomatonEngine):
 
         Parameters
         ----------
-        earliest : int
         held : ndarray of int64
             The partitions of events that will be given again.
         """

@@ -58,12 +58,10 @@ def edge_counts(
 
     Parameters
     ----------
-    automaton : Automaton
     tallies : ndarray of int64
         See :mod:`cepbench.engines.sase.kernels.tables`.
     counts : ndarray of float64, shape (states or 0, PROFILE_COLUMNS)
         See :mod:`cepbench.engines.sase.kernels.profile`; without rows if nothing was counted.
-    events : int
     """
     rows = []
     states = automaton.states

@@ -28,7 +28,6 @@ class SaseEngine(AutomatonEngine):
 
     Parameters
     ----------
-    task : BranchTask
     compresses : bool
         Whether matches are returned as graphs.
     returns : sequence of Returned, optional

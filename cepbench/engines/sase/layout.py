@@ -58,7 +58,6 @@ class Passing:
     ----------
     type : str or None
         None for any.
-    clauses : tuple of Clause
     flag : int
         Their bit.
     """
@@ -74,7 +73,6 @@ class AutomatonLayout:
 
     Attributes
     ----------
-    plan : cepbench.engines.sase.kernels.tables.Plan
     passing : tuple of Passing
         Of each edge that writes or forbids an event.
     columns : tuple of Expression
@@ -104,7 +102,6 @@ def automaton_layout(
 
     Parameters
     ----------
-    automaton : Automaton
     code : callable
         Text → its code.
     counts : bool

@@ -27,7 +27,6 @@ def returned_columns(
 
     Parameters
     ----------
-    automaton : Automaton
     returns : sequence of Returned
         Without lists, see :func:`cepbench.engines.runs.returned.values_suffice`.
 
@@ -77,8 +76,6 @@ def returned_rows(
 
     Parameters
     ----------
-    automaton : Automaton
-    returns : sequence of Returned
     roots : ndarray of int64, shape (2, n)
         How many matches have these values, and the position of their last event.
     values : ndarray of float64, shape (columns, n)

@@ -33,7 +33,6 @@ class AutomatonRun(PlanRun):
 
     Parameters
     ----------
-    task : Task
     engine : callable
         :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
     automata : sequence of Automaton, optional
@@ -124,7 +123,6 @@ def evaluator_of_automata(
 
     Parameters
     ----------
-    name : str
     runs : callable
         Task → run.
     **declared

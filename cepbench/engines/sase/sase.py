@@ -42,12 +42,7 @@ from cepbench.streams.event_stream import EventStream
 
 
 class SaseRun(AutomatonRun):
-    """A run of one task with merged runs.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """A run of one task with merged runs."""
 
     def __init__(self, task: Task) -> None:
         automata = automata_of(task)

@@ -39,12 +39,7 @@ _ENDS = 1 << 12
 
 
 class BacktrackEngine(AutomatonEngine):
-    """Runs one run of a partition at a time; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    """
+    """Runs one run of a partition at a time; see :class:`AutomatonEngine`."""
 
     SAVED = (
         "_state.waiting.numbers", "_state.waiting.vectors", "_state.counters", "_state.tallies",
@@ -186,12 +181,7 @@ def _taken(runs: kernel.Runs, chosen: np.ndarray) -> kernel.Runs:
 
 
 class BacktrackRun(AutomatonRun):
-    """A run of one task that backtracks.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """A run of one task that backtracks."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, BacktrackEngine)

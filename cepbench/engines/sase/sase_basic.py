@@ -35,12 +35,7 @@ _LOG, _ENDS, _VERSIONS = 1 << 14, 1 << 14, 1 << 10
 
 
 class BasicEngine(AutomatonEngine):
-    """Keeps all runs apart; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    """
+    """Keeps all runs apart; see :class:`AutomatonEngine`."""
 
     SAVED = (
         "state.runs", "state.vectors", "state.versions", "state.tops", "state.counters",
@@ -187,12 +182,7 @@ class BasicEngine(AutomatonEngine):
 
 
 class BasicRun(AutomatonRun):
-    """A run of one task with runs apart.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """A run of one task with runs apart."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, BasicEngine)

@@ -24,7 +24,6 @@ class SequenceLayout(Layout):
 
     Attributes
     ----------
-    plan : cepbench.engines.stack_nfa.kernels.search.Plan
     values : tuple of tuple of (int, Expression)
         The columns of values of each stack, by their numbers.
     keys : tuple of tuple of int
@@ -32,7 +31,6 @@ class SequenceLayout(Layout):
         for those of negated items whose events are of any partition.
     checks : tuple of Check
         Of the negated items, in the order of their stacks.
-    window : int
     """
 
     plan: search.Plan

@@ -67,8 +67,6 @@ class Assembly:
 
     Parameters
     ----------
-    operators : Operators
-    leaves : sequence of Leaf
     records : sequence of ndarray of int32, shape (columns, records)
         Those that the operators' buffers hold.
     most : int
@@ -86,7 +84,6 @@ class Assembly:
     ----------
     starts : list of int
         The first row of each leaf that may be in a new record.
-    buffers : list of Buffer
     found : list of ndarray, shape (columns, records)
         The root's new records, as rows or already as positions.
     tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
@@ -803,7 +800,6 @@ class Assembly:
 
         Parameters
         ----------
-        negation : Negation
         join : Join
             Of the records.
         rows : ndarray of int32, shape (columns, records)

@@ -14,8 +14,6 @@ class Bound:
 
     Attributes
     ----------
-    x, y : int
-    shift : int
     negated : int
         A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
     comparisons : tuple of Comparison

@@ -211,7 +211,6 @@ class ZStreamEngine(PlanEngine):
 
         Parameters
         ----------
-        batch : EventStream
         codes, timestamps : ndarray
             Types and times of the round's events.
         codes_of : mapping of str to list of int

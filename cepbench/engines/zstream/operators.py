@@ -46,7 +46,6 @@ class Negation:
 
     Attributes
     ----------
-    leaf : int
     lows, highs : list of (int, int)
         The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
     comparisons : list of (int, Comparison)
@@ -87,11 +86,9 @@ class Join:
     filter_lows, filter_highs : list of (int, int)
         Those of negations that are filters of its records (NEG), but can be ranges, since they
         depend on one of the two events at most.
-    tables : list of (int, Table)
     start : int
         A column of the inner buffer that holds the first event of its records, if that is
         restricted by ``start_lows``; else -1.
-    start_lows : list of (int, int)
     equalities : list of (int, int, int, int)
         Column of the outer record and of its event's values, the same of the inner one; if any,
         inner records are found by hashing, and no bitmaps are made.
@@ -101,7 +98,6 @@ class Join:
         such as the order of two columns and that they are not the same event,
     window : bool
         and whether they fit the window.
-    negations : list of Negation
     groups : list of PlacedGroup
         Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     first, last : tuple of int
@@ -169,8 +165,6 @@ class Operators:
 
     Parameters
     ----------
-    pattern : Pattern
-    tree : nested pairs of names
     placements : tuple of (str, tuple of str)
         Of negated variables, see :class:`cepbench.planning.plans.model.TreePlan`; all others are pushed down
         where that is exact.
@@ -215,7 +209,6 @@ class Operators:
         The leaves that may come last.
     looks_back : set of int
         Negated leaves that are asked for events before the window of the latest event.
-    window : int
     """
 
     def __init__(

@@ -15,13 +15,11 @@ class Leg:
 
     Attributes
     ----------
-    leaf : int
     low, high : Bound
         The rows that the centre's event allows.
     moving : Bound or None
         Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
         the one behind the last.
-    from_low : bool
     comparisons : tuple of Comparison
         Of the centre's event with the leaf's.
     """
@@ -42,8 +40,6 @@ class Star:
     ----------
     centre : int
         A leaf.
-    spoke : Leg
-    satellites : tuple of Leg
     latest : int
         The leaf of the latest event.
     """
@@ -67,7 +63,6 @@ class Stars:
     ----------
     nodes : sequence of tuple of int
         The leaves of each node, ascending; the root last.
-    window : int
     comparisons : mapping of (int, int) to tuple of Comparison
         Between two leaves, in both directions.
     """
