@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -12,7 +12,7 @@ import numpy as np
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Graph
 from cepbench.engines.plan_runs.compiled import CompiledBranch
-from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule, rule_tables
+from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.equivalences import Derived, equal_values
@@ -67,15 +67,13 @@ class StackLayout:
         return -1
 
 
-def stack_layout(branches: Sequence[Pattern], code: Callable[[str], float]) -> StackLayout:
+def stack_layout(branches: Sequence[Pattern], code: Codes) -> StackLayout:
     """Compile sequences.
 
     Parameters
     ----------
     branches : sequence of Pattern
         Each a SEQ of plain and negated items, none of which comes last.
-    code : callable
-        Text → its code, for texts in conditions.
     """
     return _Writer(branches, code).layout()
 
@@ -83,7 +81,7 @@ def stack_layout(branches: Sequence[Pattern], code: Callable[[str], float]) -> S
 class _Writer:
     """Numbers stacks, columns, filters and labels over all sequences."""
 
-    def __init__(self, branches: Sequence[Pattern], code: Callable[[str], float]) -> None:
+    def __init__(self, branches: Sequence[Pattern], code: Codes) -> None:
         self._branches = branches
         self._code = code
         variables = [leaf for branch in branches for leaf in CompiledBranch.of(branch).leaves]

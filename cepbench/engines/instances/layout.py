@@ -7,7 +7,7 @@ Here they read the events of an instance, which is a record of references to eve
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from cepbench.engines.instances.kernels import tables
 from cepbench.engines.plan_runs.engine import Layout, columns_of
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import (
+    Codes,
     ProgramWriter,
     RowPrograms,
     Rule,
@@ -54,7 +55,7 @@ def instance_layout(
     trees: Sequence[Tree],
     placements: Sequence[Placements],
     written: Sequence[str],
-    code: Callable[[str], float],
+    code: Codes,
 ) -> InstanceLayout:
     """Compile branches and their trees to tables.
 
@@ -68,8 +69,6 @@ def instance_layout(
         Of the negated variables of each branch.
     written : sequence of str
         All variables in the order of the pattern, in which positions of matches are compared.
-    code : callable
-        Text → its code, for texts in conditions.
     """
     planned = [
         PlannedNodes(branch, tree, positions=True, placements=its)
@@ -116,7 +115,7 @@ class _Writer:
         self,
         planned: Sequence[PlannedNodes],
         written: Sequence[str],
-        code: Callable[[str], float],
+        code: Codes,
     ) -> None:
         self.planned = planned
         self.written = list(written)

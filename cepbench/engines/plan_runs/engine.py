@@ -187,6 +187,21 @@ class PlanEngine(Engine):
             Number of matches.
         """
 
+    def counts_by_branch(
+        self, branches: Sequence[Sequence[int]], window: int, counts: np.ndarray
+    ) -> list[NodeCounts]:
+        """Counts by node, at the nodes of each branch."""
+        leaves = len(self.layout.leaves)
+        return [
+            NodeCounts(
+                variables=[self.layout.nodes[node] for node in nodes],
+                leaves=sum(node < leaves for node in nodes),
+                window=window,
+                counts=counts[list(nodes)],
+            )
+            for nodes in branches
+        ]
+
     def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
         """The rows of the events that can be bound to each leaf."""
         of_type = rows_of_types(batch, {leaf.type for leaf in self.layout.leaves})

@@ -26,6 +26,8 @@ from cepbench.patterns.model import (
     Negative,
 )
 
+#: Text → its code, for texts in conditions.
+Codes = Callable[[str], float]
 #: Four numbers; an engine has further kinds of rules in addition to programs.
 Rule = tuple[int, int, int, int]
 #: A set: the number of its leaf, and the column of its start; -1 for the set under construction.
@@ -133,15 +135,9 @@ def derived_values(clause: Clause) -> list[Derived]:
 
 @dataclass
 class ProgramWriter:
-    """Writes clauses as rules, and numbers the constants of all programs of a plan.
+    """Writes clauses as rules, and numbers the constants of all programs of a plan."""
 
-    Parameters
-    ----------
-    code : callable
-        Text → its code.
-    """
-
-    code: Callable[[str], float]
+    code: Codes
     constants: list[float] = field(default_factory=list)
 
     def conditions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from cepbench.engines.automata.vector import Column
 from cepbench.engines.plan_runs.programs import (
     COMPARISONS,
     FLIPPED,
+    Codes,
     ProgramWriter,
     Rule,
     rule_tables,
@@ -92,7 +93,7 @@ class AutomatonLayout:
 
 def automaton_layout(
     automaton: Automaton,
-    code: Callable[[str], float],
+    code: Codes,
     *,
     counts: bool,
     reports: bool,
@@ -102,8 +103,6 @@ def automaton_layout(
 
     Parameters
     ----------
-    code : callable
-        Text → its code.
     counts : bool
         Whether matches have no graph, but are counted by start.
     reports : bool
@@ -120,7 +119,7 @@ def automaton_layout(
 
 
 class _Compilation:
-    def __init__(self, automaton: Automaton, code: Callable[[str], float]) -> None:
+    def __init__(self, automaton: Automaton, code: Codes) -> None:
         self.automaton = automaton
         pattern = automaton.pattern
         self.states = automaton.states[:-1]

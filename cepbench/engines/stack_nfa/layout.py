@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import Layout
 from cepbench.engines.plan_runs.nodes import PlannedNodes
-from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule, rule_tables
+from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.engines.stack_nfa.kernels import search
 from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
 from cepbench.patterns.equivalences import Derived
@@ -40,9 +40,7 @@ class SequenceLayout(Layout):
     window: int
 
 
-def sequence_layout(
-    branch: Pattern, tree: Tree[str], code: Callable[[str], float]
-) -> SequenceLayout:
+def sequence_layout(branch: Pattern, tree: Tree[str], code: Codes) -> SequenceLayout:
     """Compile a branch.
 
     Parameters
@@ -51,8 +49,6 @@ def sequence_layout(
         SEQ of plain and negated items, none of which comes last.
     tree : nested pairs of names
         Right-deep in written order, as the search binds them.
-    code : callable
-        Text → its code, for texts in conditions.
     """
     return _Writer(branch, tree, code).layout()
 
@@ -60,7 +56,7 @@ def sequence_layout(
 class _Writer:
     """Numbers columns and writes rules."""
 
-    def __init__(self, branch: Pattern, tree: Tree[str], code: Callable[[str], float]) -> None:
+    def __init__(self, branch: Pattern, tree: Tree[str], code: Codes) -> None:
         self._branch = branch
         self._planned = PlannedNodes(branch, tree, positions=False)
         self._programs = ProgramWriter(code)
