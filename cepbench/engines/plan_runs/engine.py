@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColum
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
+from cepbench.kernels.counts import PEAKS
 from cepbench.kernels.sorting import count_types, rows_by_type, rows_with_flags
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
@@ -76,6 +77,21 @@ class BranchTask:
     watched: bool
     groups: Mapping[PlacedGroup, GroupTest] = field(default_factory=dict)
 
+    @classmethod
+    def of_one(cls, pattern: Pattern, tree: Any, *, reports: bool = True) -> Self:
+        """A small task of one branch, to warm up an engine."""
+        return cls(
+            branches=[pattern],
+            trees=[tree],
+            placements=[()],
+            written=pattern.positive_names,
+            reader=NumericReader(),
+            reports=reports,
+            limit=99,
+            timed=False,
+            watched=False,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
@@ -117,12 +133,13 @@ class Engine(Stateful, ABC):
 
     def __init__(self, task: BranchTask) -> None:
         self.task = task
+        self._peaks = np.zeros(PEAKS, np.int64)
         self.latencies = np.zeros(clock.BINS if task.timed else 0, np.int64)
 
     @property
-    @abstractmethod
     def peaks(self) -> np.ndarray:
         """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
 
     @abstractmethod
     def node_counts(self) -> Sequence[NodeCounts]:
@@ -345,15 +362,5 @@ def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
     events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
     pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
-    task = BranchTask(
-        branches=[pattern],
-        trees=[right_deep(pattern.positive_names)],
-        placements=[()],
-        written=pattern.positive_names,
-        reader=NumericReader(),
-        reports=True,
-        limit=9,
-        timed=False,
-        watched=False,
-    )
+    task = BranchTask.of_one(pattern, right_deep(pattern.positive_names))
     engine(task).run(stream, 0, ended=True)

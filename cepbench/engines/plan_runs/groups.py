@@ -32,11 +32,12 @@ from cepbench.engines.runs.matches import (
     SetColumn,
     joined,
     no_matches,
+    ranges_of,
 )
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.patterns.negations import PlacedGroup, negated_apart
+from cepbench.patterns.negations import Check, PlacedGroup, negated_apart
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -221,8 +222,8 @@ class _Branch(Stateful):
     ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
-        checks = zip(branch.negated, CompiledBranch.of(branch).checks, strict=True)
-        self._late = tuple(negated for negated, check in checks if check.is_late)
+        checks = CompiledBranch.of(branch).checks
+        self._late = tuple(check for check in checks if check.is_late)
         self.completes = (
             bool(branch.groups)
             or (bool(self._late) and not waits)
@@ -258,7 +259,8 @@ class _Branch(Stateful):
             )
         )
         self._reader = task.reader
-        self._prompt = tuple(v for v in self.branch.negated if v not in self._late)
+        here = {variable.name for variable in self.branch.negated}
+        self._prompt = tuple(check for check in checks if not check.is_late and check.name in here)
         self._open_ended = open_ended(branch)
         self.waits = bool(self._late) or self._open_ended
         self.forming = no_matches(plain.positive)
@@ -300,6 +302,12 @@ def _due(
     window = events.branch.window.length
     passed = events.time_of(matches.first_positions()) + window < events.now
     return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
+
+
+def _pieces(work: np.ndarray) -> list[np.ndarray]:
+    """The numbers of matches in blocks of about :data:`_MOST_PAIRS` pairs, by the pairs of each."""
+    number = np.cumsum(work) // _MOST_PAIRS
+    return np.split(np.arange(len(work)), np.flatnonzero(np.diff(number)) + 1)
 
 
 class FormedGroup:
@@ -365,10 +373,9 @@ class Events:
         found = {}
         for variable in (*self.branch.groups, *self.branch.negated):
             rows = self.stream.rows_of(variable.type)
-            for clause in self.branch.clauses_between(variable.name, variable.name):
-                if clause.is_elementwise:
-                    held = clause_holds(clause, lambda a, at=rows: self._columns[a.name][at], self.reader.code)  # type: ignore[misc]  # fmt: skip
-                    rows = rows[np.broadcast_to(held, rows.shape)]
+            for clause in CompiledBranch.of(self.branch).filters[variable.name]:
+                held = clause_holds(clause, lambda a, at=rows: self._columns[a.name][at], self.reader.code)  # type: ignore[misc]  # fmt: skip
+                rows = rows[np.broadcast_to(held, rows.shape)]
             found[variable.name] = rows + self.first
         return found
 
@@ -391,9 +398,7 @@ class Events:
             start, stop = self._range(plain, group)
             size = group.size if isinstance(group.size, int) else 1
             work += np.maximum(stop - start - size + 1, 0) if in_place else (stop - start) * size
-        number = np.cumsum(work) // _MOST_PAIRS
-        for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
-            yield plain.taken(rows)
+        yield from map(plain.taken, _pieces(work))
 
     def have_groups(self, plain: BranchMatches) -> np.ndarray:
         """Whether all conditions on groups hold for some choice of them, shape (matches,)."""
@@ -417,7 +422,7 @@ class Events:
             numbers = np.bincount(choices, minlength=len(plain))
             first, number = (np.cumsum(numbers) - numbers)[match], numbers[match]
             rows = np.repeat(np.arange(len(match)), number)
-            chosen = np.arange(len(rows)) + np.repeat(first - np.cumsum(number) + number, number)
+            chosen = ranges_of(first, number)
             bound = {
                 name: column.taken(rows) if isinstance(column, SetColumn) else column[rows]
                 for name, column in bound.items()
@@ -490,7 +495,7 @@ class Events:
         first = before[begin]
         number = before[begin + np.maximum(sizes - size + 1, 0)] - first
         match = np.repeat(np.arange(len(sizes)), number)
-        chosen = np.arange(len(match)) + np.repeat(first - np.cumsum(number) + number, number)
+        chosen = ranges_of(first, number)
         return match, RangeColumn(starts[chosen], np.full(len(match), size), pool)
 
     def _alone(self, group: Variable) -> list[Clause]:
@@ -548,8 +553,7 @@ class Events:
             return RangeColumn(start - begin, stop - start, pool)
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
-        places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
-        events = self._candidates[group.name][places]
+        events = self._candidates[group.name][ranges_of(start, sizes)]
         fits = np.ones(len(match), bool)
         for column in plain.columns:
             fits &= events != np.asarray(column)[match]
@@ -586,38 +590,31 @@ class Events:
 
     # -- negation -------------------------------------------------------------------------------
 
-    def allowed(self, found: BranchMatches, negated: Sequence[Variable]) -> BranchMatches:
+    def allowed(self, found: BranchMatches, negated: Sequence[Check]) -> BranchMatches:
         """The matches that no event of these negated items forbids."""
-        for variable in negated:
-            found = found.taken(np.flatnonzero(~self._forbidden(found, variable)))
+        for check in negated:
+            found = found.taken(np.flatnonzero(~self._forbidden(found, check)))
         return found
 
-    def _forbidden(self, found: BranchMatches, variable: Variable) -> np.ndarray:
+    def _forbidden(self, found: BranchMatches, check: Check) -> np.ndarray:
         columns = dict(zip(found.names, found.columns, strict=True))
         lasts = {name: self._end(column, last=True) for name, column in columns.items()}
         firsts = {name: self._end(column, last=False) for name, column in columns.items()}
         start, stop = self._between(
-            variable.name,
-            [lasts[x] for x in lasts if (x, variable.name) in self._before],
-            [firsts[x] for x in firsts if (variable.name, x) in self._before],
+            check.name,
+            [lasts[x] for x in lasts if x in check.earlier],
+            [firsts[x] for x in firsts if x in check.later],
             reduce(np.minimum, firsts.values()),
             reduce(np.maximum, lasts.values()),
         )
         forbidden = np.zeros(len(found), bool)
-        clauses = [
-            clause
-            for clause in self.branch.conditions
-            if variable.name in clause.variables and len(clause.variables) > 1
-        ]
         sizes = stop - start
-        number = np.cumsum(sizes) // _MOST_PAIRS
-        for rows in np.split(np.arange(len(found)), np.flatnonzero(np.diff(number)) + 1):
+        for rows in _pieces(sizes):
             row = np.repeat(rows, sizes[rows])
-            places = np.repeat(start[rows] - np.cumsum(sizes[rows]) + sizes[rows], sizes[rows])
-            events = self._candidates[variable.name][np.arange(len(row)) + places]
+            events = self._candidates[check.name][ranges_of(start[rows], sizes[rows])]
             held = ~self._is_bound(found, row, events)
             row, events = row[held], events[held]
-            for clause in clauses:
+            for clause in check.clauses:
                 held = self._holds(found, clause, row, events)
                 row, events = row[held], events[held]
             forbidden[row] = True
@@ -682,8 +679,7 @@ class Events:
             skipped = int(bool(running))
             sizes = np.maximum(np.diff(column.offsets)[row] - skipped, 0)
             entry = np.repeat(np.arange(len(row)), sizes)
-            starts = column.offsets[:-1][row] + skipped
-            element = np.arange(len(entry)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+            element = ranges_of(column.offsets[:-1][row] + skipped, sizes)
 
         def values(attribute: Attribute) -> np.ndarray:
             values = self._columns[attribute.name]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cepbench.engines.plan_runs.chain import chain
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.groups import GroupEngine
 from cepbench.engines.plan_runs.node_table import PlanNodeTable
@@ -24,6 +25,9 @@ from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 _NO_TIMES = np.empty(0, np.int64)
+
+#: Opens the engine of some branches.
+Opens = Callable[[BranchTask], Engine | GroupEngine]
 
 
 class PlanRun(Stateful):
@@ -52,7 +56,7 @@ class PlanRun(Stateful):
         self,
         task: Task,
         trees: Sequence[Any],
-        engine: Callable[[BranchTask], Engine | GroupEngine],
+        engine: Opens,
         groups: Sequence[Sequence[int]] | None = None,
     ) -> None:
         branches = task.pattern.branches()
@@ -154,3 +158,15 @@ class PlanRun(Stateful):
         numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
         counted = [branch for _, branch in found]
         return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
+
+
+def run_of_trees(engine: Opens, task: Task) -> PlanRun:
+    """Run the trees of the plan; that of an order plan is left-deep."""
+    assert task.plan is not None
+    return PlanRun(task, [part.tree for part in task.plan.parts], engine)
+
+
+def run_of_chains(engine: Opens, task: Task) -> PlanRun:
+    """Run the plan's parts as chains of states; other plans are errors."""
+    assert task.plan is not None
+    return PlanRun(task, [chain(part) for part in task.plan.parts], engine)

@@ -20,6 +20,7 @@ from cepbench.engines.reuse.kernels.extend import (
     in_range,
 )
 from cepbench.engines.reuse.queries import Query
+from cepbench.engines.runs.matches import ranges_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
@@ -233,11 +234,8 @@ class Growth:
         self.extend(first, among=Candidates(np.unique(starts), self.events.times))
         begin = np.searchsorted(starts, self.own[first])
         sizes = np.searchsorted(starts, self.own[first], side="right") - begin
-        ends = np.cumsum(sizes)
         self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
-        its = order[
-            np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
-        ]
+        its = order[ranges_of(begin, sizes)]
         for name in others:
             self.own[name] = joined.column(name)[its]
         for place, name in enumerate(others):

@@ -16,6 +16,12 @@ from cepbench.patterns.model import Pattern, Variable
 from cepbench.state import Stateful
 
 
+def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers ``begin[i] … begin[i] + sizes[i] - 1`` of all ``i``, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
 @dataclass(frozen=True)
 class SetColumn:
     """One set of positions per match.
@@ -34,9 +40,7 @@ class SetColumn:
     @classmethod
     def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
         """Sets of ``size`` positions from ``begin`` on in ``pool``."""
-        offsets = np.concatenate(([0], np.cumsum(size)))
-        where = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1])
-        return cls(offsets, pool[where])
+        return cls(np.concatenate(([0], np.cumsum(size))), pool[ranges_of(begin, size)])
 
     @classmethod
     def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:

@@ -91,15 +91,9 @@ class AutomatonEngine(Engine):
         self._first = 0
         #: No event after the round has an earlier timestamp.
         self._until = 0
-        self._peaks = np.zeros(counts.PEAKS, np.int64)
         self._chunks: list[list[Column]] = []
         self.seconds = np.zeros(3)
         self.events = self.constructed = self.written = 0
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`; a run is a partial match."""
-        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """None: the automaton has no nodes."""

@@ -16,7 +16,7 @@ import numpy as np
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
-from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.matches import Found, ranges_of
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
@@ -385,6 +385,5 @@ def _number_before(events: automata.Events, until: int) -> int:
 
 def _rows_of(spans: np.ndarray) -> np.ndarray:
     """The rows of all spans."""
-    sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
-    first = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes)
+    low = spans[:, tables.LOW]
+    return ranges_of(low, spans[:, tables.HIGH] - low)

@@ -25,7 +25,6 @@ from cepbench.kernels import counts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 
 class AutomatonRun(PlanRun):
@@ -167,15 +166,4 @@ def warm_up(engine: Callable[..., AutomatonEngine]) -> None:
     for condition, reports in (("[x]", False), ("[x] AND a.x > 0", True)):
         pattern = parse(f"PATTERN SEQ(A a, KL(B b)) WHERE {condition} WITHIN 9 units")
         (plan,) = automaton(pattern).parts
-        task = BranchTask(
-            branches=[pattern],
-            trees=[plan],
-            placements=[()],
-            written=pattern.positive_names,
-            reader=NumericReader(),
-            reports=reports,
-            limit=99,
-            timed=False,
-            watched=False,
-        )
-        engine(task).run(stream, 0, ended=True)
+        engine(BranchTask.of_one(pattern, plan, reports=reports)).run(stream, 0, ended=True)

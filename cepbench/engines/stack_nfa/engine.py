@@ -100,12 +100,6 @@ class StackEngine(PlanEngine):
             for columns in self.layout.values
         ]
         self._counts = np.zeros((len(self.layout.nodes), counts.COUNT_COLUMNS), np.int64)
-        self._peaks = np.zeros(counts.PEAKS, np.int64)
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts of the stacks, and of the sequences that the search extended, by suffix."""

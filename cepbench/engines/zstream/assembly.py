@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import GroupTest
+from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.pieces import matches_at_once, room_for_more
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.kernels import bounds as bound_kernels
@@ -871,12 +872,6 @@ def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
     """How many events of the key join outer records."""
     within = np.empty((2, _BLOCK), np.int32)
     return int(join_kernels.total_events(outer, ranges, within, _NO_SIZES))
-
-
-def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers ``begin[i] … begin[i] + sizes[i] - 1`` of all ``i``, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def beginning_at(join: Join, rows: np.ndarray, starts: Sequence[int]) -> np.ndarray:

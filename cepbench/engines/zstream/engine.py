@@ -112,11 +112,6 @@ class ZStreamEngine(PlanEngine):
         self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         self._peaks = np.zeros(counts.PEAKS, np.int64)
 
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        return self._peaks
-
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
         window, order = self.operators.window, self.operators.order
