@@ -127,9 +127,12 @@ class Edge:
 
     Attributes
     ----------
+    state : int
     kind : str
         ``begin``, ``take``, ``proceed`` or ``ignore``; ``forbid``, see
         :func:`cepbench.engines.automata.negation.with_negation`.
+    target : int
+    formula : Formula
     """
 
     state: int

@@ -333,17 +333,11 @@ class SharedStacks(Stateful):
 
 
 class StackEngine(Engine):
-    """Finds the matches of some branches on stacks that others may share.
+    """Finds the matches of some branches on stacks that others may share, by default its own.
 
     Engines that share stacks are all made before the first batch, and each runs a batch before any
-    runs the next; the first one to run it has it processed for all.
-
-    Parameters
-    ----------
-    task : BranchTask
-        Trees are not read, nor texts coded by the reader.
-    shared : SharedStacks, optional
-        By default stacks of its own.
+    runs the next; the first one to run it has it processed for all. Trees are not read, nor texts
+    coded by the task's reader.
     """
 
     SAVED = ("_stacks_of_first",)

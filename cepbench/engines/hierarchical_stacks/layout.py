@@ -68,13 +68,7 @@ class StackLayout:
 
 
 def stack_layout(branches: Sequence[Pattern], code: Codes) -> StackLayout:
-    """Compile sequences.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Each a SEQ of plain and negated items, none of which comes last.
-    """
+    """Compile SEQs of plain and negated items, none of which comes last."""
     return _Writer(branches, code).layout()
 
 

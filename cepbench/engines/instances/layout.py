@@ -57,18 +57,10 @@ def instance_layout(
     written: Sequence[str],
     code: Codes,
 ) -> InstanceLayout:
-    """Compile branches and their trees to tables.
+    """Compile branches to tables, with trees over exactly their positive variables.
 
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR; if there are several, they consume each other's events.
-    trees : sequence of nested pairs of names
-        Over exactly the positive variables of each branch.
-    placements : sequence of Placements
-        Of the negated variables of each branch.
-    written : sequence of str
-        All variables in the order of the pattern, in which positions of matches are compared.
+    Several consume each other's events, and positions of their matches are compared in the order of
+    ``written``, all variables of the pattern.
     """
     planned = [
         PlannedNodes(branch, tree, positions=True, placements=its)
@@ -78,12 +70,8 @@ def instance_layout(
 
 
 class _Columns:
-    """Numbers the stored values of the events of each type.
-
-    Parameters
-    ----------
-    overlap : bool
-        Whether an event can be bound to variables of different types, which then share all columns.
+    """Numbers the stored values of the events of each type, or of all, if an event can be bound to
+    variables of different types.
     """
 
     def __init__(self, *, overlap: bool) -> None:

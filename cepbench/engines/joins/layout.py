@@ -67,22 +67,14 @@ def join_layout(
     positions: bool,
     code: Codes,
 ) -> JoinLayout:
-    """Compile branches for evaluation along their trees.
+    """Compile branches for evaluation along their trees, which are over exactly their positive
+    variables.
 
-    Several consume each other's events: an event is in at most one match of the whole pattern. Their
-    plans run as one, in common steps, with a root for each branch; see
-    :mod:`cepbench.engines.joins.kernels.consume`.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR; if there are several, with equal windows and stored roots that do not wait.
-    trees : sequence of nested pairs of names
-        Over exactly the positive variables of each branch.
-    written : sequence of str
-        All variables in the order of the pattern, in which positions of matches are compared.
-    positions : bool
-        Whether matches are reported; otherwise they are only counted, without positions.
+    Several branches have equal windows, and consume each other's events: an event is in at most one
+    match of the whole pattern. Their plans run as one, in common steps, with a stored root for each
+    that does not wait; see :mod:`cepbench.engines.joins.kernels.consume`. Positions of matches are
+    compared in the order of ``written``, all variables of the pattern; without ``positions``
+    matches are only counted.
     """
     planned = [
         PlannedNodes(branch, tree, positions=positions, placements=its)
@@ -174,12 +166,8 @@ class _Writer:
 
 
 class _BranchWriter:
-    """Numbers the columns of one branch, and writes its part of the tables.
-
-    Parameters
-    ----------
-    column : int
-        Of a match, at which the branch's columns begin.
+    """Numbers the columns of one branch, which begin at a column of a match, and writes its part of
+    the tables.
     """
 
     def __init__(self, whole: _Writer, branch: int, planned: PlannedNodes, column: int) -> None:
@@ -506,19 +494,9 @@ def _integer_columns(
     """The integer columns of a node, and how many there are.
 
     Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
-    variable that precedes or follows all others; for an event, its timestamp and position.
-
-    Parameters
-    ----------
-    ranks : bool
-        Whether events have separate ranks; otherwise positions are ranks.
-
-    Returns
-    -------
-    columns : dict of Key to int
-        By ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
-        size) and a variable's name.
-    count : int
+    variable that precedes or follows all others; for an event, its timestamp and position. Others
+    are by ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
+    size) and a variable's name. Without ``ranks`` positions are ranks.
     """
     columns: dict[Key, int] = {}
     if node.is_leaf:

@@ -166,13 +166,7 @@ class Engine(Stateful, ABC):
 
 
 class PlanEngine(Engine):
-    """An engine that joins, along a plan.
-
-    Attributes
-    ----------
-    layout : Layout
-        Set by the subclass.
-    """
+    """An engine that joins, along a plan; the subclass sets its layout."""
 
     layout: Layout
 
@@ -188,20 +182,11 @@ class PlanEngine(Engine):
     def advance(
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
-        """Run the kernels on a batch; see :meth:`run`.
+        """Run the kernels on a batch, after which no event is earlier than ``until``; see
+        :meth:`run`.
 
-        Parameters
-        ----------
-        batch : EventStream or None
-        until : int
-            No later event has an earlier timestamp; ``NEVER`` if no event follows.
-
-        Returns
-        -------
-        chunks : sequence of (int64 array of shape (columns, some), int64 array)
-            Matches in the columns of the layout; the starts of sets refer to the second array.
-        found : int
-            Number of matches.
+        Returns matches in the columns of the layout, with the array that the starts of sets refer
+        to, and their number.
         """
 
     def counts_by_branch(
@@ -287,17 +272,8 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
 
 
 def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
-    """The rows of each of these types; empty for types that the batch does not have.
-
-    Parameters
-    ----------
-    types : set of str or None
-        None for events of any type.
-
-    Returns
-    -------
-    dict of str or None to int64 array
-        Ascending row numbers.
+    """The ascending rows of each of these types, None being any; empty for types that the batch
+    does not have.
     """
     type_codes = read_only(np.ascontiguousarray(batch.type_codes))
     counts = np.zeros(len(batch.type_names), np.int64)
@@ -321,18 +297,8 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
 def flagged_rows(
     batch: EventStream, flags: Iterable[tuple[str | None, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The flags of the events of a batch, and the rows of those that have some.
-
-    Parameters
-    ----------
-    flags : iterable of (str or None, int)
-        A type, None for any, and a flag of its events, which no other has.
-
-    Returns
-    -------
-    flags : ndarray of int64, shape (n,)
-    rows : ndarray of int64
-        In ascending order.
+    """The flags of the events of a batch, int64, and the ascending rows of those that have some.
+    Each flag is one of the events of a type, None being any.
     """
     table = np.zeros(len(batch.type_names), np.int64)
     for kind, flag in flags:

@@ -335,12 +335,8 @@ class FormedGroup:
 
 @dataclass(frozen=True)
 class Events:
-    """The latest events of a stream, from which the matches of a branch are completed.
-
-    Attributes
-    ----------
-    first : int
-        The position of its first event.
+    """The latest events of a stream, the first at position ``first``, from which the matches of a
+    branch are completed.
     """
 
     branch: Pattern
@@ -653,14 +649,8 @@ class Events:
         row: np.ndarray,
         negated: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Whether a condition holds for some rows, and an event of a negated item with each.
-
-        Parameters
-        ----------
-        row : ndarray of int64, shape (n,)
-            Numbers of matches.
-        negated : ndarray of int64, shape (n,), optional
-            Positions of the events of the negated item that the condition mentions.
+        """Whether a condition holds for the matches of some numbers, and the event with each that
+        is the negated item's, if it mentions one.
         """
         columns = dict(zip(found.names, found.columns, strict=True))
         running = clause.running_variables()

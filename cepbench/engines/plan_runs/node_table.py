@@ -38,14 +38,8 @@ class NodeCounts:
         return self.counts[self.leaves : -1]
 
     def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
-        """One row a node.
-
-        Parameters
-        ----------
-        span : int
-            The time from the first event to the last, in the unit of the timestamps.
-        timed : bool
-            Whether the time spent in each node was measured.
+        """One row a node, for a time ``span`` from the first event to the last; ``timed`` with its
+        time.
         """
         counts = self.counts
         lifetime = counts[:, LIFETIME].astype(float)

@@ -69,20 +69,10 @@ _END: Rule = (instructions.KEEP_IF_TRUE, 0, 0, 0)
 def rule_tables(
     written: Sequence[Mapping[int, Sequence[Rule]]], kinds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All rules as one table.
+    """All rules as one table, from those of each owner by their kind.
 
-    Parameters
-    ----------
-    written : sequence of mapping of int to sequence of Rule
-        The rules of each owner, by their kind.
-    kinds : int
-        Number of kinds.
-
-    Returns
-    -------
-    spans : ndarray of int64, shape (owners, kinds + 1)
-        The rules of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``.
-    rules : ndarray of int64, shape (rules, RULE_COLUMNS)
+    The rules of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``; see
+    :data:`cepbench.kernels.instructions.RULE_COLUMNS`.
     """
     rules: list[Rule] = []
     spans = np.zeros((len(written), kinds + 1), np.int64)
@@ -149,14 +139,8 @@ class ProgramWriter:
     ) -> tuple[list[Rule], list[Rule]]:
         """Rules of comparisons of two values, and programs for all other clauses.
 
-        Parameters
-        ----------
-        mine : container of str
-            Variables of the left sides of comparisons.
-        compare : callable
-            The rule of a comparison; None for one that need not be tested.
-        load : callable
-            The instruction that loads a value.
+        The left sides of comparisons are values of ``mine``. A comparison without a rule is not
+        tested.
 
         Raises
         ------
@@ -179,13 +163,8 @@ class ProgramWriter:
         return rules, programs
 
     def instructions(self, clause: Clause, load: Callable[[Expression], Rule | None]) -> list[Rule]:
-        """The program of a clause.
-
-        Parameters
-        ----------
-        load : callable
-            Expression → the instruction that loads its value; None for an expression that is
-            computed from its parts.
+        """The program of a clause; ``load`` gives None for an expression that is computed from its
+        parts.
 
         Raises
         ------
@@ -235,14 +214,8 @@ class ProgramWriter:
 
 @dataclass(frozen=True)
 class RowPrograms:
-    """Writes clauses over a row, its sets, and optionally one other event.
-
-    Parameters
-    ----------
-    floats : callable
-        (leaf, value) → float column of a leaf.
-    leaf_of : mapping of str to int
-        Variable → number of its leaf.
+    """Writes clauses over a row, its sets, and optionally one other event, with the float column of
+    each leaf and value.
     """
 
     writer: ProgramWriter
@@ -256,16 +229,8 @@ class RowPrograms:
         own: Mapping[Derived, int],
         negated: str = "",
     ) -> list[Rule]:
-        """The rules of a clause.
-
-        Parameters
-        ----------
-        sets : mapping of str to SetPlace
-            The Kleene variables.
-        own : mapping of Derived to int
-            Value of a plain variable → float column of the row.
-        negated : str
-            The variable of the other event, if there is one.
+        """The rules of a clause over Kleene variables, columns of the row with the values of plain
+        ones, and the other event, that of ``negated``.
         """
         names = [name for name in clause.variables if name in sets]
         slot_of = {name: slot for slot, name in enumerate(names)}
@@ -307,12 +272,8 @@ class RowPrograms:
 def distinct_events(
     first: SetPlace, second: SetPlace | None = None, own: int | None = None
 ) -> list[Rule]:
-    """That no member of a set is in another set, or an event of the row, or the other event.
-
-    Parameters
-    ----------
-    own : int, optional
-        Integer column of the row with the position of an event.
+    """That no member of a set is in another set, or the event whose position is in an integer
+    column of the row, or the other event.
     """
     slots = [(first, instructions.EACH)]
     other = (instructions.LOAD_OTHER_INTEGER, 1, 0, 0)
@@ -326,14 +287,8 @@ def distinct_events(
 
 
 def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
-    """That the ranks of all events of the row are consecutive.
-
-    Parameters
-    ----------
-    columns : sequence of int
-        Integer columns of the row with ranks.
-    rank : int
-        Integer column of every leaf with the rank.
+    """That the ranks of all events of the row are consecutive: those in some integer columns of it,
+    and those in the column ``rank`` of the members of sets.
     """
     code: list[Rule] = [(instructions.BEGIN_SPAN, 0, 0, 0)]
     code += [(instructions.SPAN_INTEGER, column, 0, 0) for column in columns]

@@ -36,15 +36,11 @@ class _Pending(Stateful):
 
 
 class _Twins(Stateful):
-    """Branches over the same variables; a match found by several is attributed to the first.
+    """Branches over the same variables, by ascending number; a match found by several is attributed
+    to the first.
 
     Branches find the same match in the batch with its last event, except for those that wait for a
     negated event after all others: they decide a window after its first event.
-
-    Parameters
-    ----------
-    branches : mapping of int to Pattern
-        By number, ascending.
     """
 
     SAVED = ("pending",)
@@ -153,18 +149,8 @@ class Union(Stateful):
         return any(number in twins.branches for twins in self._twins)
 
     def of(self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool) -> Found:
-        """The number of matches, and the matches of each branch, unless only counted.
-
-        Parameters
-        ----------
-        found : sequence of Found
-            Matches of all branches for the same batch.
-        times : ndarray of int64
-            The batch's timestamps.
-        position : int
-            Position of the batch's first event.
-        ended : bool
-            Whether no events follow.
+        """The number of matches, and the matches of each branch, unless only counted, of a batch
+        whose first event is at ``position``.
         """
         if not self._twins and len(found) == 1:
             return found[0]

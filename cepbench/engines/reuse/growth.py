@@ -166,12 +166,8 @@ class Growth:
             self.labels = self.labels[kept]
 
     def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
-        """Bind more variables, and test negations as soon as they can be.
-
-        Parameters
-        ----------
-        order : sequence of str
-            In which they are bound; empty for runs that are joined first, then those of fewest events.
+        """Bind more variables in an order, by default runs that are joined first, then those of
+        fewest events; test negations as soon as they can be.
         """
         self.check()
         left = [*missing]

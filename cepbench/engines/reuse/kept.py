@@ -74,13 +74,7 @@ class KeptMatches:
 
 
 class ListedMatches(KeptMatches):
-    """Matches that are no rows of others.
-
-    Parameters
-    ----------
-    table : int32 array, shape (variables, matches)
-        Positions.
-    """
+    """Matches that are no rows of others, as positions, int32, shape (variables, matches)."""
 
     def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
         self.names = tuple(names)
@@ -100,12 +94,8 @@ class ListedMatches(KeptMatches):
 
 
 class FoundMatches(ListedMatches):
-    """Matches as an evaluator found them; the table is a copy, made when asked for.
-
-    Parameters
-    ----------
-    found : BranchMatches
-        Without Kleene variables.
+    """Matches as an evaluator found them, without Kleene variables; the table is a copy, made when
+    asked for.
     """
 
     def __init__(self, found: BranchMatches) -> None:
@@ -139,13 +129,7 @@ class FoundMatches(ListedMatches):
 
 
 class ProjectedMatches(ListedMatches):
-    """All matches of a source, without some of its variables.
-
-    Parameters
-    ----------
-    images : sequence of str
-        The variable of the source of each.
-    """
+    """All matches of a source, without some of its variables; ``images`` are those of the others."""
 
     def __init__(self, names: Sequence[str], source: KeptMatches, images: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -171,13 +155,7 @@ class ProjectedMatches(ListedMatches):
 
 
 class UnitedMatches(ListedMatches):
-    """Matches of one query, kept in several parts.
-
-    Parameters
-    ----------
-    parts : sequence of KeptMatches
-        Of the same variables.
-    """
+    """Matches of one query, kept in several parts."""
 
     def __init__(self, parts: Sequence[KeptMatches]) -> None:
         self.names = parts[0].names

@@ -129,18 +129,10 @@ def down(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
-    """The specific query's matches from those of the general one.
+    """The specific query's matches from those of the general one, as far as they are sought.
 
-    Parameters
-    ----------
-    source : KeptMatches
-        Those of the general query.
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the missing items are joined; empty for those of fewest events first.
+    The missing items are joined in an order, by default those of fewest events first; ``limit`` is
+    the most partial matches.
     """
     names = edge.specific.names
     growth = _tested(edge, source, events, limit, sought)
@@ -171,14 +163,8 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
 
 
 def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatches:
-    """The distinct projections of matches of more specific queries.
-
-    Parameters
-    ----------
-    edges : sequence of Edge
-        All to the same general query.
-    sources : sequence of KeptMatches
-        Those of the specific query of each edge.
+    """The distinct projections of matches of more specific queries, one for each edge to the same
+    general query.
     """
     names = edges[0].general.names
     if len(edges) == 1 and not edges[0].missing:
@@ -200,19 +186,11 @@ def delta(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
-    """The general query's matches that no match of a specific one contains.
+    """The general query's matches that no match of a specific one contains, as far as they are
+    sought.
 
-    Parameters
-    ----------
-    edges : sequence of Edge
-        All to the same general query.
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the general query's items are joined; empty for those first that decide whether a
-        source contains a match.
+    All edges are to the same general query, whose items are joined in an order, by default those
+    first that decide whether a source contains a match; ``limit`` is the most partial matches.
     """
     found = _Delta(edges, events, limit, sought, order).matches()
     if not sought.restricts:

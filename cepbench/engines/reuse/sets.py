@@ -62,14 +62,8 @@ Sized = Mapping[Sizes, KeptMatches]
 
 
 class Sets(NamedTuple):
-    """A query with sets of given sizes.
-
-    Attributes
-    ----------
-    query : Query
-        Without Kleene variables.
-    elements : dict of str to tuple of str
-        Its variables for each positive variable of the query with sets.
+    """A query without Kleene variables, for sets of given sizes, with its variables for each
+    positive variable of the query with sets.
     """
 
     query: Query
@@ -279,12 +273,8 @@ def set_edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> 
 
 
 class Way(NamedTuple):
-    """The edges along which a query is computed from one or several others.
-
-    Attributes
-    ----------
-    order : tuple of str
-        See :attr:`cepbench.planning.plans.reuse.Reuse.order`.
+    """The edges along which a query is computed from one or several others; for the order see
+    :class:`cepbench.planning.plans.reuse.Reuse`.
     """
 
     query: Query
@@ -384,13 +374,8 @@ class Way(NamedTuple):
     def up(
         self, sources: Sequence[Sized], events: Events, limit: int, sought: Sought = ALL
     ) -> tuple[dict[Sizes, KeptMatches], int]:
-        """The projections of the sources' matches and the matches that none of them contains.
-
-        Returns
-        -------
-        matches : dict of tuple of int to KeptMatches
-        reused : int
-            The number of projections.
+        """The projections of the sources' matches and the matches that none of them contains; and
+        the number of projections.
         """
         reused = self.projected(sources)
         found = united([reused, self.delta(reused, events, limit, sought)])

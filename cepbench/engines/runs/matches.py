@@ -82,13 +82,7 @@ class SetColumn:
         return found
 
     def ranks(self) -> np.ndarray:
-        """The ranks of the sets, compared as tuples: (0) before (0, 1) before (1).
-
-        Returns
-        -------
-        ndarray of int64, shape (matches,)
-            Dense ranks from 1; equal sets have equal ranks.
-        """
+        """The dense ranks of the sets from 1, compared as tuples: (0) before (0, 1) before (1)."""
         sizes = np.diff(self.offsets)
         ranks = np.zeros(len(sizes), np.int64)
         # From the last members to the first, each time for the sets with that many members.
@@ -292,13 +286,7 @@ def matches_by_branch(pattern: Pattern, found: Sequence[Found]) -> tuple[BranchM
 
 
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
-    """The inverse of :meth:`BranchMatches.rows`.
-
-    Parameters
-    ----------
-    rows : sequence of sequences
-        A position for each variable, or for a Kleene variable a sequence of them.
-    """
+    """The inverse of :meth:`BranchMatches.rows`."""
     columns: list[Column] = []
     for place, variable in enumerate(variables):
         entries = [row[place] for row in rows]
@@ -329,19 +317,8 @@ def _joined(pieces: Sequence[Column]) -> Column:
 
 
 def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
-    """Matches of several branches as one table.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns; missing values for variables that a match's branch lacks.
-    parts : sequence of BranchMatches
-        One a branch.
-
-    Returns
-    -------
-    DataFrame
-        ``names``, and ``branch`` with the number of the branch, in the order of ``parts``.
+    """Matches of several branches as one table of these columns, with missing values for variables
+    that a match's branch lacks, and ``branch``, its number.
     """
     columns = {name: _with_missing(name, parts) for name in names}
     branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])

@@ -203,7 +203,10 @@ class Result:
 
     Attributes
     ----------
+    pattern : Pattern
     plan : OrderPlan, TreePlan, UnionPlan or None
+    evaluator : str
+    metrics : Metrics
     node_table : NodeTable or None
         Metrics by node of the plan, see :attr:`nodes`; None if the evaluator has none.
     found : tuple of BranchMatches, or None

@@ -136,17 +136,8 @@ class RootedGraph:
         return type(self)(graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
 
     def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
-        """The matches of these numbers, in the order of enumeration, each without the others.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Ascending, from 0 on.
-
-        Yields
-        ------
-        list of list of int
-            Positions by item.
+        """The matches of these ascending numbers, in the order of enumeration, each without the
+        others, as positions by item.
         """
         ends = list(accumulate(self.counts))
         digits = self.digits.shape[1]

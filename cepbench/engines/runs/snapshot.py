@@ -225,12 +225,7 @@ def _header(written: np.ndarray) -> dict[str, Any]:
 
 
 def check_header(header: Mapping[str, Any], others: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Check the entries of a header.
-
-    Parameters
-    ----------
-    others : mapping of str to type
-        Those besides those of every header.
+    """Check the entries of a header: those of every one, and others with their types.
 
     Raises
     ------

@@ -173,12 +173,8 @@ class AutomatonEngine(Engine):
         self.constructed += found
 
     def check_matches(self, found: int, ends: int) -> None:
-        """Limit the sets of Kleene variables, which other engines store.
-
-        Parameters
-        ----------
-        found, ends : int
-            Matches, and how many ends these have.
+        """Limit the sets of Kleene variables, which other engines store, by the matches found at so
+        many ends.
 
         Raises
         ------
@@ -219,13 +215,7 @@ class AutomatonEngine(Engine):
 def events_of(
     layout: AutomatonLayout, reader: NumericReader, part: EventStream, first_position: int
 ) -> tables.Events:
-    """What the kernels read of some events.
-
-    Parameters
-    ----------
-    first_position : int
-        Position of the first of them.
-    """
+    """What the kernels read of some events, the first of them at a position."""
     plan, code = layout.plan, reader.code
     whole = slice(None)
     numbers: dict[str, np.ndarray] = {}

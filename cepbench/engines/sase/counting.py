@@ -50,12 +50,8 @@ class CountLayout:
 
 
 def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayout | None:
-    """The tables of a task's pattern; None if its runs differ in more than their start.
-
-    Parameters
-    ----------
-    without_rules : bool
-        Whether to leave out the conditions between events, by which they may differ.
+    """The tables of a task's pattern; None if its runs differ in more than their start, by
+    conditions between events unless these are left out.
     """
     (given,) = task.trees
     if given.pattern.strategy.name != "any":
@@ -127,17 +123,8 @@ def _names(clause: Clause) -> set[str]:
 def _rules(
     compiled: Automaton, plan: automata.Plan, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The conditions between the first event and others, and the columns of the first event.
-
-    Parameters
-    ----------
-    edges : ndarray of int64
-        Those whose events are selected, -1 for none.
-
-    Returns
-    -------
-    tuple of ndarray or None
-        ``spans``, ``rules`` and ``kept`` of the sequence; None if there are other conditions.
+    """The spans, rules and kept columns of conditions between the first event and others that pass
+    some edges, -1 for none; None if there are other conditions.
     """
     begun = slice(plan.update_spans[automata.BEGIN], plan.update_spans[automata.BEGIN + 1])
     sources = {
@@ -161,12 +148,8 @@ def _rules(
 
 
 class CountingEngine(AutomatonEngine):
-    """Counts matches without runs; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    layout : CountLayout, optional
-        By default that of the task, which has one then.
+    """Counts matches without runs, by the layout of the task unless one is given; see
+    :class:`AutomatonEngine`.
     """
 
     SAVED = (
@@ -265,14 +248,8 @@ class CountingEngine(AutomatonEngine):
         self._drop(until - plan.window, held_again)
 
     def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
-        """Let each partition have room for more rows.
-
-        Parameters
-        ----------
-        held : ndarray of int64
-            The numbers of those that there are.
-        more : ndarray of int64
-            Rows by partition.
+        """Let each partition have room for more rows; ``held`` are the numbers of those that there
+        are.
         """
         state, old = self._state, self._state.spans
         sizes = old[:, tables.HIGH] - old[:, tables.LOW]
@@ -308,12 +285,8 @@ class CountingEngine(AutomatonEngine):
         )
 
     def _drop(self, earliest: int, held: np.ndarray) -> None:
-        """Drop the rows that have left the window, and the partitions without any.
-
-        Parameters
-        ----------
-        held : ndarray of int64
-            The partitions of events that will be given again.
+        """Drop the rows that have left the window, and the partitions without any, unless their
+        events will be given again.
         """
         drop_expired(self._state, earliest)
         spans, number = self._state.spans, len(self._state.spans)

@@ -18,13 +18,7 @@ MEASURED = ("tested", "passed", "time_share", "mean_runs", "peak_runs")
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """The edges of each branch.
-
-    Attributes
-    ----------
-    branches : sequence of list of dict
-        See :func:`edge_counts`.
-    """
+    """The edges of each branch, see :func:`edge_counts`."""
 
     branches: Sequence[list[dict[str, Any]]]
 

@@ -53,14 +53,8 @@ MOST_FLAGS = 62
 
 @dataclass(frozen=True)
 class Passing:
-    """The events that satisfy what an edge asks of the event alone.
-
-    Attributes
-    ----------
-    type : str or None
-        None for any.
-    flag : int
-        Their bit.
+    """The events of a type, None for any, that satisfy what an edge asks of the event alone, and
+    their bit.
     """
 
     type: str | None
@@ -101,14 +95,8 @@ def automaton_layout(
 ) -> AutomatonLayout:
     """The tables of an automaton.
 
-    Parameters
-    ----------
-    counts : bool
-        Whether matches have no graph, but are counted by start.
-    reports : bool
-        Whether they are more than counted.
-    returned : sequence of Column
-        The columns of V that are then their values.
+    ``counts`` if matches have no graph, but are counted by start; ``reports`` if they are more than
+    counted, with the values of V ``returned``.
 
     Raises
     ------

@@ -118,15 +118,7 @@ def automata_of(task: Task) -> Sequence[Automaton]:
 def evaluator_of_automata(
     name: str, runs: Callable[[Task], AutomatonRun], **declared: Any
 ) -> Evaluator:
-    """The declaration of an engine of automata.
-
-    Parameters
-    ----------
-    runs : callable
-        Task → run.
-    **declared
-        What not all of these engines declare; see :class:`Evaluator`.
-    """
+    """The declaration of an engine of automata, with what not all of these engines declare."""
     return Evaluator(
         name,
         runs,
@@ -154,13 +146,7 @@ def prunes(pattern: Pattern) -> bool:
 
 @cache
 def warm_up(engine: Callable[..., AutomatonEngine]) -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does.
-
-    Parameters
-    ----------
-    engine : callable
-        :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
-    """
+    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     events = pd.DataFrame({"type": list("ABB"), "time": range(3), "x": [1.0, 2.0, 3.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
     for condition, reports in (("[x]", False), ("[x] AND a.x > 0", True)):

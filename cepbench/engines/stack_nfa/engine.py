@@ -78,12 +78,8 @@ class Instances(Stateful):
 
 
 class StackEngine(PlanEngine):
-    """Finds the matches of one SEQ of plain and negated items, none of which comes last.
-
-    Parameters
-    ----------
-    task : BranchTask
-        Of one branch, with the right-deep tree of its written order.
+    """Finds the matches of one SEQ of plain and negated items, none of which comes last, with the
+    right-deep tree of its written order.
     """
 
     SAVED = ("_stacks", "_counts[:]", "_peaks[:]")
@@ -181,12 +177,8 @@ class StackEngine(PlanEngine):
         return found
 
     def arranged(self, held: list[Instances]) -> list[np.ndarray]:
-        """Arrange the stacks for a search, in place.
-
-        Returns
-        -------
-        list of int64 array
-            For each item the row behind the most recent instance in the previous stack (RIP).
+        """Arrange the stacks for a search, in place; gives for each item the row behind the most
+        recent instance in the previous stack (RIP).
         """
         if any(self.layout.keys):
             self._partition(held)

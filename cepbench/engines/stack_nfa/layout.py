@@ -41,14 +41,8 @@ class SequenceLayout(Layout):
 
 
 def sequence_layout(branch: Pattern, tree: Tree[str], code: Codes) -> SequenceLayout:
-    """Compile a branch.
-
-    Parameters
-    ----------
-    branch : Pattern
-        SEQ of plain and negated items, none of which comes last.
-    tree : nested pairs of names
-        Right-deep in written order, as the search binds them.
+    """Compile a SEQ of plain and negated items, none of which comes last; the tree is right-deep in
+    written order, as the search binds them.
     """
     return _Writer(branch, tree, code).layout()
 

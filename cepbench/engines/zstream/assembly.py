@@ -51,12 +51,8 @@ class TooManyRecords(Exception):
 
 @dataclass
 class Buffer:
-    """The records of an operator, one row number for each of their events.
-
-    Attributes
-    ----------
-    old, new : ndarray of int32, shape (columns, records)
-        Those of earlier rounds, and those of this one.
+    """The records of an operator of earlier rounds, and of this one: a row number for each of their
+    events, int32, shape (columns, records).
     """
 
     old: np.ndarray
@@ -169,12 +165,8 @@ class Assembly:
             buffer.old = beginning_at(join, buffer.old, self.starts)
 
     def run(self, *, timed: bool) -> int:
-        """Evaluate all operators; gives how many records the root makes.
-
-        Parameters
-        ----------
-        timed : bool
-            Whether to measure the time spent in each operator.
+        """Evaluate all operators, maybe with the time spent in each; gives how many records the
+        root makes.
 
         Raises
         ------
@@ -648,12 +640,8 @@ class Assembly:
     def waiting(self, records: Sequence[np.ndarray], starts: Sequence[int]) -> int:
         """How many records of the join before the root later rounds may read, if none is stored.
 
-        Parameters
-        ----------
-        records : sequence of ndarray of int32, shape (columns, records)
-            Those that the operators' buffers hold after the round.
-        starts : sequence of int
-            The first row of each leaf that is stored.
+        ``records`` are those that the operators' buffers hold after the round, and ``starts`` the
+        first row of each leaf that is stored.
         """
         number = len(self._operators.joins) - 2
         join = self._operators.joins[number]
@@ -720,12 +708,8 @@ class Assembly:
         width = key.stop + 1
         sorted_by = np.argsort(inner_code * width + rows, kind="stable")
         place = (inner_code * width + rows)[sorted_by]
-        lows = np.full(outer.shape[1], first, np.int64)
-        highs = np.full(outer.shape[1], key.stop, np.int64)
-        for column, bound in [*join.lows, *join.filter_lows]:
-            np.maximum(lows, self._bounds[self._offsets[bound] + outer[column]], out=lows)
-        for column, bound in [*join.highs, *join.filter_highs]:
-            np.minimum(highs, self._bounds[self._offsets[bound] + outer[column]], out=highs)
+        lows = self._limit(np.maximum, first, outer, [*join.lows, *join.filter_lows])
+        highs = self._limit(np.minimum, key.stop, outer, [*join.highs, *join.filter_highs])
         begin = np.searchsorted(place, outer_code * width + lows)
         end = np.searchsorted(place, outer_code * width + highs)
         sizes = np.where(known, np.maximum(end - begin, 0), 0)
@@ -737,6 +721,15 @@ class Assembly:
         found[: len(outer)] = np.repeat(outer, sizes, axis=1)
         found[len(outer) :] = inner[:, sorted_by[ranges_of(begin, sizes)]]
         return found, size
+
+    def _limit(
+        self, reduced: np.ufunc, limit: int, rows: np.ndarray, pairs: Sequence[tuple[int, int]]
+    ) -> np.ndarray:
+        """The least or the greatest of some bounds and a limit, for each record."""
+        found = np.full(rows.shape[1], limit, np.int64)
+        for column, bound in pairs:
+            reduced(found, self._bounds[self._offsets[bound] + rows[column]], out=found)
+        return found
 
     def _positions_of(self, join: Join) -> tuple[np.ndarray, np.ndarray]:
         """The positions of events of each column, and where its row 0 would be."""
@@ -797,22 +790,11 @@ class Assembly:
         return clause_holds(clause, read, self._code)
 
     def is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
-        """Whether an event of a negated leaf forbids each record, shape (records,).
-
-        Parameters
-        ----------
-        join : Join
-            Of the records.
-        rows : ndarray of int32, shape (columns, records)
-        """
+        """Whether an event of a negated leaf forbids each record of a join, shape (records,)."""
         leaf = self._leaves[negation.leaf]
         tally = self.tallies[len(self._leaves) + self._operators.joins.index(join)]
-        lows = np.full(rows.shape[1], leaf.base, np.int64)
-        highs = np.full(rows.shape[1], leaf.stop, np.int64)
-        for column, bound in negation.lows:
-            np.maximum(lows, self._bounds[self._offsets[bound] + rows[column]], out=lows)
-        for column, bound in negation.highs:
-            np.minimum(highs, self._bounds[self._offsets[bound] + rows[column]], out=highs)
+        lows = self._limit(np.maximum, leaf.base, rows, negation.lows)
+        highs = self._limit(np.minimum, leaf.stop, rows, negation.highs)
         if not (negation.comparisons or negation.clauses or negation.distinct):
             return highs > lows
         if not (negation.clauses or negation.distinct):

@@ -21,17 +21,10 @@ def groups_of(branches: Sequence[Pattern], plans: Sequence[Plan]) -> list[list[i
     """The numbers of the branches that one tree counts together, each branch once.
 
     The plans of such branches are the same but for the variables at some places, and so are the
-    conditions and negations, but for the conditions on one of these variables alone. They have every
-    choice of variables, and no event can be at a disjunction and at another place that is not
+    conditions and negations, but for the conditions on one of these variables alone. They have
+    every choice of variables, and no event can be at a disjunction and at another place that is not
     ordered in time. Branches with groups are counted by themselves, and so are those over the same
     variables, whose matches are compared.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR and KL.
-    plans : sequence of Plan
-        One for each.
     """
     if len(branches) == 1:
         return [[0]]

@@ -202,18 +202,9 @@ class ZStreamEngine(PlanEngine):
         first: int,
         first_position: int,
     ) -> None:
-        """Add the events of a round to the leaf buffers.
+        """Add the events of a round, which begins at row ``first``, to the leaf buffers.
 
-        Parameters
-        ----------
-        codes, timestamps : ndarray
-            Types and times of the round's events.
-        codes_of : mapping of str to list of int
-            Type of a leaf → the codes of the batch's types that are of it.
-        first : int
-            The row of its first event.
-        first_position : int
-            The position of the batch's.
+        ``codes_of`` has the codes of the batch's types that are of the type of each leaf.
         """
         for number, variable in enumerate(self.layout.leaves):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
@@ -266,18 +257,10 @@ class ZStreamEngine(PlanEngine):
         return min(begin + self._size, len(times))
 
     def _round(self, now: int, events: int, chunks: list[np.ndarray]) -> int:
-        """Take up the events that leaf buffers have got, and give the number of new matches.
+        """Take up the ``events`` that leaf buffers have got, of whatever type, and give the number
+        of new matches.
 
-        Nothing has changed if :class:`TooManyRecords` is raised.
-
-        Parameters
-        ----------
-        now : int
-            No event follows with an earlier timestamp.
-        events : int
-            How many there are, of whatever type; 0 at the end.
-        chunks : list of ndarray
-            Matches are added to it.
+        No later event is before ``now``. Nothing has changed if :class:`TooManyRecords` is raised.
         """
         since = time.perf_counter()
         operators, leaves = self.operators, self._leaves

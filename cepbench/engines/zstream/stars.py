@@ -34,15 +34,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Star:
-    """A node as a star.
-
-    Attributes
-    ----------
-    centre : int
-        A leaf.
-    latest : int
-        The leaf of the latest event.
-    """
+    """A node as a star around the leaf ``centre``; ``latest`` is the leaf of the latest event."""
 
     centre: int
     spoke: Leg
@@ -76,14 +68,8 @@ class Stars:
         return all(map(self._given, self.nodes))
 
     def cheapest(self, sizes: Sequence[int], share: float) -> list[tuple[Star, ...]]:
-        """The stars that count each node, see :func:`cepbench.patterns.stars.stars_of`.
-
-        Parameters
-        ----------
-        sizes : sequence of int
-            Events of each leaf.
-        share : float
-            The part of them that is within a window.
+        """The stars that count each node, by the events of each leaf and the share of them within a
+        window; see :func:`cepbench.patterns.stars.stars_of`.
         """
 
         def cost(pairs: Sequence[tuple[int, int]]) -> float:
