@@ -30,26 +30,17 @@ Label = tuple[int, int]
 
 @dataclass(frozen=True)
 class StackLayout:
-    """Compiled sequences over stacks that they share.
+    """Compiled sequences over stacks that they share."""
 
-    Attributes
-    ----------
-    stacks : tuple of str or None
-        The types of the stacks; None for the events of all other types.
-    hierarchy : ConceptHierarchy or None
-        The concepts above the types.
-    columns, filters : tuple
-        Expressions, and sets of clauses, over a variable without name, each with the stacks whose
-        events have its value.
-    keeps : tuple of sets of filters
-        By stack: an event is stored if it passes one of these; empty, if all events are.
-    """
-
+    #: The types of the stacks; None for the events of all other types.
     stacks: tuple[str | None, ...]
-    hierarchy: ConceptHierarchy | None
+    hierarchy: ConceptHierarchy | None  #: the concepts above the types
+    #: Expressions, and sets of clauses, over a variable without name, each with the stacks whose
+    #: events have its value.
     columns: tuple[tuple[Expression, tuple[int, ...]], ...]
     filters: tuple[tuple[tuple[Clause, ...], tuple[int, ...]], ...]
     graph: Graph
+    #: By stack: an event is stored if it passes one of these; empty, if all events are.
     keeps: tuple[tuple[int, ...], ...]
     queries: tuple[sequences.Query, ...]
 

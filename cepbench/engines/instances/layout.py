@@ -31,22 +31,13 @@ from cepbench.planning.plans.tree import Placements
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceLayout(Layout):
-    """Compiled patterns and plans.
-
-    Attributes
-    ----------
-    values : tuple of tuple of (int, Expression)
-        The columns of an event filled by each leaf, with their expressions.
-    width : int
-        Number of columns of an event.
-    branches : tuple of tuple of int
-        The nodes of each branch, the root last.
-    """
+    """Compiled patterns and plans."""
 
     plan: tables.Plan
+    #: The columns of an event filled by each leaf, with their expressions.
     values: tuple[tuple[tuple[int, Expression], ...], ...]
-    width: int
-    branches: tuple[tuple[int, ...], ...]
+    width: int  #: number of columns of an event
+    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch, the root last
     has_sets: bool
 
 

@@ -35,22 +35,13 @@ from cepbench.planning.plans.tree import Placements
 
 @dataclass(frozen=True, kw_only=True)
 class JoinLayout(Layout):
-    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests.
-
-    Attributes
-    ----------
-    values : tuple of tuple of Derived
-        The values in each leaf's float columns.
-    ranks : bool
-        Whether events have a rank within a partition, in addition to timestamp and position.
-    branches : tuple of tuple of int
-        The nodes of each branch without checks, the root last.
-    """
+    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests."""
 
     plan: tables.Plan
-    values: tuple[tuple[Derived, ...], ...]
+    values: tuple[tuple[Derived, ...], ...]  #: the values in each leaf's float columns
+    #: Whether events have a rank within a partition, in addition to timestamp and position.
     ranks: bool
-    branches: tuple[tuple[int, ...], ...]
+    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch without checks, the root last
 
     @property
     def integer_columns(self) -> int:

@@ -38,43 +38,22 @@ GroupTest = Callable[[Sequence[str], np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class BranchTask:
-    """The task of one engine in a run.
+    """The task of one engine in a run."""
 
-    Attributes
-    ----------
-    branches : sequence of Pattern
-        Without OR; several with the consuming strategy and one window.
-    trees : sequence of nested pairs of names, or of automata
-        A plan for each, or the order that an engine without plans always evaluates in.
-    placements : sequence of Placements
-        The nodes at which each plan checks negated variables, if it says so.
-    groups : mapping of PlacedGroup to GroupTest
-        Those of a single branch that an engine may test at a node below the root [mei2009]_, section
-        4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
-        without one are dropped, and it is formed again for each match.
-    written : sequence of str
-        The variables of all branches in the order of the pattern.
-    reader : NumericReader
-        Assigns codes to texts; may be shared.
-    reports : bool
-        Whether matches are returned, or only counted.
-    limit : int
-        Maximum number of stored partial matches.
-    timed : bool
-        Whether to measure latencies.
-    watched : bool
-        Whether to measure the time spent in each node.
-    """
-
-    branches: Sequence[Pattern]
+    branches: Sequence[Pattern]  #: without OR; several with the consuming strategy and one window
+    #: A plan for each, or the order that an engine without plans always evaluates in.
     trees: Sequence[Any]
+    #: The nodes at which each plan checks negated variables, if it says so.
     placements: Sequence[Placements]
-    written: Sequence[str]
-    reader: NumericReader
-    reports: bool
-    limit: int
-    timed: bool
-    watched: bool
+    written: Sequence[str]  #: the variables of all branches in the order of the pattern
+    reader: NumericReader  #: assigns codes to texts; may be shared
+    reports: bool  #: whether matches are returned, or only counted
+    limit: int  #: maximum number of stored partial matches
+    timed: bool  #: whether to measure latencies
+    watched: bool  #: whether to measure the time spent in each node
+    #: Those of a single branch that an engine may test at a node below the root [mei2009]_, section
+    #: 4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
+    #: without one are dropped, and it is formed again for each match.
     groups: Mapping[PlacedGroup, GroupTest] = field(default_factory=dict)
 
     @classmethod
@@ -95,24 +74,14 @@ class BranchTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Compiled patterns and plans; each engine adds the tables of its kernels.
+    """Compiled patterns and plans; each engine adds the tables of its kernels."""
 
-    Attributes
-    ----------
-    leaves : tuple of Variable
-        Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
-    filters : tuple of tuple of Clause
-        Conditions on each leaf alone.
-    nodes : tuple of tuple of str
-        The variables of each node.
-    columns : int
-        Number of columns of a match: the number of the branch if there are several, then for each
-        variable of a branch the position of its event, or start and size of its set.
-    """
-
+    #: Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
     leaves: tuple[Variable, ...]
-    filters: tuple[tuple[Clause, ...], ...]
-    nodes: tuple[tuple[str, ...], ...]
+    filters: tuple[tuple[Clause, ...], ...]  #: conditions on each leaf alone
+    nodes: tuple[tuple[str, ...], ...]  #: the variables of each node
+    #: Number of columns of a match: the number of the branch if there are several, then for each
+    #: variable of a branch the position of its event, or start and size of its set.
     columns: int
 
 

@@ -24,60 +24,38 @@ Key = tuple[str, str]
 
 @dataclass
 class Node:
-    """One node of a plan.
+    """One node of a plan."""
 
-    Attributes
-    ----------
-    variables : tuple of str
-        Bound by its rows, in the order of the pattern.
-    left, right : int
-        Numbers of its children; -1 for none. A node that creates sets has the leaf of the Kleene
-        variable on the right, and may have no left child.
-    makes : str
-        The variable of the sets that it creates, or "".
-    times, positions, ranks, sets : set
-        Variables whose timestamps ("earliest" or "latest", name), positions, ranks and sets its
-        rows have.
-    values : set of Derived
-        The values that its rows have.
-    joined : list of Clause
-        Conditions on pairs of rows of its children.
-    steps, rows : list of Clause
-        Conditions on neighbours in the set under construction, and on new rows.
-    order : list of (str, str)
-        Pairs x, y of variables, one of each child, such that x is earlier.
-    distinct, far_distinct : list of (str, str)
-        Pairs that must be different events: one of each child, and those with sets.
-    apart : list of (str, str, int, int)
-        Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
-    drives : (bool, bool)
-        Whether a row of the left and the right child can have the last event.
-    is_sorted : bool
-        Whether rows are created in the order of their latest timestamp.
-    is_contiguous : bool
-        Whether rows must be tested for consecutive ranks.
-    """
-
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  #: bound by its rows, in the order of the pattern
+    #: Numbers of its children; -1 for none. A node that creates sets has the leaf of the Kleene
+    #: variable on the right, and may have no left child.
     left: int = -1
     right: int = -1
-    makes: str = ""
+    makes: str = ""  #: the variable of the sets that it creates, or ""
+    #: Variables whose timestamps ("earliest" or "latest", name), positions, ranks and sets its rows
+    #: have.
     times: set[Key] = field(default_factory=set)
     positions: set[str] = field(default_factory=set)
     ranks: set[str] = field(default_factory=set)
     sets: set[str] = field(default_factory=set)
-    values: set[Derived] = field(default_factory=set)
+    values: set[Derived] = field(default_factory=set)  #: the values that its rows have
+    #: Conditions on pairs of rows of its children.
     joined: list[Clause] = field(default_factory=list)
+    #: Conditions on neighbours in the set under construction, and on new rows.
     steps: list[Clause] = field(default_factory=list)
     rows: list[Clause] = field(default_factory=list)
+    #: Pairs x, y of variables, one of each child, such that x is earlier.
     order: list[tuple[str, str]] = field(default_factory=list)
+    #: Pairs that must be different events: one of each child, and those with sets.
     distinct: list[tuple[str, str]] = field(default_factory=list)
     far_distinct: list[tuple[str, str]] = field(default_factory=list)
+    #: Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
     apart: list[tuple[str, str, int, int]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    #: Whether a row of the left and the right child can have the last event.
     drives: tuple[bool, bool] = (False, False)
-    is_sorted: bool = True
-    is_contiguous: bool = False
+    is_sorted: bool = True  #: whether rows are created in the order of their latest timestamp
+    is_contiguous: bool = False  #: whether rows must be tested for consecutive ranks
 
     @property
     def is_leaf(self) -> bool:

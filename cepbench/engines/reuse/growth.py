@@ -35,19 +35,12 @@ _TESTS = 30
 
 
 class Sought(NamedTuple):
-    """Which matches are sought: those whose last, or whose first, event is at some positions.
+    """Which matches are sought: those whose last, or whose first, event is at some positions."""
 
-    Attributes
-    ----------
-    begin, end : int
-        The positions, from ``begin`` to ``end`` - 1.
-    by_first : bool
-        Whether they are those of the first event.
-    """
-
+    #: The positions, from ``begin`` to ``end`` - 1.
     begin: int = 0
     end: int = np.iinfo(np.int64).max
-    by_first: bool = False
+    by_first: bool = False  #: whether they are those of the first event
 
     @property
     def restricts(self) -> bool:

@@ -12,27 +12,17 @@ from cepbench.patterns.model import Clause, Comparison, Pattern
 
 
 class Relations(NamedTuple):
-    """What a variable has to do with others that are bound.
+    """What a variable has to do with others that are bound."""
 
-    Attributes
-    ----------
-    after, before : sequence of str
-        Those that come next before it, and next after it.
-    first, last : sequence of str
-        Those among which the earliest, and the latest, event of a match is, unless the variable is
-        between two of them.
-    distinct : sequence of str
-        Those in no order with it.
-    conditions : sequence of Clause
-        Between it and them.
-    """
-
+    #: Those that come next before it, and next after it.
     after: Sequence[str]
     before: Sequence[str]
+    #: Those among which the earliest, and the latest, event of a match is, unless the variable is
+    #: between two of them.
     first: Sequence[str]
     last: Sequence[str]
-    distinct: Sequence[str]
-    conditions: Sequence[Clause]
+    distinct: Sequence[str]  #: those in no order with it
+    conditions: Sequence[Clause]  #: between it and them
 
     @property
     def mentioned(self) -> set[str]:

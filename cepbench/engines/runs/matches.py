@@ -24,18 +24,11 @@ def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SetColumn:
-    """One set of positions per match.
+    """One set of positions per match."""
 
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (matches + 1,)
-        Set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
-    positions : ndarray of int64
-        Ascending within a set.
-    """
-
+    #: int64 (matches + 1,); set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
     offsets: np.ndarray
-    positions: np.ndarray
+    positions: np.ndarray  #: int64; ascending within a set
 
     @classmethod
     def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
@@ -250,22 +243,14 @@ class BranchMatches(Stateful):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The matches completed by a batch of events.
-
-    Attributes
-    ----------
-    matches : tuple of (BranchMatches or None)
-        One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
-    graphs : tuple of (int, RootedGraph)
-        For ``output="compressed"``: the number of a branch, and matches of it.
-    values : Rows or None
-        The values of the matches, if RETURN needs no more of them.
-    """
+    """The matches completed by a batch of events."""
 
     number: int
+    #: One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
     matches: tuple[BranchMatches | None, ...]
+    #: For ``output="compressed"``: the number of a branch, and matches of it.
     graphs: tuple[tuple[int, RootedGraph], ...] = ()
-    values: Rows | None = None
+    values: Rows | None = None  #: the values of the matches, if RETURN needs no more of them
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:

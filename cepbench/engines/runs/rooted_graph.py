@@ -34,20 +34,13 @@ from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
 
 @dataclass(frozen=True)
 class RootedGraph:
-    """Matches of one branch: a graph, and the nodes at which they end.
-
-    Attributes
-    ----------
-    roots, earliest : ndarray of int64, shape (n,)
-        Nodes, and for each the least position that a match of its window begins at.
-    times : ndarray of int64, shape (n,)
-        Timestamps of the last events.
-    """
+    """Matches of one branch: a graph, and the nodes at which they end."""
 
     graph: MatchGraph
+    #: int64 (n,); nodes, and for each the least position that a match of its window begins at.
     roots: np.ndarray
     earliest: np.ndarray
-    times: np.ndarray
+    times: np.ndarray  #: int64 (n,); timestamps of the last events
 
     @classmethod
     def of(

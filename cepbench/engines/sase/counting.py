@@ -31,21 +31,13 @@ _BEFORE_ALL = np.iinfo(np.int64).min
 
 @dataclass(frozen=True)
 class CountLayout:
-    """A pattern whose matches can be counted without runs.
+    """A pattern whose matches can be counted without runs."""
 
-    Attributes
-    ----------
-    of_events : AutomatonLayout
-        With the events that are forbidden.
-    width : int
-        Columns of counts.
-    edges : ndarray of int64, shape (items, 2)
-        Of the automaton: of the first event of an item, and of further elements; -1 for none.
-    """
-
-    of_events: AutomatonLayout
+    of_events: AutomatonLayout  #: with the events that are forbidden
     items: tables.Items
-    width: int
+    width: int  #: columns of counts
+    #: int64 (items, 2); of the automaton: of the first event of an item, and of further elements;
+    #: -1 for none.
     edges: np.ndarray
 
 

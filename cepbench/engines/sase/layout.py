@@ -64,25 +64,13 @@ class Passing:
 
 @dataclass(frozen=True)
 class AutomatonLayout:
-    """A compiled automaton.
-
-    Attributes
-    ----------
-    passing : tuple of Passing
-        Of each edge that writes or forbids an event.
-    columns : tuple of Expression
-        What is read of events, in attributes of the variable ``""``.
-    variables : tuple of Variable
-        The positive ones, in written order.
-    width : int
-        Columns of V.
-    """
+    """A compiled automaton."""
 
     plan: tables.Plan
-    passing: tuple[Passing, ...]
-    columns: tuple[Expression, ...]
-    variables: tuple[Variable, ...]
-    width: int
+    passing: tuple[Passing, ...]  #: of each edge that writes or forbids an event
+    columns: tuple[Expression, ...]  #: what is read of events, in attributes of the variable ``""``
+    variables: tuple[Variable, ...]  #: the positive ones, in written order
+    width: int  #: columns of V
 
 
 def automaton_layout(

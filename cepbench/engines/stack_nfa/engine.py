@@ -26,23 +26,15 @@ _NO_MEMBERS = np.empty(0, np.int64)
 
 @dataclass
 class Instances(Stateful):
-    """The instances of one item: of negated ones all events, of others those that are active.
-
-    Attributes
-    ----------
-    times, positions : ndarray of int64, shape (n,)
-    values : ndarray of float64, shape (columns, n)
-        What conditions and partitions read.
-    codes : ndarray of int64, shape (n,)
-        Partitions, numbered anew in each round.
-    """
+    """The instances of one item: of negated ones all events, of others those that are active."""
 
     SAVED = ("times", "positions", "values")
 
+    #: int64 (n,).
     times: np.ndarray
     positions: np.ndarray
-    values: np.ndarray
-    codes: np.ndarray
+    values: np.ndarray  #: float64 (columns, n); what conditions and partitions read
+    codes: np.ndarray  #: int64 (n,); partitions, numbered anew in each round
 
     def resumed(self) -> None:
         """All are in one partition, until the next round."""

@@ -20,23 +20,15 @@ from cepbench.planning.plans.tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceLayout(Layout):
-    """A compiled sequence.
-
-    Attributes
-    ----------
-    values : tuple of tuple of (int, Expression)
-        The columns of values of each stack, by their numbers.
-    keys : tuple of tuple of int
-        The columns by which each stack is partitioned, counted within it; none for all stacks, or
-        for those of negated items whose events are of any partition.
-    checks : tuple of Check
-        Of the negated items, in the order of their stacks.
-    """
+    """A compiled sequence."""
 
     plan: search.Plan
+    #: The columns of values of each stack, by their numbers.
     values: tuple[tuple[tuple[int, Expression], ...], ...]
+    #: The columns by which each stack is partitioned, counted within it; none for all stacks, or
+    #: for those of negated items whose events are of any partition.
     keys: tuple[tuple[int, ...], ...]
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...]  #: of the negated items, in the order of their stacks
     window: int
 
 

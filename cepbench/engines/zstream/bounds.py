@@ -10,24 +10,14 @@ Comparison = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Bound:
-    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``.
-
-    Attributes
-    ----------
-    negated : int
-        A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
-    comparisons : tuple of Comparison
-        Between the events of ``x`` and of ``negated``.
-    is_after : bool
-        Whether the negating event is the first one after the event of ``x``, not the last before.
-    node : int
-        Which node's comparisons these are; -1 if there are none.
-    """
+    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``."""
 
     x: int
     y: int
     shift: int
+    #: A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
     negated: int = -1
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()  #: between the events of ``x`` and of ``negated``
+    #: Whether the negating event is the first one after the event of ``x``, not the last before.
     is_after: bool = False
-    node: int = -1
+    node: int = -1  #: which node's comparisons these are; -1 if there are none

@@ -42,95 +42,62 @@ class Table:
 
 @dataclass
 class Negation:
-    """A filter of records by the events of a negated leaf [mei2009]_, section 4.4.2: NEG.
-
-    Attributes
-    ----------
-    lows, highs : list of (int, int)
-        The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
-    comparisons : list of (int, Comparison)
-        The column of a record, and a comparison of its event with the negated one.
-    clauses : list of Clause
-        All conditions on the record and the negated event, if some are not such comparisons.
-    distinct : list of int
-        Columns whose events are not the negated one.
-    is_late : bool
-        Whether records wait until their window has passed.
-    """
+    """A filter of records by the events of a negated leaf [mei2009]_, section 4.4.2: NEG."""
 
     leaf: int
+    #: The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
     lows: list[tuple[int, int]] = field(default_factory=list)
     highs: list[tuple[int, int]] = field(default_factory=list)
+    #: The column of a record, and a comparison of its event with the negated one.
     comparisons: list[tuple[int, Comparison]] = field(default_factory=list)
+    #: All conditions on the record and the negated event, if some are not such comparisons.
     clauses: list[Clause] = field(default_factory=list)
+    #: Columns whose events are not the negated one.
     distinct: list[int] = field(default_factory=list)
-    is_late: bool = False
+    is_late: bool = False  #: whether records wait until their window has passed
 
 
 @dataclass
 class Join:
-    """A SEQ or AND of two buffers; without an outer one, the records of a leaf's events.
+    """A SEQ or AND of two buffers; without an outer one, the records of a leaf's events."""
 
-    Attributes
-    ----------
-    outer, inner : int
-        Numbers of the buffers; ``outer`` is -1 for a pattern of one variable.
-    outer_drives, inner_drives : bool
-        Whether a record of the outer, the inner buffer can hold the last event.
-    columns : tuple of int
-        The leaf of each column of its records; those of the outer buffer come first.
-    key : int
-        Which of the inner buffer's columns the ranges are of.
-    lows, highs : list of (int, int)
-        The column of an outer record, and the number of the bound that its event sets.
-    filter_lows, filter_highs : list of (int, int)
-        Those of negations that are filters of its records (NEG), but can be ranges, since they
-        depend on one of the two events at most.
-    start : int
-        A column of the inner buffer that holds the first event of its records, if that is
-        restricted by ``start_lows``; else -1.
-    equalities : list of (int, int, int, int)
-        Column of the outer record and of its event's values, the same of the inner one; if any,
-        inner records are found by hashing, and no bitmaps are made.
-    clauses : list of Clause
-        What is tested on new records,
-    order, distinct : list of (int, int)
-        such as the order of two columns and that they are not the same event,
-    window : bool
-        and whether they fit the window.
-    groups : list of PlacedGroup
-        Those that records must have [mei2009]_, section 4.4.5: KSEQ.
-    first, last : tuple of int
-        Columns that can hold the first, the last event of a record.
-    is_kept : bool
-        Whether later rounds read its records.
-    applied : frozenset of str
-        The negated variables that its records are checked against.
-    """
-
+    #: Numbers of the buffers; ``outer`` is -1 for a pattern of one variable.
     outer: int
     inner: int
+    #: Whether a record of the outer, the inner buffer can hold the last event.
     outer_drives: bool
     inner_drives: bool
+    #: The leaf of each column of its records; those of the outer buffer come first.
     columns: tuple[int, ...]
-    key: int = 0
+    key: int = 0  #: which of the inner buffer's columns the ranges are of
+    #: The column of an outer record, and the number of the bound that its event sets.
     lows: list[tuple[int, int]] = field(default_factory=list)
     highs: list[tuple[int, int]] = field(default_factory=list)
+    #: Those of negations that are filters of its records (NEG), but can be ranges, since they
+    #: depend on one of the two events at most.
     filter_lows: list[tuple[int, int]] = field(default_factory=list)
     filter_highs: list[tuple[int, int]] = field(default_factory=list)
     tables: list[tuple[int, Table]] = field(default_factory=list)
+    #: A column of the inner buffer that holds the first event of its records, if that is restricted
+    #: by ``start_lows``; else -1.
     start: int = -1
     start_lows: list[tuple[int, int]] = field(default_factory=list)
+    #: Column of the outer record and of its event's values, the same of the inner one; if any,
+    #: inner records are found by hashing, and no bitmaps are made.
     equalities: list[tuple[int, int, int, int]] = field(default_factory=list)
-    clauses: list[Clause] = field(default_factory=list)
+    clauses: list[Clause] = field(default_factory=list)  #: what is tested on new records,
+    #: Such as the order of two columns and that they are not the same event,
     order: list[tuple[int, int]] = field(default_factory=list)
     distinct: list[tuple[int, int]] = field(default_factory=list)
-    window: bool = False
+    window: bool = False  #: and whether they fit the window
     negations: list[Negation] = field(default_factory=list)
+    #: Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     groups: list[PlacedGroup] = field(default_factory=list)
+    #: Columns that can hold the first, the last event of a record.
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
-    is_kept: bool = False
+    is_kept: bool = False  #: whether later rounds read its records
+    #: The negated variables that its records are checked against.
     applied: frozenset[str] = frozenset()
 
     @property

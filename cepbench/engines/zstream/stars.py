@@ -11,25 +11,17 @@ from cepbench.patterns.stars import stars_of
 
 @dataclass(frozen=True)
 class Leg:
-    """A spoke or a satellite.
-
-    Attributes
-    ----------
-    low, high : Bound
-        The rows that the centre's event allows.
-    moving : Bound or None
-        Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
-        the one behind the last.
-    comparisons : tuple of Comparison
-        Of the centre's event with the leaf's.
-    """
+    """A spoke or a satellite."""
 
     leaf: int
+    #: The rows that the centre's event allows.
     low: Bound
     high: Bound
+    #: Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
+    #: the one behind the last.
     moving: Bound | None
     from_low: bool
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  #: of the centre's event with the leaf's
 
 
 @dataclass(frozen=True)
@@ -49,18 +41,11 @@ class Star:
 
 @dataclass(frozen=True)
 class Stars:
-    """The nodes of a plan for a SEQ of plain variables, which are numbered in its order.
+    """The nodes of a plan for a SEQ of plain variables, which are numbered in its order."""
 
-    Attributes
-    ----------
-    nodes : sequence of tuple of int
-        The leaves of each node, ascending; the root last.
-    comparisons : mapping of (int, int) to tuple of Comparison
-        Between two leaves, in both directions.
-    """
-
-    nodes: Sequence[tuple[int, ...]]
+    nodes: Sequence[tuple[int, ...]]  #: the leaves of each node, ascending; the root last
     window: int
+    #: Between two leaves, in both directions.
     comparisons: Mapping[tuple[int, int], tuple[Comparison, ...]]
 
     def is_possible(self) -> bool:
