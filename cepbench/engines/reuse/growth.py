@@ -12,13 +12,7 @@ from cepbench.engines.plan_runs.engine import read_only
 from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kernels.columns import gathered
-from cepbench.engines.reuse.kernels.extend import (
-    Probe,
-    extended,
-    extensible,
-    extensions,
-    in_range,
-)
+from cepbench.engines.reuse.kernels.extend import Probe, extended, extensible, extensions, in_range
 from cepbench.engines.reuse.queries import Query
 from cepbench.engines.runs.matches import ranges_of
 from cepbench.errors import PartialMatchLimitError

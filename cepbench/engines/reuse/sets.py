@@ -28,14 +28,7 @@ from cepbench.engines.reuse.kept import (
 )
 from cepbench.engines.reuse.kernels.columns import distinct_columns
 from cepbench.engines.reuse.queries import Query
-from cepbench.engines.reuse.reuse import (
-    Edge,
-    delta,
-    down,
-    edge_of,
-    number_down,
-    projected,
-)
+from cepbench.engines.reuse.reuse import Edge, delta, down, edge_of, number_down, projected
 from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn, no_matches
 from cepbench.patterns.arrays import constant_holds
 from cepbench.patterns.expressions import attributes_of

@@ -30,12 +30,7 @@ from cepbench.engines.sase.counting import CountingEngine, count_layout
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.postponing import PostponingEngine, check_postponable
 from cepbench.engines.sase.returning import returned_columns
-from cepbench.engines.sase.run import (
-    AutomatonRun,
-    automata_of,
-    evaluator_of_automata,
-    warm_up,
-)
+from cepbench.engines.sase.run import AutomatonRun, automata_of, evaluator_of_automata, warm_up
 from cepbench.errors import CepbenchError
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream

@@ -10,13 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import (
-    BranchTask,
-    Chunks,
-    Layout,
-    PlanEngine,
-    read_only,
-)
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
