@@ -15,8 +15,7 @@ from __future__ import annotations
 from functools import partial
 
 from cepbench.engines.instances.engine import InstanceEngine
-from cepbench.engines.plan_runs.chain import chain
-from cepbench.engines.plan_runs.run import run_of_chains
+from cepbench.engines.plan_runs.run import chain, run_of_chains
 from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA_INSTANCES = Evaluator(

@@ -14,8 +14,7 @@ from __future__ import annotations
 from functools import partial
 
 from cepbench.engines.joins.engine import JoinEngine
-from cepbench.engines.plan_runs.chain import chain
-from cepbench.engines.plan_runs.run import run_of_chains
+from cepbench.engines.plan_runs.run import chain, run_of_chains
 from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA = Evaluator(

@@ -23,7 +23,12 @@ import pandas as pd
 
 from cepbench.engines.reuse.events import Events
 from cepbench.engines.reuse.growth import ALL, Growth, Sought
-from cepbench.engines.reuse.kept import KeptMatches, ListedMatches, ProjectedMatches
+from cepbench.engines.reuse.kept import (
+    ExtendedMatches,
+    KeptMatches,
+    ListedMatches,
+    ProjectedMatches,
+)
 from cepbench.engines.reuse.kernels.columns import distinct_columns
 from cepbench.engines.reuse.queries import Query
 from cepbench.patterns.model import Attribute, Clause
@@ -140,7 +145,7 @@ def down(
     if sought.restricts:
         growth.keep(sought.mask(growth.table(names)))
     rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
-    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+    return ExtendedMatches(names, growth.own, source, rows, edge.name_of)
 
 
 def number_down(
@@ -367,4 +372,4 @@ def warm_up() -> None:
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None
-    KeptMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()
+    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()

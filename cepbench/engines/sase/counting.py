@@ -15,6 +15,7 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
 from cepbench.engines.runs.matches import Found, ranges_of
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
@@ -24,7 +25,7 @@ from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, a
 from cepbench.engines.sase.partitions import Partitions
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import count_matches, drop_expired
-from cepbench.patterns.model import Clause, Pattern
+from cepbench.patterns.model import Pattern
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
@@ -96,20 +97,13 @@ def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
     """The events that each NOT forbids, and before which item; None if that is not known at once."""
-    before = pattern.structure.precedence()
-    positive = [v.name for v in pattern.variables if v not in pattern.negated]
-    found = []
-    for flag, variable in enumerate(pattern.negated, flags):
-        item = sum((name, variable.name) in before for name in positive)
-        clauses = [c for c in pattern.conditions if variable.name in _names(c)]
-        if item == len(positive) or flag >= MOST_FLAGS or any(len(_names(c)) > 1 for c in clauses):
+    branch, found = CompiledBranch.of(pattern), []
+    for flag, check in enumerate(branch.checks, flags):
+        if check.is_late or check.clauses or flag >= MOST_FLAGS:
             return None
-        found.append((item, Passing(variable.type, tuple(clauses), 1 << flag)))
+        type = branch.variables[check.name].type
+        found.append((len(check.earlier), Passing(type, branch.filters[check.name], 1 << flag)))
     return found
-
-
-def _names(clause: Clause) -> set[str]:
-    return {attribute.variable for attribute in clause.attributes()}
 
 
 def _rules(

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import permutations
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.patterns.model import Aggregate, Attribute, Expression, Pattern, Variable
 from cepbench.planning.plans.model import Plan
 from cepbench.planning.plans.tree import relabel
@@ -53,7 +54,7 @@ def _shape(branch: Pattern, plan: Plan) -> Hashable:
         relabel(plan.tree, place.__getitem__),
         frozenset((place[x], *map(place.__getitem__, below)) for x, below in plan.placements),
         tuple(variable.type for variable in branch.negated),
-        frozenset((place[x], place[y]) for x, y in branch.structure.precedence()),
+        frozenset((place[x], place[y]) for x, y in CompiledBranch.of(branch).before),
         frozenset(
             clause.with_terms(renamed)
             for clause in branch.conditions
@@ -64,7 +65,7 @@ def _shape(branch: Pattern, plan: Plan) -> Hashable:
 
 def _columns(branches: Sequence[Pattern]) -> list[tuple[Variable, ...]]:
     """The variables at each place of branches of one shape, each once; negated ones last."""
-    leaves = ((*branch.positive, *branch.negated) for branch in branches)
+    leaves = (CompiledBranch.of(branch).leaves for branch in branches)
     return [tuple(dict.fromkeys(column)) for column in zip(*leaves, strict=True)]
 
 
@@ -73,7 +74,7 @@ def _is_whole(branches: Sequence[Pattern]) -> bool:
     columns = _columns(branches)
     if math.prod(map(len, columns)) != len(branches):
         return False
-    before = branches[0].structure.precedence()
+    before = CompiledBranch.of(branches[0]).before
     return not any(
         branches[0].overlap(x, y)
         for one, other in permutations(columns, 2)
@@ -106,7 +107,7 @@ class Sides:
         self.choices = {place: its for place, its in columns if len(its) > 1}
         names = {variable.name for its in self.choices.values() for variable in its}
         self.filters = {
-            name: tuple(c for c in branch.conditions if {*c.variables} == {name})
+            name: CompiledBranch.of(branch).filters[name]
             for branch in branches
             for name in names.intersection(branch.positive_names)
         }

@@ -17,8 +17,7 @@ import numpy as np
 
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import compared
-from cepbench.engines.zstream.bounds import Bound, Comparison
-from cepbench.engines.zstream.stars import Star, Stars
+from cepbench.engines.zstream.stars import Bound, Comparison, Star, Stars
 from cepbench.kernels.instructions import EQUAL
 from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Pattern

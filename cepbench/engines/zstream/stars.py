@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cepbench.engines.zstream.bounds import Bound, Comparison
 from cepbench.patterns.stars import stars_of
+
+#: A column of values of the first leaf, one of the second, an operator.
+Comparison = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``."""
+
+    x: int
+    y: int
+    shift: int
+    #: A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
+    negated: int = -1
+    comparisons: tuple[Comparison, ...] = ()  #: between the events of ``x`` and of ``negated``
+    #: Whether the negating event is the first one after the event of ``x``, not the last before.
+    is_after: bool = False
+    node: int = -1  #: which node's comparisons these are; -1 if there are none
 
 
 @dataclass(frozen=True)
