@@ -7,7 +7,7 @@ Here they read the events of an instance, which is a record of references to eve
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -227,7 +227,7 @@ class _BranchWriter:
             tables.DISTINCT: [
                 self._pair(x, y, made) for x, y in (*node.distinct, *node.far_distinct)
             ],
-            **self._conditions(node.joined, set()),
+            **self._conditions(node.joined),
             tables.STEP: self._clauses(node.steps, kleene),
             tables.ROW: self._clauses(node.rows, kleene),
         }
@@ -252,14 +252,14 @@ class _BranchWriter:
             tables.SLOTS: [(self.leaf_of[name], 0, -1, 0)],
             tables.ORDER: [self._pair(x, y, kleene) for x, y in order],
             tables.DISTINCT: [self._pair(x, name, kleene) for x in check.distinct],
-            **self._conditions(plain, set()),
+            **self._conditions(plain),
             tables.ROW: self._clauses(others, kleene),
         }
 
-    def _pair(self, x: str, y: str, sets: set[str]) -> Rule:
+    def _pair(self, x: str, y: str, sets: Container[str]) -> Rule:
         return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
 
-    def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
+    def _conditions(self, clauses: Iterable[Clause]) -> dict[int, list[Rule]]:
         """Comparisons of two values, and programs for all other conditions on single events."""
         pairs = [(clause, compared(clause)) for clause in clauses]
         rules = [
@@ -268,9 +268,9 @@ class _BranchWriter:
             if found is not None
         ]
         others = [clause for clause, found in pairs if found is None]
-        return {tables.COMPARE: rules, tables.CLAUSES: self._clauses(others, sets)}
+        return {tables.COMPARE: rules, tables.CLAUSES: self._clauses(others, ())}
 
-    def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
+    def _clauses(self, clauses: Iterable[Clause], sets: Collection[str]) -> list[Rule]:
         places = {name: (self.leaf_of[name], 0) for name in sets}
         rules: list[Rule] = []
         for clause in clauses:

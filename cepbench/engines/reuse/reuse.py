@@ -253,7 +253,7 @@ class _Delta:
         if growth.rows is None:
             return ListedMatches(general.names, growth.begun)
         begun = ListedMatches([first], growth.begun)
-        return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
+        return ExtendedMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, one restricted to few events, then those that decide.
