@@ -15,37 +15,26 @@ from cepbench.patterns.negations import Check
 
 
 class CompiledBranch:
-    """What all engines read of a pattern without OR.
-
-    Attributes
-    ----------
-    leaves : tuple of Variable
-        The positive ones in the order of the pattern, then the negated ones.
-    leaf_of : dict of str to int
-        Variable → its place in ``leaves``.
-    before : frozenset of (str, str)
-        The pattern's precedence.
-    filters : dict of str to tuple of Clause
-        Conditions on each leaf alone, as far as single events satisfy them.
-    checks : tuple of Check
-        Of the negated variables.
-    equalities : Equalities
-        Of the plain and Kleene variables.
-    """
+    """What all engines read of a pattern without OR."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
+        #: The positive ones in the order of the pattern, then the negated ones.
         self.leaves = (*pattern.positive, *pattern.negated)
+        #: Variable → its place in ``leaves``.
         self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
         self.variables = {variable.name: variable for variable in pattern.variables}
         self.kleene = frozenset(v.name for v in pattern.variables if v.kind is Kind.KLEENE)
-        self.before = frozenset(pattern.structure.precedence())
+        self.before = frozenset(pattern.structure.precedence())  #: the pattern's precedence
         alone = [c for c in pattern.conditions if len({*c.variables}) == 1 and c.is_elementwise]
+        #: Conditions on each leaf alone, as far as single events satisfy them.
         self.filters = {
             leaf.name: tuple(clause for clause in alone if leaf.name in clause.variables)
             for leaf in self.leaves
         }
+        #: Of the negated variables.
         self.checks = tuple(Check.of(pattern, variable.name) for variable in pattern.negated)
+        #: Of the plain and Kleene variables.
         self.equalities = Equalities(pattern.conditions, pattern.planned_names)
 
     @staticmethod

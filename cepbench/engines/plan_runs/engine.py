@@ -90,8 +90,6 @@ class Engine(Stateful, ABC):
 
     Attributes
     ----------
-    latencies : ndarray of int64
-        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not measured.
     ranks : PartitionRanks or None
         Ranks of events within partitions, under partition contiguity.
     """
@@ -103,6 +101,8 @@ class Engine(Stateful, ABC):
     def __init__(self, task: BranchTask) -> None:
         self.task = task
         self._peaks = np.zeros(PEAKS, np.int64)
+        #: int64; matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not
+        #: measured.
         self.latencies = np.zeros(clock.BINS if task.timed else 0, np.int64)
 
     @property

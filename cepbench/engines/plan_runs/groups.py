@@ -190,25 +190,7 @@ class GroupEngine(Stateful):
 
 
 class _Branch(Stateful):
-    """The matches of one branch, whether or not they share events.
-
-    Attributes
-    ----------
-    branch : Pattern
-        Without the negated items that ``inner`` checks for matches that it does not complete.
-    plain : tuple of Variable
-        The variables that ``inner`` joins: without groups, all of them.
-    completes : bool
-        Whether the matches of ``inner`` lack groups or are to be tested for negated items.
-    waits : bool
-        Whether a match is decided only at the end of its window.
-    forming : BranchMatches
-        Matches of the plain variables whose groups are not complete yet.
-    waiting : BranchMatches
-        Those that a negated event may still prevent.
-    contending : BranchMatches
-        Those from which others, which come first, may still take events.
-    """
+    """The matches of one branch, whether or not they share events."""
 
     SAVED = ("forming", "waiting", "contending", "inner")
 
@@ -224,6 +206,7 @@ class _Branch(Stateful):
         branch = self.branch
         checks = CompiledBranch.of(branch).checks
         self._late = tuple(check for check in checks if check.is_late)
+        #: Whether the matches of ``inner`` lack groups or are to be tested for negated items.
         self.completes = (
             bool(branch.groups)
             or (bool(self._late) and not waits)
@@ -237,9 +220,12 @@ class _Branch(Stateful):
             apart = {v.name for v in negated_apart(branch) if negates}
             left = [v for v in branch.negated if v.name not in apart]
             joins = branch.without((*branch.groups, *left))
+            #: Without the negated items that ``inner`` checks for matches that it does not
+            #: complete.
             self.branch = branch.without(v for v in branch.negated if v.name in apart)
             placements = tuple(its for its in placements if its[0] in apart)
         plain = replace(joins, strategy=ANY)
+        #: The variables that ``inner`` joins: without groups, all of them.
         self.plain = plain.positive
         places = [
             PlacedGroup(branch, group.name, frozenset(placed.get(group.name, ())))
@@ -262,9 +248,12 @@ class _Branch(Stateful):
         here = {variable.name for variable in self.branch.negated}
         self._prompt = tuple(check for check in checks if not check.is_late and check.name in here)
         self._open_ended = open_ended(branch)
+        #: Whether a match is decided only at the end of its window.
         self.waits = bool(self._late) or self._open_ended
+        #: Matches of the plain variables whose groups are not complete yet.
         self.forming = no_matches(plain.positive)
-        self.waiting = no_matches(branch.positive)
+        self.waiting = no_matches(branch.positive)  #: those that a negated event may still prevent
+        #: Those from which others, which come first, may still take events.
         self.contending = no_matches(branch.positive)
 
     def run(

@@ -68,26 +68,22 @@ class PlannedNodes:
 
     Attributes
     ----------
-    placements : dict of str to tuple of str
-        The variables below the lowest node at which a negated variable may be checked.
     before, kleene, leaf_of
         See :class:`CompiledBranch`.
-    nodes : list of Node
-        Leaves of the positive variables in the order of the pattern, then of the negated ones; then
-        the inner nodes, children before parents.
-    inner : int
-        The number of the first inner node.
     """
 
     def __init__(
         self, pattern: Pattern, tree: Tree, *, positions: bool, placements: Placements = ()
     ) -> None:
         self.pattern = pattern
+        #: The variables below the lowest node at which a negated variable may be checked.
         self.placements = dict(placements)
         branch = self.branch = CompiledBranch.of(pattern)
         self.before, self.kleene, self.leaf_of = branch.before, branch.kleene, branch.leaf_of
+        #: Leaves of the positive variables in the order of the pattern, then of the negated ones;
+        #: then the inner nodes, children before parents.
         self.nodes = [Node((leaf.name,)) for leaf in branch.leaves]
-        self.inner = len(self.nodes)
+        self.inner = len(self.nodes)  #: the number of the first inner node
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)

@@ -75,15 +75,6 @@ class Growth:
         Maximum number of partial matches.
     sought : Sought
         Restricts the variable that precedes, or follows, all others.
-
-    Attributes
-    ----------
-    rows : int32 array, shape (matches,), or None
-        The number of the match that each began as; None for all, in order.
-    own : dict of str to int32 array, shape (matches,)
-        Positions of the events of the variables added.
-    labels : array, shape (matches,), or None
-        Something known of each match, which those that extend it inherit.
     """
 
     def __init__(
@@ -100,8 +91,11 @@ class Growth:
         self.events = events
         self.begun = begun
         self.limit = limit
+        #: int32 (matches,); the number of the match that each began as; None for all, in order.
         self.rows: np.ndarray | None = None
+        #: int32 (matches,); positions of the events of the variables added.
         self.own: dict[str, np.ndarray] = {}
+        #: (matches,); something known of each match, which those that extend it inherit.
         self.labels: np.ndarray | None = None
         self.unchecked = list(query.checks)
         self._places = {name: place for place, name in enumerate(names)}

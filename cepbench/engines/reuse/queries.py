@@ -43,21 +43,17 @@ class Query(CompiledBranch):
     ----------
     pattern : Pattern
         Its only branch.
-    names : tuple of str
-        Its positive variables.
-    first, last : str or None
-        The positive variable that precedes, and that follows, all others.
-    has_sets : bool
-        Whether it has Kleene variables.
     """
 
     def __init__(self, pattern: Pattern, ascending: Sequence[Sequence[str]] = ()) -> None:
         super().__init__(*pattern.branches())
-        self.names = self.pattern.positive_names
+        self.names = self.pattern.positive_names  #: its positive variables
+        #: The positive variable that precedes, and that follows, all others.
         self.first = self._end(lambda name, other: (name, other) in self.before)
         self.last = self._end(lambda name, other: (other, name) in self.before)
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+        #: Whether it has Kleene variables.
         self.has_sets = any(variable.is_set for variable in self.pattern.positive)
         #: Of each variable those whose events are at earlier, and at later, positions.
         self.siblings = {

@@ -53,30 +53,23 @@ class Edge:
     ----------
     embedding : tuple of int
         The place, among the positive items of the specific query, of each item of the general one.
-
-    Attributes
-    ----------
-    images : tuple of str
-        The specific query's variable of each variable of the general one.
-    missing : tuple of str
-        Its other positive variables.
-    conditions : list of Clause
-        Those on images that the general query has not.
-    order : list of (str, str)
-        Pairs of images of which the first precedes the second, but not in the general query.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
+        #: The specific query's variable of each variable of the general one.
         self.images = tuple(specific.names[place] for place in embedding)
+        #: Its other positive variables.
         self.missing = tuple(name for name in specific.names if name not in self.images)
         self.name_of = dict(zip(self.images, general.names, strict=True))
         known = {frozenset(clause.comparisons) for clause in general.conditions}
+        #: Those on images that the general query has not.
         self.conditions = [
             clause
             for clause in specific.conditions
             if {*clause.variables} <= {*self.images} and self._in_general(clause) not in known
         ]
+        #: Pairs of images of which the first precedes the second, but not in the general query.
         self.order = [
             (x, y)
             for x, y in sorted(specific.before)

@@ -46,8 +46,6 @@ class AutomatonEngine(Engine):
 
     Attributes
     ----------
-    seconds : ndarray of float64, shape (3,)
-        Time of moves, of the construction of matches, and of updates of the buffer.
     tallies : ndarray of int64
         See :mod:`cepbench.engines.sase.kernels.tables`.
     profile : ndarray of float64
@@ -92,6 +90,8 @@ class AutomatonEngine(Engine):
         #: No event after the round has an earlier timestamp.
         self._until = 0
         self._chunks: list[list[Column]] = []
+        #: float64 (3,); time of moves, of the construction of matches, and of updates of the
+        #: buffer.
         self.seconds = np.zeros(3)
         self.events = self.constructed = self.written = 0
 

@@ -79,12 +79,6 @@ class Assembly:
 
     Attributes
     ----------
-    starts : list of int
-        The first row of each leaf that may be in a new record.
-    found : list of ndarray, shape (columns, records)
-        The root's new records, as rows or already as positions.
-    tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
-        See :mod:`cepbench.kernels.counts`.
     bytes : int
         Taken by ranges of rows, and at most by bitmaps.
     """
@@ -109,9 +103,12 @@ class Assembly:
         self._counts_last = operators.counts_last
         self._code = code
         self._group_tests = groups
+        #: The first row of each leaf that may be in a new record.
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
+        #: (columns, records); the root's new records, as rows or already as positions.
         self.found: list[np.ndarray] = []
+        #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`.
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         #: The first row of the tested leaf, and bits as :meth:`_bits` gives them.
         self._tables: dict[Table, tuple[int, np.ndarray, np.ndarray, np.ndarray]] = {}

@@ -93,19 +93,14 @@ class Sides:
     ----------
     branches : sequence of Pattern
         Those of one group.
-
-    Attributes
-    ----------
-    choices : dict of int to tuple of Variable
-        The variables of each place that has several, in the order of appearance.
-    filters : dict of str to tuple of Clause
-        The conditions on each of these variables alone.
     """
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
         columns = enumerate(_columns(branches)) if len(branches) > 1 else ()
+        #: The variables of each place that has several, in the order of appearance.
         self.choices = {place: its for place, its in columns if len(its) > 1}
         names = {variable.name for its in self.choices.values() for variable in its}
+        #: The conditions on each of these variables alone.
         self.filters = {
             name: CompiledBranch.of(branch).filters[name]
             for branch in branches

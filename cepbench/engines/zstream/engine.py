@@ -57,8 +57,6 @@ class ZStreamEngine(PlanEngine):
 
     Attributes
     ----------
-    rounds : ndarray of int64, shape (2,)
-        The number of idle and of assembly rounds.
     operators : Operators
         Those of the alternative by which the first batch is evaluated, and all others.
     """
@@ -81,6 +79,7 @@ class ZStreamEngine(PlanEngine):
         self._batch_size = batch_size
         #: Events in the next round.
         self._size = batch_size
+        #: int64 (2,); the number of idle and of assembly rounds.
         self.rounds = np.zeros(2, np.int64)
         self._start(0)
         #: Whether no event has come.

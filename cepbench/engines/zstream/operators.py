@@ -143,38 +143,6 @@ class Operators:
     outer : str, optional
         The outer variable of a plan of two; by default the one that can come last, or that a
         negation mentions.
-
-    Attributes
-    ----------
-    leaves, filters : tuple
-        Its variables, and the conditions on each alone; see
-        :class:`~cepbench.engines.plan_runs.engine.Layout`.
-    positive : int
-        How many leaves are positive.
-    values : list of dict of Expression to int
-        The columns of values of each leaf.
-    joins : list of Join
-        Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
-    names : list of tuple of str
-        The variables of each node, leaves first.
-    stars : Stars or None
-        If no record is made at all: the nodes that are counted instead.
-    counts_last : bool
-        Whether matches are counted, or listed, without making the records of the join before the
-        root.
-    has_positions : bool
-        Whether the positions of events are asked for.
-    is_rotated : bool
-        Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
-        those of the plan that was given.
-    order : list of int
-        The number in ``names`` of each node of the plan that was given.
-    targets : ndarray of int64, shape (columns,)
-        Where each column of the root's records is in a match.
-    finals : list of int
-        The leaves that may come last.
-    looks_back : set of int
-        Negated leaves that are asked for events before the window of the latest event.
     """
 
     def __init__(
@@ -195,15 +163,21 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
+        #: Its variables, and the conditions on each alone; see
+        #: :class:`~cepbench.engines.plan_runs.engine.Layout`.
         self.leaves = self._planned.branch.leaves
-        self.positive = len(pattern.positive)
+        self.positive = len(pattern.positive)  #: how many leaves are positive
         self.filters = tuple(self._planned.branch.filters.values())
+        #: The columns of values of each leaf.
         self.values: list[dict[Expression, int]] = [{} for _ in self.leaves]
         self.window = min(pattern.window.length, _LONGEST)
         names = pattern.positive_names
+        #: The leaves that may come last.
         self.finals = [self._leaf_of[name] for name in self._last_of(names)]
+        #: The variables of each node, leaves first.
         self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
         self._numbers: dict[Bound, int] = {}
+        #: Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
         self.joins: list[Join] = []
         inner = self._planned.inner
         for number, node in enumerate(self._planned.nodes[inner:], inner):
@@ -224,18 +198,27 @@ class Operators:
                     self.joins[child - len(self.leaves)].is_kept = sibling_drives
 
         checks = [check for node in self._planned.nodes for check in node.checks]
+        #: Negated leaves that are asked for events before the window of the latest event.
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
         columns = self.variables_of(self.joins[-1])
+        #: int64 (columns,); where each column of the root's records is in a match.
         self.targets = np.array([names.index(name) for name in columns], np.int64)
+        #: Whether the positions of events are asked for.
         self.has_positions = reports or any(
             join.distinct or any(negation.distinct for negation in join.negations)
             for join in self.joins
         )
+        #: Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names``
+        #: are those of the plan that was given.
         self.is_rotated = False
+        #: The number in ``names`` of each node of the plan that was given.
         self.order = list(range(len(self.names)))
+        #: If no record is made at all: the nodes that are counted instead.
         self.stars = None if reports else self._stars()
         #: Those that are evaluated, by node.
         self.chosen: list[tuple[Star, ...]] = []
+        #: Whether matches are counted, or listed, without making the records of the join before the
+        #: root.
         self.counts_last = not self.stars and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
