@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
-from cepbench.patterns.equivalences import Equalities, equal_values, separated_sides
+from cepbench.engines.plan_runs.programs import compared
+from cepbench.kernels.instructions import EQUAL
+from cepbench.patterns.equivalences import Equalities, equal_values
 from cepbench.patterns.model import Clause, Expression, Kind, Pattern
 from cepbench.patterns.negations import Check
 
@@ -61,7 +63,7 @@ class CompiledBranch:
         Each is of all positive variables, and of the negated ones whose events are restricted to those
         with the same value.
         """
-        found = []
+        parts = []
         for equal in equal_values(self.between_positive):
             part: dict[str, Expression] = {}
             for name, expression in equal:
@@ -70,13 +72,10 @@ class CompiledBranch:
                 continue
             for check in self.checks:
                 for clause in check.clauses:
-                    sides = separated_sides(clause)
-                    if sides is None or sides[1] != "=":
-                        continue
-                    mine, other = sides[0], sides[2]
-                    if mine[0] != check.name:
-                        mine, other = other, mine
-                    if part.get(other[0]) == other[1]:
-                        part.setdefault(*mine)
-            found.append(part)
-        return found
+                    found = compared(clause, (check.name,))
+                    if found is not None and found.operator == EQUAL:
+                        name, expression = found.right
+                        if part.get(name) == expression:
+                            part.setdefault(*found.left)
+            parts.append(part)
+        return parts
