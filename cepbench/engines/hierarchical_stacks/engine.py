@@ -270,9 +270,11 @@ class SharedStacks(Stateful):
         found = int(scratch.progress[sequences.FOUND])
         self.numbers[number] += found
         self.nanoseconds[number] += perf_counter_ns() - begun
-        joins, tallies = self._counts[number][::-1][: items - 1], scratch.tallies[: items - 1]
-        joins[:, counts.CREATED] += tallies[:, sequences.EXTENDED]
-        joins[:, counts.COMPARED] += tallies[:, sequences.COMPARED]
+        created = self._counts[number]
+        for item in range(items - 1):
+            its = created[len(created) - 1 - item]
+            its[counts.CREATED] += scratch.tallies[item, sequences.EXTENDED]
+            its[counts.COMPARED] += scratch.tallies[item, sequences.COMPARED]
         self._note_bytes(scratch.candidates.nbytes)
 
     def node_counts(self, branches: slice) -> list[NodeCounts]:

@@ -259,11 +259,10 @@ class StackEngine(PlanEngine):
         self, held: list[Instances], rows: search.Rows, scratch: search.Scratch, found: int
     ) -> None:
         """Add up what a search took."""
-        # The first join binds the item before the last one.
-        joins = self._counts[::-1][: self._items - 1]
-        tallies = scratch.tallies[: self._items - 1]
-        joins[:, counts.CREATED] += tallies[:, search.EXTENDED]
-        joins[:, counts.COMPARED] += tallies[:, search.COMPARED]
+        for item in range(self._items - 1):
+            its = self._counts[len(held) + self._items - 2 - item]
+            its[counts.CREATED] += scratch.tallies[item, search.EXTENDED]
+            its[counts.COMPARED] += scratch.tallies[item, search.COMPARED]
         self._counts[-1, counts.CREATED] += found
         taken = sum(stack.bytes for stack in held) + scratch.candidates.nbytes
         taken += sum(array.nbytes for array in (rows.values, rows.tops, rows.lows, rows.bounds))
