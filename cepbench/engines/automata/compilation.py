@@ -252,11 +252,6 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 def over_complete(clause: Clause, variables: Iterable[str]) -> list[Clause]:
     """A conjunct on complete Kleene variables, as conjuncts on aggregates of them.
 
-    Parameters
-    ----------
-    clause : Clause
-    variables : iterable of str
-
     Raises
     ------
     UnsupportedPatternError

@@ -26,21 +26,11 @@ def automaton_svg(
     notes: Mapping[Edge, str] | None = None,
     contents: Sequence[str] = (),
 ) -> str:
-    """Draw states in a line with their edges; formulas are tooltips.
+    """Draw states in a line with their edges, as an ``<svg>`` element in the colour of the text
+    around it.
 
-    Parameters
-    ----------
-    states : sequence of State
-    edges : sequence of Edge
-    notes : mapping of Edge to str, optional
-        A short text below the kind of an edge.
-    contents : sequence of str
-        A short text below the name of each of the first states.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
+    Formulas are tooltips; notes stand below the kinds of edges, and contents below the names of
+    states.
     """
     notes = notes or {}
     parts: list[str] = []

@@ -27,10 +27,6 @@ def with_negation(automaton: Automaton) -> Automaton:
     leads from the state of the next item to the final state, where the run ends without a match;
     from a loop to a state of kind ``blocked`` that only a take edge leaves.
 
-    Parameters
-    ----------
-    automaton : Automaton
-
     Returns
     -------
     Automaton

@@ -37,12 +37,8 @@ class Column:
 def columns_of(
     states: Sequence[State], formula: Formula, term: Attribute | Aggregate
 ) -> tuple[Column, ...]:
-    """The columns from which a formula takes a term of its clauses.
-
-    Returns
-    -------
-    tuple of Column
-        Sum and count for an average, else one; none for an attribute of the current event.
+    """The columns from which a formula takes a term of its clauses: sum and count for an average,
+    else one; none for an attribute of the current event.
     """
     return () if formula.reads_event(term) else columns_of_term(states, term)
 

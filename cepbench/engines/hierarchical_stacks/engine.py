@@ -37,20 +37,6 @@ class SharedStacks(Stateful):
 
     Attributes
     ----------
-    branches : list of Pattern
-        Of one or more patterns, each with its own window.
-    reports : list of bool
-        Whether the matches of each branch are returned, or only counted.
-    batches : int
-        The number of batches processed.
-    found : list of Found
-        The matches of each branch in the last batch.
-    numbers : list of int
-        How many there are so far.
-    nanoseconds : list of int
-        The time spent in constructing its sequences.
-    peaks : ndarray of int64
-        See :mod:`cepbench.kernels.counts`.
     stacks : Stacks
         The events; others once they have been arranged anew.
     """
@@ -62,14 +48,15 @@ class SharedStacks(Stateful):
 
     def __init__(self) -> None:
         self.reader = NumericReader()
-        self.branches: list[Pattern] = []
+        self.branches: list[Pattern] = []  #: of one or more patterns, each with its own window
+        #: Whether the matches of each branch are returned, or only counted.
         self.reports: list[bool] = []
-        self.batches = 0
-        self.found: list[Found] = []
-        self.numbers: list[int] = []
-        self.nanoseconds: list[int] = []
+        self.batches = 0  #: the number of batches processed
+        self.found: list[Found] = []  #: the matches of each branch in the last batch
+        self.numbers: list[int] = []  #: how many there are so far
+        self.nanoseconds: list[int] = []  #: the time spent in constructing its sequences
         self._counts: list[np.ndarray] = []
-        self.peaks = np.zeros(counts.PEAKS, np.int64)
+        self.peaks = np.zeros(counts.PEAKS, np.int64)  #: int64; see :mod:`cepbench.kernels.counts`
         #: Those that share the stacks, each with its branches.
         self.engines: list[StackEngine] = []
 
@@ -333,17 +320,11 @@ class SharedStacks(Stateful):
 
 
 class StackEngine(Engine):
-    """Finds the matches of some branches on stacks that others may share.
+    """Finds the matches of some branches on stacks that others may share, by default its own.
 
     Engines that share stacks are all made before the first batch, and each runs a batch before any
-    runs the next; the first one to run it has it processed for all.
-
-    Parameters
-    ----------
-    task : BranchTask
-        Trees are not read, nor texts coded by the reader.
-    shared : SharedStacks, optional
-        By default stacks of its own.
+    runs the next; the first one to run it has it processed for all. Trees are not read, nor texts
+    coded by the task's reader.
     """
 
     SAVED = ("_stacks_of_first",)

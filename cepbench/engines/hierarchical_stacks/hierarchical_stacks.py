@@ -33,11 +33,6 @@ class StackRun(PlanRun):
     """A run of one task, on stacks that other runs may share.
 
     Branches that wait for a group or a negated event have stacks of their own.
-
-    Parameters
-    ----------
-    task : Task
-    shared : SharedStacks
     """
 
     def __init__(self, task: Task, shared: SharedStacks) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -11,23 +11,13 @@ import numpy as np
 
 from cepbench.engines.hierarchical_stacks.kernels import sequences
 from cepbench.engines.hierarchical_stacks.kernels.stacks import Graph
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-    ProgramWriter,
-    Rule,
-    rule_tables,
-)
-from cepbench.kernels.instructions import LOAD_LEFT
+from cepbench.engines.plan_runs.compiled import CompiledBranch
+from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
+from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
 from cepbench.patterns.concepts import ConceptHierarchy
-from cepbench.patterns.equivalences import (
-    equal_values,
-    separated_sides,
-    variables_of,
-)
+from cepbench.patterns.equivalences import Derived, equal_values
 from cepbench.patterns.expressions import of_any_variable, with_terms
-from cepbench.patterns.model import Clause, Expression, Pattern, Variable
-from cepbench.patterns.negations import Check
+from cepbench.patterns.model import Clause, Expression, Pattern
 
 _Key = TypeVar("_Key")
 _Place = TypeVar("_Place")
@@ -40,28 +30,17 @@ Label = tuple[int, int]
 
 @dataclass(frozen=True)
 class StackLayout:
-    """Compiled sequences over stacks that they share.
+    """Compiled sequences over stacks that they share."""
 
-    Attributes
-    ----------
-    stacks : tuple of str or None
-        The types of the stacks; None for the events of all other types.
-    hierarchy : ConceptHierarchy or None
-        The concepts above the types.
-    columns, filters : tuple
-        Expressions, and sets of clauses, over a variable without name, each with the stacks whose
-        events have its value.
-    graph : Graph
-    keeps : tuple of sets of filters
-        By stack: an event is stored if it passes one of these; empty, if all events are.
-    queries : tuple of sequences.Query
-    """
-
+    #: The types of the stacks; None for the events of all other types.
     stacks: tuple[str | None, ...]
-    hierarchy: ConceptHierarchy | None
+    hierarchy: ConceptHierarchy | None  #: the concepts above the types
+    #: Expressions, and sets of clauses, over a variable without name, each with the stacks whose
+    #: events have its value.
     columns: tuple[tuple[Expression, tuple[int, ...]], ...]
     filters: tuple[tuple[tuple[Clause, ...], tuple[int, ...]], ...]
     graph: Graph
+    #: By stack: an event is stored if it passes one of these; empty, if all events are.
     keeps: tuple[tuple[int, ...], ...]
     queries: tuple[sequences.Query, ...]
 
@@ -79,26 +58,18 @@ class StackLayout:
         return -1
 
 
-def stack_layout(branches: Sequence[Pattern], code: Callable[[str], float]) -> StackLayout:
-    """Compile sequences.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Each a SEQ of plain and negated items, none of which comes last.
-    code : callable
-        Text → its code, for texts in conditions.
-    """
+def stack_layout(branches: Sequence[Pattern], code: Codes) -> StackLayout:
+    """Compile SEQs of plain and negated items, none of which comes last."""
     return _Writer(branches, code).layout()
 
 
 class _Writer:
     """Numbers stacks, columns, filters and labels over all sequences."""
 
-    def __init__(self, branches: Sequence[Pattern], code: Callable[[str], float]) -> None:
+    def __init__(self, branches: Sequence[Pattern], code: Codes) -> None:
         self._branches = branches
         self._code = code
-        variables = [variable for branch in branches for variable in _owners(branch)]
+        variables = [leaf for branch in branches for leaf in CompiledBranch.of(branch).leaves]
         self._stacks = tuple(dict.fromkeys(variable.type for variable in variables))
         # A pattern all of whose types have none below them has no hierarchy.
         self._hierarchy = next((b.hierarchy for b in branches if b.hierarchy is not None), None)
@@ -110,15 +81,17 @@ class _Writer:
 
     def layout(self) -> StackLayout:
         read = [
-            (self._read_by(variable.type), self._filter(branch, variable))
-            for branch in self._branches
-            for variable in _owners(branch)
+            (self._read_by(leaf.type), self._filter(branch, leaf.name))
+            for branch in map(CompiledBranch.of, self._branches)
+            for leaf in branch.leaves
         ]
         # All events of a stack with one filter pass it.
         keeps = [
             {number for its, number in read if stack in its} for stack in range(len(self._stacks))
         ]
-        queries = tuple(self._query(branch, keeps) for branch in self._branches)
+        queries = tuple(
+            self._query(branch, keeps) for branch in map(CompiledBranch.of, self._branches)
+        )
         return StackLayout(
             stacks=self._stacks,
             hierarchy=self._hierarchy,
@@ -138,21 +111,13 @@ class _Writer:
             names = self._hierarchy.below(kind)
         return [number for number, name in enumerate(self._stacks) if name in names]
 
-    def _filter(self, branch: Pattern, variable: Variable) -> int:
+    def _filter(self, branch: CompiledBranch, name: str) -> int:
         """The number of the conditions on a variable alone; -1 for none."""
-        clauses = tuple(
-            sorted(
-                {
-                    clause.with_terms(of_any_variable)
-                    for clause in branch.conditions
-                    if set(clause.variables) == {variable.name}
-                },
-                key=str,
-            )
-        )
+        alone = branch.filters[name]
+        clauses = tuple(sorted({c.with_terms(of_any_variable) for c in alone}, key=str))
         if not clauses:
             return -1
-        return _number(self._filters, clauses, self._read_by(variable.type))
+        return _number(self._filters, clauses, self._read_by(branch.variables[name].type))
 
     def _column(self, expression: Expression, stacks: Iterable[int]) -> int:
         """The number of a value, that of the same expression over any variable."""
@@ -164,19 +129,19 @@ class _Writer:
         edges = ((x, y) for x in self._reads[own] for y in self._reads[other])
         return _number(self._labels, label, edges)
 
-    def _query(self, branch: Pattern, keeps: Sequence[set[int]]) -> sequences.Query:
-        names = branch.positive_names
-        place = {name: item for item, name in enumerate(names)}
-        positive = [c for c in branch.conditions if place.keys() >= set(c.variables)]
+    def _query(self, branch: CompiledBranch, keeps: Sequence[set[int]]) -> sequences.Query:
+        names, place = branch.pattern.positive_names, branch.leaf_of
+        positive = branch.between_positive
         equal = equal_values(positive)
-        found = [Check.of(branch, variable.name) for variable in branch.negated]
         checks = sorted(
-            ((min(place[x] for x in (*c.after, *c.before, *c.mentioned)), c) for c in found),
+            (
+                (min(place[x] for x in (*c.after, *c.before, *c.mentioned)), c)
+                for c in branch.checks
+            ),
             key=lambda pair: pair[0],
         )
         owners = [*names, *(check.name for _, check in checks)]
-        types = {variable.name: variable for variable in branch.variables}
-        self._reads = {name: self._read_by(types[name].type) for name in owners}
+        self._reads = {name: self._read_by(branch.variables[name].type) for name in owners}
         self._owner = {name: number for number, name in enumerate(owners)}
         self._programs = ProgramWriter(self._code)
         vias: list[tuple[int, int, int]] = []
@@ -194,13 +159,13 @@ class _Writer:
             after = names[place[check.before[0]] :]
             values = equal_values([*positive, *check.clauses])
             owned.append(self._reached(check.name, after, values, check.clauses, vias))
-        filters = [self._filter(branch, types[name]) for name in owners]
+        filters = [self._filter(branch, name) for name in owners]
         spans, rules = rule_tables(owned, sequences.RULE_KINDS)
         reads = [self._reads[name] for name in owners]
         tested = [item for item, _ in checks]
         return sequences.Query(
             items=len(names),
-            window=branch.window.length,
+            window=branch.pattern.window.length,
             spans=np.cumsum([0, *map(len, reads)]),
             stacks=np.array([stack for its in reads for stack in its], np.int64),
             vias=np.array(vias, np.int64),
@@ -246,34 +211,21 @@ class _Writer:
                 self._column(own[0], self._reads[name]),
             )
         vias.append((self._owner[source], self._label(source, name, label), self._owner[later[0]]))
-        compared: list[Rule] = []
-        programs: list[Rule] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self._programs.instructions(clause, self._load)
-                continue
-            left, operator, right = sides
-            if left[0] != name:
-                left, operator, right = right, FLIPPED[operator], left
-            if operator == "=" and right[0] == source and own == (left[1], right[1]):
-                continue
-            compared.append(
-                (
-                    self._column(left[1], self._reads[name]),
-                    self._column(right[1], self._reads[right[0]]),
-                    COMPARISONS[operator],
-                    self._owner[right[0]],
-                )
-            )
-        return {sequences.COMPARE: compared, sequences.PROGRAM: programs}
 
-    def _load(self, expression: Expression) -> Rule | None:
-        names = variables_of(expression)
-        if len(names) != 1:
-            return None
-        (name,) = names
-        return LOAD_LEFT, self._column(expression, self._reads[name]), self._owner[name], 0
+        def compare(found: Compared) -> Rule | None:
+            left, operator, right = found
+            if operator == EQUAL and right[0] == source and own == (left[1], right[1]):
+                return None
+            return self._column_of(left), self._column_of(right), operator, self._owner[right[0]]
+
+        def load(value: Derived) -> Rule:
+            return LOAD_LEFT, self._column_of(value), self._owner[value[0]], 0
+
+        rules, programs = self._programs.conditions(clauses, (name,), compare, load)
+        return {sequences.COMPARE: rules, sequences.PROGRAM: programs}
+
+    def _column_of(self, value: Derived) -> int:
+        return self._column(value[1], self._reads[value[0]])
 
     def _graph(self) -> Graph:
         """The edges of all queries: one from a stack to another for each label."""
@@ -298,10 +250,6 @@ class _Writer:
             places=places,
             key_of=np.array([-1 if k is None else keys[k[1]] for k in self._labels], np.int64),
         )
-
-
-def _owners(branch: Pattern) -> tuple[Variable, ...]:
-    return (*branch.positive, *branch.negated)
 
 
 def _number(known: _Numbered[_Key, _Place], key: _Key, places: Iterable[_Place]) -> int:

@@ -40,16 +40,8 @@ class InstanceEngine(PlanEngine):
 
     def node_counts(self) -> list[NodeCounts]:
         """See :meth:`PlanEngine.node_counts`."""
-        plan = self.layout.plan
-        return [
-            NodeCounts(
-                variables=[self.layout.nodes[node] for node in nodes],
-                leaves=sum(node < plan.leaves for node in nodes),
-                window=plan.window,
-                counts=self.state.counts[list(nodes)],
-            )
-            for nodes in self.layout.branches
-        ]
+        layout = self.layout
+        return self.counts_by_branch(layout.branches, layout.plan.window, self.state.counts)
 
     @property
     def peaks(self) -> np.ndarray:

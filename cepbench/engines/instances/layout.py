@@ -7,7 +7,7 @@ Here they read the events of an instance, which is a record of references to eve
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +16,14 @@ from cepbench.engines.instances.kernels import tables
 from cepbench.engines.plan_runs.engine import Layout, columns_of
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
 from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
+    Codes,
     ProgramWriter,
     RowPrograms,
     Rule,
+    compared,
     rule_tables,
 )
-from cepbench.patterns.equivalences import (
-    Derived,
-    separated_sides,
-)
+from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
@@ -33,24 +31,13 @@ from cepbench.planning.plans.tree import Placements
 
 @dataclass(frozen=True, kw_only=True)
 class InstanceLayout(Layout):
-    """Compiled patterns and plans.
-
-    Attributes
-    ----------
-    plan : cepbench.engines.instances.kernels.tables.Plan
-    values : tuple of tuple of (int, Expression)
-        The columns of an event filled by each leaf, with their expressions.
-    width : int
-        Number of columns of an event.
-    branches : tuple of tuple of int
-        The nodes of each branch, the root last.
-    has_sets : bool
-    """
+    """Compiled patterns and plans."""
 
     plan: tables.Plan
+    #: The columns of an event filled by each leaf, with their expressions.
     values: tuple[tuple[tuple[int, Expression], ...], ...]
-    width: int
-    branches: tuple[tuple[int, ...], ...]
+    width: int  #: number of columns of an event
+    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch, the root last
     has_sets: bool
 
 
@@ -59,22 +46,12 @@ def instance_layout(
     trees: Sequence[Tree],
     placements: Sequence[Placements],
     written: Sequence[str],
-    code: Callable[[str], float],
+    code: Codes,
 ) -> InstanceLayout:
-    """Compile branches and their trees to tables.
+    """Compile branches to tables, with trees over exactly their positive variables.
 
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR; if there are several, they consume each other's events.
-    trees : sequence of nested pairs of names
-        Over exactly the positive variables of each branch.
-    placements : sequence of Placements
-        Of the negated variables of each branch.
-    written : sequence of str
-        All variables in the order of the pattern, in which positions of matches are compared.
-    code : callable
-        Text → its code, for texts in conditions.
+    Several consume each other's events, and positions of their matches are compared in the order of
+    ``written``, all variables of the pattern.
     """
     planned = [
         PlannedNodes(branch, tree, positions=True, placements=its)
@@ -84,12 +61,8 @@ def instance_layout(
 
 
 class _Columns:
-    """Numbers the stored values of the events of each type.
-
-    Parameters
-    ----------
-    overlap : bool
-        Whether an event can be bound to variables of different types, which then share all columns.
+    """Numbers the stored values of the events of each type, or of all, if an event can be bound to
+    variables of different types.
     """
 
     def __init__(self, *, overlap: bool) -> None:
@@ -121,7 +94,7 @@ class _Writer:
         self,
         planned: Sequence[PlannedNodes],
         written: Sequence[str],
-        code: Callable[[str], float],
+        code: Codes,
     ) -> None:
         self.planned = planned
         self.written = list(written)
@@ -167,8 +140,10 @@ class _Writer:
         )
         return InstanceLayout(
             plan=plan,
-            leaves=tuple(leaf for part in self.planned for leaf in part.leaves),
-            filters=tuple(clauses for part in self.planned for clauses in part.filters),
+            leaves=tuple(leaf for part in self.planned for leaf in part.branch.leaves),
+            filters=tuple(
+                clauses for part in self.planned for clauses in part.branch.filters.values()
+            ),
             values=tuple(
                 tuple(self.columns.of_leaf.get(leaf, {}).items()) for leaf in range(self.leaves)
             ),
@@ -182,7 +157,7 @@ class _Writer:
 
 def _types_overlap(planned: Sequence[PlannedNodes]) -> bool:
     """Whether one event can be of different types of variables, maybe of different branches."""
-    by_type = {leaf.type: leaf for part in planned for leaf in part.leaves}
+    by_type = {leaf.type: leaf for part in planned for leaf in part.branch.leaves}
     return any(
         planned[0].pattern.overlap(*pair) for pair in itertools.combinations(by_type.values(), 2)
     )
@@ -198,7 +173,6 @@ class _BranchWriter:
         self.first_leaf = whole.first_leaf[branch]
         self.first_inner = whole.first_inner[branch]
         self.leaf_of = {name: self.first_leaf + at for name, at in planned.leaf_of.items()}
-        self.by_name = {variable.name: variable for variable in self.pattern.variables}
         self.programs = RowPrograms(whole.programs, self._read, self.leaf_of)
 
     def place(self, number: int) -> int:
@@ -215,7 +189,7 @@ class _BranchWriter:
             whole.names[place] = node.variables
             row = whole.table[place]
             if node.is_leaf:
-                row[tables.IS_NEGATED] = planned.leaves[number].kind is Kind.NEGATED
+                row[tables.IS_NEGATED] = planned.branch.leaves[number].kind is Kind.NEGATED
                 row[tables.RETAINED], row[tables.WIDTH] = 1, 0
                 continue
             is_root = node is planned.nodes[-1]
@@ -253,7 +227,7 @@ class _BranchWriter:
             tables.DISTINCT: [
                 self._pair(x, y, made) for x, y in (*node.distinct, *node.far_distinct)
             ],
-            **self._conditions(node.joined, set()),
+            **self._conditions(node.joined),
             tables.STEP: self._clauses(node.steps, kleene),
             tables.ROW: self._clauses(node.rows, kleene),
         }
@@ -278,28 +252,25 @@ class _BranchWriter:
             tables.SLOTS: [(self.leaf_of[name], 0, -1, 0)],
             tables.ORDER: [self._pair(x, y, kleene) for x, y in order],
             tables.DISTINCT: [self._pair(x, name, kleene) for x in check.distinct],
-            **self._conditions(plain, set()),
+            **self._conditions(plain),
             tables.ROW: self._clauses(others, kleene),
         }
 
-    def _pair(self, x: str, y: str, sets: set[str]) -> Rule:
+    def _pair(self, x: str, y: str, sets: Container[str]) -> Rule:
         return self.leaf_of[x], int(x in sets), self.leaf_of[y], int(y in sets)
 
-    def _conditions(self, clauses: Iterable[Clause], sets: set[str]) -> dict[int, list[Rule]]:
+    def _conditions(self, clauses: Iterable[Clause]) -> dict[int, list[Rule]]:
         """Comparisons of two values, and programs for all other conditions on single events."""
-        compared: list[Rule] = []
-        others: list[Clause] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                others.append(clause)
-            else:
-                left, operator, right = sides
-                rule = (self._value(left), self._value(right), COMPARISONS[operator], 0)
-                compared.append(rule)
-        return {tables.COMPARE: compared, tables.CLAUSES: self._clauses(others, sets)}
+        pairs = [(clause, compared(clause)) for clause in clauses]
+        rules = [
+            (self._value(found.left), self._value(found.right), found.operator, 0)
+            for _, found in pairs
+            if found is not None
+        ]
+        others = [clause for clause, found in pairs if found is None]
+        return {tables.COMPARE: rules, tables.CLAUSES: self._clauses(others, ())}
 
-    def _clauses(self, clauses: Iterable[Clause], sets: set[str]) -> list[Rule]:
+    def _clauses(self, clauses: Iterable[Clause], sets: Collection[str]) -> list[Rule]:
         places = {name: (self.leaf_of[name], 0) for name in sets}
         rules: list[Rule] = []
         for clause in clauses:
@@ -315,4 +286,4 @@ class _BranchWriter:
 
     def _read(self, leaf: int, derived: Derived) -> int:
         name, expression = derived
-        return self.whole.columns.number(leaf, self.by_name[name], expression)
+        return self.whole.columns.number(leaf, self.planned.branch.variables[name], expression)

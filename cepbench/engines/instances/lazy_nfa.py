@@ -12,21 +12,15 @@ cannot extend according to the temporal order.
 
 from __future__ import annotations
 
+from functools import partial
+
 from cepbench.engines.instances.engine import InstanceEngine
-from cepbench.engines.plan_runs.chain import chain
-from cepbench.engines.plan_runs.run import PlanRun
-from cepbench.engines.runs.protocol import Evaluator, Task
-
-
-def open_lazy_nfa(task: Task) -> PlanRun:
-    """Run the plan's parts as chains of states; other plans are errors."""
-    assert task.plan is not None
-    return PlanRun(task, [chain(part) for part in task.plan.parts], InstanceEngine)
-
+from cepbench.engines.plan_runs.run import chain, run_of_chains
+from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA_INSTANCES = Evaluator(
     "lazy-nfa-instances",
-    open_lazy_nfa,
+    partial(run_of_chains, InstanceEngine),
     kinds=("order",),
     some_kinds=("tree",),
     check_plan=chain,

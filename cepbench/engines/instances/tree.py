@@ -13,20 +13,15 @@ precede according to the temporal order.
 
 from __future__ import annotations
 
+from functools import partial
+
 from cepbench.engines.instances.engine import InstanceEngine
-from cepbench.engines.plan_runs.run import PlanRun
-from cepbench.engines.runs.protocol import Evaluator, Task
-
-
-def open_tree(task: Task) -> PlanRun:
-    """Run the trees of the plan; that of an order plan is left-deep."""
-    assert task.plan is not None
-    return PlanRun(task, [part.tree for part in task.plan.parts], InstanceEngine)
-
+from cepbench.engines.plan_runs.run import run_of_trees
+from cepbench.engines.runs.protocol import Evaluator
 
 TREE_INSTANCES = Evaluator(
     "tree-instances",
-    open_tree,
+    partial(run_of_trees, InstanceEngine),
     kinds=("tree", "order"),
     strategies=("any", "consuming"),
     latency=True,

@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from cepbench.engines.joins.forest import forest_layout, places_of
 from cepbench.engines.joins.kernels import tables
 from cepbench.engines.joins.kernels.advance import advance
 from cepbench.engines.joins.kernels.buffers import empty_state, place_columns
@@ -67,18 +66,16 @@ class JoinEngine(PlanEngine):
 
     def __init__(self, task: BranchTask) -> None:
         super().__init__(task)
-        self._layouts = [
-            _layout(branch.with_partition(), tree, placements, task.reports, task.reader)
-            for branch, tree, placements in zip(
-                task.branches, task.trees, task.placements, strict=True
-            )
-        ]
-        self.layout = (
-            self._layouts[0]
-            if len(task.branches) == 1
-            else forest_layout(self._layouts, task.written)
+        branches = tuple(branch.with_partition() for branch in task.branches)
+        written = task.written if len(branches) > 1 else branches[0].positive_names
+        self.layout = _layout(
+            branches,
+            tuple(task.trees),
+            tuple(task.placements),
+            tuple(written),
+            task.reports,
+            task.reader,
         )
-        self._places = places_of(self._layouts)
         strategy = task.branches[0].strategy
         self.state = empty_state(self.layout.plan)
         self.ranks = PartitionRanks(strategy.attribute) if self.layout.ranks else None
@@ -88,17 +85,12 @@ class JoinEngine(PlanEngine):
 
     def node_counts(self) -> list[NodeCounts]:
         """See :meth:`PlanEngine.node_counts`."""
-        found = []
-        for layout, place in zip(self._layouts, self._places, strict=True):
-            leaves, inner = len(layout.leaves), layout.plan.inner
-            counts = self.state.counts[place]
-            # Comparisons of a check are attributed to the node whose rows it tests.
-            tested = layout.plan.nodes[leaves:inner, tables.LEFT]
-            np.add.at(counts[:, COMPARED], tested, counts[leaves:inner, COMPARED])
-            shown = np.r_[:leaves, inner : len(counts)]
-            variables = [layout.nodes[node] for node in shown]
-            found.append(NodeCounts(variables, leaves, layout.plan.window, counts[shown]))
-        return found
+        layout, counts = self.layout, self.state.counts.copy()
+        checks = slice(len(layout.leaves), layout.plan.inner)
+        # Comparisons of a check are attributed to the node whose rows it tests.
+        tested = layout.plan.nodes[checks, tables.LEFT]
+        np.add.at(counts[:, COMPARED], tested, counts[checks, COMPARED])
+        return self.counts_by_branch(layout.branches, layout.plan.window, counts)
 
     @property
     def peaks(self) -> np.ndarray:
@@ -231,20 +223,29 @@ class JoinEngine(PlanEngine):
 
 
 def _layout(
-    pattern: Pattern, tree: Tree, placements: Placements, positions: bool, reader: NumericReader
+    branches: tuple[Pattern, ...],
+    trees: tuple[Tree, ...],
+    placements: tuple[Placements, ...],
+    written: tuple[str, ...],
+    positions: bool,
+    reader: NumericReader,
 ) -> JoinLayout:
-    return _layout_without_texts(pattern, tree, placements, positions) or join_layout(
-        pattern, tree, placements, positions=positions, code=reader.code
+    return _layout_without_texts(branches, trees, placements, written, positions) or join_layout(
+        branches, trees, placements, written, positions=positions, code=reader.code
     )
 
 
 @lru_cache(maxsize=256)
 def _layout_without_texts(
-    pattern: Pattern, tree: Tree, placements: Placements, positions: bool
+    branches: tuple[Pattern, ...],
+    trees: tuple[Tree, ...],
+    placements: tuple[Placements, ...],
+    written: tuple[str, ...],
+    positions: bool,
 ) -> JoinLayout | None:
-    """The cached layout of a pattern and a plan.
+    """The cached layout of patterns and plans.
 
-    None if the pattern mentions texts, whose codes are those of a reader.
+    None if they mention texts, whose codes are those of a reader.
     """
     texts: list[str] = []
 
@@ -252,7 +253,7 @@ def _layout_without_texts(
         texts.append(text)
         return 0.0
 
-    layout = join_layout(pattern, tree, placements, positions=positions, code=code)
+    layout = join_layout(branches, trees, placements, written, positions=positions, code=code)
     return None if texts else layout
 
 
@@ -322,7 +323,7 @@ def _warm_up(extras: bool) -> None:
     pattern = warm_up_pattern()
     if extras:
         pattern = parse("PATTERN AND(A a, KL(B b)) WITHIN 1 units")
-    layout = join_layout(pattern, ("a", "b"), (), positions=True, code=float)
+    layout = join_layout([pattern], [("a", "b")], [()], ["a", "b"], positions=True, code=float)
     batch = tables.Batch(
         events=np.zeros((2, 2), np.int64),
         starts=np.array([0, 1, 2]),

@@ -7,7 +7,7 @@ They are determined in :mod:`cepbench.engines.plan_runs.nodes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from cepbench.engines.joins.kernels import tables
 from cepbench.engines.plan_runs.engine import Layout
 from cepbench.engines.plan_runs.nodes import Key, Node, PlannedNodes, Tree
 from cepbench.engines.plan_runs.programs import (
+    Codes,
+    Compared,
     ProgramWriter,
     RowPrograms,
     Rule,
@@ -24,30 +26,22 @@ from cepbench.engines.plan_runs.programs import (
     distinct_events,
     rule_tables,
 )
-from cepbench.patterns.equivalences import (
-    Derived,
-)
-from cepbench.patterns.model import Kind, Pattern
+from cepbench.kernels.instructions import LOAD_LEFT, LOAD_RIGHT
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Clause, Kind, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
 
 
 @dataclass(frozen=True, kw_only=True)
 class JoinLayout(Layout):
-    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests.
-
-    Attributes
-    ----------
-    plan : cepbench.engines.joins.kernels.tables.Plan
-    values : tuple of tuple of Derived
-        The values in each leaf's float columns.
-    ranks : bool
-        Whether events have a rank within a partition, in addition to timestamp and position.
-    """
+    """A compiled pattern and plan; for a check, ``nodes`` has the variables of the rows it tests."""
 
     plan: tables.Plan
-    values: tuple[tuple[Derived, ...], ...]
+    values: tuple[tuple[Derived, ...], ...]  #: the values in each leaf's float columns
+    #: Whether events have a rank within a partition, in addition to timestamp and position.
     ranks: bool
+    branches: tuple[tuple[int, ...], ...]  #: the nodes of each branch without checks, the root last
 
     @property
     def integer_columns(self) -> int:
@@ -56,56 +50,133 @@ class JoinLayout(Layout):
 
 
 def join_layout(
-    pattern: Pattern,
-    tree: Tree,
-    placements: Placements,
+    branches: Sequence[Pattern],
+    trees: Sequence[Tree],
+    placements: Sequence[Placements],
+    written: Sequence[str],
     *,
     positions: bool,
-    code: Callable[[str], float],
+    code: Codes,
 ) -> JoinLayout:
-    """Compile ``pattern`` for evaluation along ``tree``.
+    """Compile branches for evaluation along their trees, which are over exactly their positive
+    variables.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        Without OR.
-    tree : nested pairs of names
-        Over exactly the pattern's positive variables.
-    placements : Placements
-        Of negated variables.
-    positions : bool
-        Whether matches are reported; otherwise they are only counted, without positions.
-    code : callable
-        Text → its code, for texts in conditions.
+    Several branches have equal windows, and consume each other's events: an event is in at most one
+    match of the whole pattern. Their plans run as one, in common steps, with a stored root for each
+    that does not wait; see :mod:`cepbench.engines.joins.kernels.consume`. Positions of matches are
+    compared in the order of ``written``, all variables of the pattern; without ``positions``
+    matches are only counted.
     """
-    planned = PlannedNodes(pattern, tree, positions=positions, placements=placements)
-    return _Writer(planned, positions, code).layout()
+    planned = [
+        PlannedNodes(branch, tree, positions=positions, placements=its)
+        for branch, tree, its in zip(branches, trees, placements, strict=True)
+    ]
+    return _Writer(planned, written, positions, code).layout()
 
 
 class _Writer:
-    """Numbers the columns and writes the tables."""
+    """Numbers the nodes of all branches: leaves, checks, inner nodes."""
 
     def __init__(
-        self, planned: PlannedNodes, positions: bool, code: Callable[[str], float]
+        self,
+        planned: Sequence[PlannedNodes],
+        written: Sequence[str],
+        positions: bool,
+        code: Codes,
     ) -> None:
+        self.planned = planned
+        self.written = list(written)
+        self.positions = positions
+        self.programs = ProgramWriter(code)
+        # Late checks last, so that both kinds are contiguous.
+        self.checks = [
+            sorted(
+                ((node, check) for node in part.nodes for check in node.checks),
+                key=lambda pair: pair[1].is_late,
+            )
+            for part in planned
+        ]
+        sizes = np.array(
+            [
+                [part.inner for part in planned],
+                [len(checks) for checks in self.checks],
+                [len(part.nodes) - part.inner for part in planned],
+            ]
+        )
+        self.firsts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
+        self.total = int(sizes.sum())
+        self.table = np.full((self.total, tables.NODE_COLUMNS), -1, np.int64)
+        for column in (
+            tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT, tables.IS_ROOT, tables.KEPT,
+        ):  # fmt: skip
+            self.table[:, column] = 0
+        self.table[:, tables.RETAINED] = 1
+        self.owned: list[dict[int, list[Rule]]] = [{} for _ in range(self.total)]
+        self.names: list[tuple[str, ...]] = [()] * self.total
+
+    def layout(self) -> JoinLayout:
+        several = len(self.planned) > 1
+        # A match of several branches has the number of its branch in its first column.
+        column = int(several)
+        writers = []
+        for branch, part in enumerate(self.planned):
+            writer = _BranchWriter(self, branch, part, column)
+            writer.write()
+            writers.append(writer)
+            column = writer.columns
+            self.table[writer.place(len(part.nodes) - 1), tables.IS_ROOT] = 1
+            if several:
+                self.table[writer.place(len(part.nodes) - 1), tables.BRANCH] = branch
+        spans, rules = rule_tables(self.owned, tables.RULE_KINDS)
+        first, inner = writers[0], int(self.firsts[2, 0])
+        plan = tables.Plan(
+            nodes=self.table,
+            spans=spans,
+            rules=rules,
+            constants=np.array(self.programs.constants, np.float64),
+            window=first.window,
+            inner=inner,
+            stored=first.stored,
+            waits=first.waits,
+            late_first=inner - sum(check.is_late for _, check in self.checks[0]),
+            late_last=inner,
+            consuming=first.consuming,
+        )
+        return JoinLayout(
+            plan=plan,
+            leaves=tuple(leaf for part in self.planned for leaf in part.branch.leaves),
+            filters=tuple(its for part in self.planned for its in part.branch.filters.values()),
+            values=tuple(
+                tuple(floats) for its in writers for floats in its.floats[: its.planned.inner]
+            ),
+            nodes=tuple(self.names),
+            ranks=first.partitioned,
+            columns=column if self.positions else 0,
+            branches=tuple(tuple(map(its.place, range(len(its.planned.nodes)))) for its in writers),
+        )
+
+
+class _BranchWriter:
+    """Numbers the columns of one branch, which begin at a column of a match, and writes its part of
+    the tables.
+    """
+
+    def __init__(self, whole: _Writer, branch: int, planned: PlannedNodes, column: int) -> None:
         self.pattern = planned.pattern
         self.planned = planned
         self.nodes = planned.nodes
         self.window = self.pattern.window.length
-        self.programs = ProgramWriter(code)
+        self.whole, self.table, self.programs = whole, whole.table, whole.programs
+        self.first_leaf, self.first_check, self.first_inner = whole.firsts[:, branch].tolist()
         self.row_programs = RowPrograms(
             self.programs, lambda leaf, value: self.floats[leaf][value], planned.leaf_of
         )
         self.partitioned = self.pattern.strategy.name == "partition_contiguity"
-        self.checks = [(node, check) for node in self.nodes for check in node.checks]
-        # Late ones last, so that both kinds are contiguous.
-        self.checks.sort(key=lambda pair: pair[1].is_late)
-        late = [check for _, check in self.checks if check.is_late]
-        self.first_late = planned.inner + len(self.checks) - len(late)
+        self.checks = whole.checks[branch]
         self.root = self.nodes[-1]
         self.consuming = self.pattern.strategy.name == "consuming"
         self.waits = tables.WAITS_NOT
-        if late:
+        if any(check.is_late for _, check in self.checks):
             self.waits = tables.WAITS_LATEST if self.consuming else tables.WAITS_EARLIEST
         self.stored = bool(
             self.root.checks
@@ -115,60 +186,35 @@ class _Writer:
             or self.consuming
         )
         self.targets: dict[str, int] = {}
-        self.columns = 0
-        for variable in self.pattern.positive if positions else ():
+        self.columns = column
+        for variable in self.pattern.positive if whole.positions else ():
             self.targets[variable.name] = self.columns
             self.columns += 2 if variable.kind is Kind.KLEENE else 1
         # Column numbers by content, for each node.
         self.ints: list[dict[Key, int]] = []
         self.floats: list[dict[Derived, int]] = []
-        total = len(self.nodes) + len(self.checks)
-        self.table = np.full((total, tables.NODE_COLUMNS), -1, np.int64)
-        self.table[:, [tables.FIRST_CHECK, tables.LAST_CHECK, tables.SET_LIMIT]] = 0
-        self.table[:, tables.IS_ROOT] = np.arange(total) == total - 1
 
     def place(self, number: int) -> int:
-        """The number of a node in the tables, which have checks between leaves and inner nodes."""
-        return number if number < self.planned.inner else number + len(self.checks)
+        """The number in the tables of one of the branch's nodes."""
+        if number < self.planned.inner:
+            return self.first_leaf + number
+        return self.first_inner + number - self.planned.inner
 
-    def layout(self) -> JoinLayout:
-        inner = self.planned.inner
+    def write(self) -> None:
+        """Write all nodes and checks."""
+        owned, names = self.whole.owned, self.whole.names
         for number, node in enumerate(self.nodes):
             self._number_columns(number, node)
         self._fill_nodes()
-        first_inner = inner + len(self.checks)
-        spans, rules = rule_tables(
-            [
-                *map(self._leaf_rules, range(inner)),
-                *(self._check_rules(node, check) for node, check in self.checks),
-                *map(self._rules, range(inner, len(self.nodes))),
-            ],
-            tables.RULE_KINDS,
-        )
-        plan = tables.Plan(
-            nodes=self.table,
-            spans=spans,
-            rules=rules,
-            constants=np.array(self.programs.constants, np.float64),
-            window=self.window,
-            inner=first_inner,
-            stored=self.stored,
-            waits=self.waits,
-            late_first=self.first_late,
-            late_last=first_inner,
-            consuming=self.consuming,
-        )
-        names = [node.variables for node in self.nodes]
-        names[inner:inner] = [node.variables for node, _ in self.checks]
-        return JoinLayout(
-            plan=plan,
-            leaves=self.planned.leaves,
-            filters=self.planned.filters,
-            values=tuple(tuple(self.floats[number]) for number in range(inner)),
-            nodes=tuple(names),
-            ranks=self.partitioned,
-            columns=self.columns,
-        )
+        for number in range(self.planned.inner):
+            owned[self.place(number)] = self._leaf_rules(number)
+        for place, (node, check) in enumerate(self.checks, self.first_check):
+            names[place] = node.variables
+            owned[place] = self._check_rules(node, check)
+        for number, node in enumerate(self.nodes):
+            names[self.place(number)] = node.variables
+            if not node.is_leaf:
+                owned[self.place(number)] = self._rules(number)
 
     def _number_columns(self, number: int, node: Node) -> None:
         ints, count = _integer_columns(node, self.planned, ranks=self.partitioned)
@@ -182,9 +228,6 @@ class _Writer:
     def _fill_nodes(self) -> None:
         """The nodes' children, retention of rows, kinds and checks."""
         nodes, table, inner = self.nodes, self.table, self.planned.inner
-        table[: self.planned.inner, tables.RETAINED] = 1
-        table[:, tables.KEPT] = 0
-        table[:, tables.RETAINED] = 1
         for number, node in enumerate(nodes[inner:], start=inner):
             row = table[self.place(number)]
             row[tables.KIND] = tables.SETS if node.makes else tables.JOINS
@@ -197,15 +240,16 @@ class _Writer:
             if node.makes:
                 self._fill_sets(number, node, row)
         for number, name in enumerate(node.variables[0] for node in nodes[:inner]):
+            row = table[self.place(number)]
             # Sets refer to their members by number, and negated events are read again.
             if name in self.planned.kleene or number >= len(self.pattern.positive):
-                table[number, tables.KEPT] = 1
+                row[tables.KEPT] = 1
             # Of rows that wait for the window of their latest event, members are as old as that.
             if name in self.planned.kleene and self.waits == tables.WAITS_LATEST:
-                table[number, tables.RETAINED] = 2
-        for place, (node, check) in enumerate(self.checks, start=inner):
+                row[tables.RETAINED] = 2
+        for place, (node, check) in enumerate(self.checks, self.first_check):
             tested = table[self.place(self._number(node))]
-            negated = self.planned.leaf_of[check.name]
+            negated = self.place(self.planned.leaf_of[check.name])
             table[place, tables.LEFT] = self.place(self._number(node))
             table[place, tables.RIGHT] = negated
             if check.is_late:
@@ -263,13 +307,9 @@ class _Writer:
             for x, y in node.distinct
         ]
         if node.left >= 0:
-            mine = set(self.nodes[node.left].variables)
-            compared, programs = self.programs.conditions(
-                node.joined, mine, self.floats[node.left], self.floats[node.right]
-            )
-            written[tables.COMPARE], written[tables.PROGRAM] = compared, programs
+            written |= self._conditions(node.joined, node.left, node.right)
         for clause in node.steps:
-            place = (node.right, -1)
+            place = (self.place(node.right), -1)
             left = self.floats[node.left] if node.left >= 0 else {}
             written.setdefault(tables.STEP, []).extend(
                 self.row_programs.clause(clause, {node.makes: place}, left)
@@ -330,14 +370,16 @@ class _Writer:
     def _sets(self, number: int) -> dict[str, SetPlace]:
         """Where rows of a node say of their sets, and the leaves of the sets' members."""
         return {
-            name: (self.planned.leaf_of[name], column)
+            name: (self.place(self.planned.leaf_of[name]), column)
             for (what, name), column in self.ints[number].items()
             if what == "start"
         }
 
     def _positions(self, number: int, node: Node) -> Iterable[Rule]:
-        ints = self.ints[number]
-        for name in node.variables:
+        ints, names = self.ints[number], node.variables
+        if node is self.root:
+            names = tuple(sorted(names, key=self.whole.written.index))
+        for name in names:
             if self._is_direct_root(node):
                 if name in self.targets and name in self.planned.kleene:
                     yield self.targets[name], 1, 0, 0
@@ -405,9 +447,6 @@ class _Writer:
             bounds.append((tables.UPPER, 0, int(row[tables.EARLIEST]), self.window + 1))
         sets = self._sets(number)
         plain = [c for c in check.clauses if not set(c.variables) & self.planned.kleene]
-        compared, programs = self.programs.conditions(
-            plain, set(node.variables), floats, self.floats[leaf]
-        )
         rules: list[Rule] = []
         for clause in check.clauses:
             if clause not in plain:
@@ -420,10 +459,24 @@ class _Writer:
             tables.DISTINCT: [
                 (ints["position", name], 1, 0, 0) for name in check.distinct if name not in sets
             ],
-            tables.COMPARE: compared,
-            tables.PROGRAM: programs,
+            **self._conditions(plain, number, leaf),
             tables.ROW: rules,
         }
+
+    def _conditions(self, tested: Iterable[Clause], one: int, other: int) -> dict[int, list[Rule]]:
+        """Conditions on pairs of rows of two nodes, without sets."""
+        mine, left, right = self.nodes[one].variables, self.floats[one], self.floats[other]
+
+        def compare(found: Compared) -> Rule:
+            return left[found.left], right[found.right], found.operator, 0
+
+        def load(value: Derived) -> Rule:
+            if value[0] in mine:
+                return LOAD_LEFT, left[value], 0, 0
+            return LOAD_RIGHT, right[value], 0, 0
+
+        rules, programs = self.programs.conditions(tested, mine, compare, load)
+        return {tables.COMPARE: rules, tables.PROGRAM: programs}
 
 
 def _integer_columns(
@@ -432,21 +485,9 @@ def _integer_columns(
     """The integer columns of a node, and how many there are.
 
     Columns 0 and 1 are the earliest and the latest timestamp of a row, hence the timestamp of a
-    variable that precedes or follows all others; for an event, its timestamp and position.
-
-    Parameters
-    ----------
-    node : Node
-    planned : PlannedNodes
-    ranks : bool
-        Whether events have separate ranks; otherwise positions are ranks.
-
-    Returns
-    -------
-    columns : dict of Key to int
-        By ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
-        size) and a variable's name.
-    count : int
+    variable that precedes or follows all others; for an event, its timestamp and position. Others
+    are by ``earliest``, ``latest``, ``position``, ``rank`` or ``start`` (of a set, followed by its
+    size) and a variable's name. Without ``ranks`` positions are ranks.
     """
     columns: dict[Key, int] = {}
     if node.is_leaf:

@@ -11,21 +11,15 @@ window. Matches are the same.
 
 from __future__ import annotations
 
+from functools import partial
+
 from cepbench.engines.joins.engine import JoinEngine
-from cepbench.engines.plan_runs.chain import chain
-from cepbench.engines.plan_runs.run import PlanRun
-from cepbench.engines.runs.protocol import Evaluator, Task
-
-
-def open_lazy_nfa(task: Task) -> PlanRun:
-    """Run the plan's parts as chains of states; other plans are errors."""
-    assert task.plan is not None
-    return PlanRun(task, [chain(part) for part in task.plan.parts], JoinEngine)
-
+from cepbench.engines.plan_runs.run import chain, run_of_chains
+from cepbench.engines.runs.protocol import Evaluator
 
 LAZY_NFA = Evaluator(
     "lazy-nfa",
-    open_lazy_nfa,
+    partial(run_of_chains, JoinEngine),
     kinds=("order",),
     some_kinds=("tree",),
     check_plan=chain,

@@ -9,20 +9,15 @@ the end of its window; and the instances of a node are stored by column. Matches
 
 from __future__ import annotations
 
+from functools import partial
+
 from cepbench.engines.joins.engine import JoinEngine
-from cepbench.engines.plan_runs.run import PlanRun
-from cepbench.engines.runs.protocol import Evaluator, Task
-
-
-def open_tree(task: Task) -> PlanRun:
-    """Run the trees of the plan; that of an order plan is left-deep."""
-    assert task.plan is not None
-    return PlanRun(task, [part.tree for part in task.plan.parts], JoinEngine)
-
+from cepbench.engines.plan_runs.run import run_of_trees
+from cepbench.engines.runs.protocol import Evaluator
 
 TREE = Evaluator(
     "tree",
-    open_tree,
+    partial(run_of_trees, JoinEngine),
     kinds=("tree", "order"),
     constructs=("SEQ", "AND", "OR", "NOT", "KL", "GROUP", "nesting", "concept"),
     strategies=("any", "consuming", "strict_contiguity", "partition_contiguity"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from cepbench.engines.runs.matches import BranchMatches, Column, Found, SetColum
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import clock
 from cepbench.kernels.batches import NEVER
+from cepbench.kernels.counts import PEAKS
 from cepbench.kernels.sorting import count_types, rows_by_type, rows_with_flags
 from cepbench.patterns.arrays import clause_holds, expression_values
 from cepbench.patterns.model import Attribute, Clause, Expression, Kind, Pattern, Variable
@@ -37,80 +38,58 @@ GroupTest = Callable[[Sequence[str], np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class BranchTask:
-    """The task of one engine in a run.
+    """The task of one engine in a run."""
 
-    Attributes
-    ----------
-    branches : sequence of Pattern
-        Without OR; several with the consuming strategy and one window.
-    trees : sequence of nested pairs of names, or of automata
-        A plan for each, or the order that an engine without plans always evaluates in.
-    placements : sequence of Placements
-        The nodes at which each plan checks negated variables, if it says so.
-    groups : mapping of PlacedGroup to GroupTest
-        Those of a single branch that an engine may test at a node below the root [mei2009]_, section
-        4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
-        without one are dropped, and it is formed again for each match.
-    written : sequence of str
-        The variables of all branches in the order of the pattern.
-    reader : NumericReader
-        Assigns codes to texts; may be shared.
-    reports : bool
-        Whether matches are returned, or only counted.
-    limit : int
-        Maximum number of stored partial matches.
-    timed : bool
-        Whether to measure latencies.
-    watched : bool
-        Whether to measure the time spent in each node.
-    """
-
-    branches: Sequence[Pattern]
+    branches: Sequence[Pattern]  #: without OR; several with the consuming strategy and one window
+    #: A plan for each, or the order that an engine without plans always evaluates in.
     trees: Sequence[Any]
+    #: The nodes at which each plan checks negated variables, if it says so.
     placements: Sequence[Placements]
-    written: Sequence[str]
-    reader: NumericReader
-    reports: bool
-    limit: int
-    timed: bool
-    watched: bool
+    written: Sequence[str]  #: the variables of all branches in the order of the pattern
+    reader: NumericReader  #: assigns codes to texts; may be shared
+    reports: bool  #: whether matches are returned, or only counted
+    limit: int  #: maximum number of stored partial matches
+    timed: bool  #: whether to measure latencies
+    watched: bool  #: whether to measure the time spent in each node
+    #: Those of a single branch that an engine may test at a node below the root [mei2009]_, section
+    #: 4.4.5: KSEQ. A group is a function of the node's events. So no record has to carry it: those
+    #: without one are dropped, and it is formed again for each match.
     groups: Mapping[PlacedGroup, GroupTest] = field(default_factory=dict)
+
+    @classmethod
+    def of_one(cls, pattern: Pattern, tree: Any, *, reports: bool = True) -> Self:
+        """A small task of one branch, to warm up an engine."""
+        return cls(
+            branches=[pattern],
+            trees=[tree],
+            placements=[()],
+            written=pattern.positive_names,
+            reader=NumericReader(),
+            reports=reports,
+            limit=99,
+            timed=False,
+            watched=False,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Compiled patterns and plans; each engine adds the tables of its kernels.
+    """Compiled patterns and plans; each engine adds the tables of its kernels."""
 
-    Attributes
-    ----------
-    leaves : tuple of Variable
-        Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
-    filters : tuple of tuple of Clause
-        Conditions on each leaf alone.
-    nodes : tuple of tuple of str
-        The variables of each node.
-    columns : int
-        Number of columns of a match: the number of the branch if there are several, then for each
-        variable of a branch the position of its event, or start and size of its set.
-    """
-
+    #: Leaf ``i`` is node ``i``; for each branch the positive variables, then the negated ones.
     leaves: tuple[Variable, ...]
-    filters: tuple[tuple[Clause, ...], ...]
-    nodes: tuple[tuple[str, ...], ...]
+    filters: tuple[tuple[Clause, ...], ...]  #: conditions on each leaf alone
+    nodes: tuple[tuple[str, ...], ...]  #: the variables of each node
+    #: Number of columns of a match: the number of the branch if there are several, then for each
+    #: variable of a branch the position of its event, or start and size of its set.
     columns: int
 
 
 class Engine(Stateful, ABC):
     """Finds the matches of one branch of a pattern, or of several that consume each other's events.
 
-    Parameters
-    ----------
-    task : BranchTask
-
     Attributes
     ----------
-    latencies : ndarray of int64
-        Matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not measured.
     ranks : PartitionRanks or None
         Ranks of events within partitions, under partition contiguity.
     """
@@ -121,12 +100,15 @@ class Engine(Stateful, ABC):
 
     def __init__(self, task: BranchTask) -> None:
         self.task = task
+        self._peaks = np.zeros(PEAKS, np.int64)
+        #: int64; matches by latency, in the bins of :mod:`cepbench.kernels.clock`; empty if not
+        #: measured.
         self.latencies = np.zeros(clock.BINS if task.timed else 0, np.int64)
 
     @property
-    @abstractmethod
     def peaks(self) -> np.ndarray:
         """See :mod:`cepbench.kernels.counts`."""
+        return self._peaks
 
     @abstractmethod
     def node_counts(self) -> Sequence[NodeCounts]:
@@ -153,13 +135,7 @@ class Engine(Stateful, ABC):
 
 
 class PlanEngine(Engine):
-    """An engine that joins, along a plan.
-
-    Attributes
-    ----------
-    layout : Layout
-        Set by the subclass.
-    """
+    """An engine that joins, along a plan; the subclass sets its layout."""
 
     layout: Layout
 
@@ -175,22 +151,27 @@ class PlanEngine(Engine):
     def advance(
         self, batch: EventStream | None, first_position: int, until: int
     ) -> tuple[Chunks, int]:
-        """Run the kernels on a batch; see :meth:`run`.
+        """Run the kernels on a batch, after which no event is earlier than ``until``; see
+        :meth:`run`.
 
-        Parameters
-        ----------
-        batch : EventStream or None
-        first_position : int
-        until : int
-            No later event has an earlier timestamp; ``NEVER`` if no event follows.
-
-        Returns
-        -------
-        chunks : sequence of (int64 array of shape (columns, some), int64 array)
-            Matches in the columns of the layout; the starts of sets refer to the second array.
-        found : int
-            Number of matches.
+        Returns matches in the columns of the layout, with the array that the starts of sets refer
+        to, and their number.
         """
+
+    def counts_by_branch(
+        self, branches: Sequence[Sequence[int]], window: int, counts: np.ndarray
+    ) -> list[NodeCounts]:
+        """Counts by node, at the nodes of each branch."""
+        leaves = len(self.layout.leaves)
+        return [
+            NodeCounts(
+                variables=[self.layout.nodes[node] for node in nodes],
+                leaves=sum(node < leaves for node in nodes),
+                window=window,
+                counts=counts[list(nodes)],
+            )
+            for nodes in branches
+        ]
 
     def leaf_rows(self, batch: EventStream) -> list[np.ndarray]:
         """The rows of the events that can be bound to each leaf."""
@@ -260,18 +241,8 @@ def _columns(branch: Pattern, found: np.ndarray, members: np.ndarray) -> Iterato
 
 
 def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None, np.ndarray]:
-    """The rows of each of these types; empty for types that the batch does not have.
-
-    Parameters
-    ----------
-    batch : EventStream
-    types : set of str or None
-        None for events of any type.
-
-    Returns
-    -------
-    dict of str or None to int64 array
-        Ascending row numbers.
+    """The ascending rows of each of these types, None being any; empty for types that the batch
+    does not have.
     """
     type_codes = read_only(np.ascontiguousarray(batch.type_codes))
     counts = np.zeros(len(batch.type_names), np.int64)
@@ -295,19 +266,8 @@ def rows_of_types(batch: EventStream, types: set[str | None]) -> dict[str | None
 def flagged_rows(
     batch: EventStream, flags: Iterable[tuple[str | None, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The flags of the events of a batch, and the rows of those that have some.
-
-    Parameters
-    ----------
-    batch : EventStream
-    flags : iterable of (str or None, int)
-        A type, None for any, and a flag of its events, which no other has.
-
-    Returns
-    -------
-    flags : ndarray of int64, shape (n,)
-    rows : ndarray of int64
-        In ascending order.
+    """The flags of the events of a batch, int64, and the ascending rows of those that have some.
+    Each flag is one of the events of a type, None being any.
     """
     table = np.zeros(len(batch.type_names), np.int64)
     for kind, flag in flags:
@@ -337,15 +297,5 @@ def warm_up_sequence(engine: Callable[[BranchTask], Engine]) -> None:
     events = pd.DataFrame({"type": list("ANB"), "time": range(3), "x": [1.0, 2.0, 1.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
     pattern = parse("PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x = b.x AND n.x < b.x WITHIN 9 units")
-    task = BranchTask(
-        branches=[pattern],
-        trees=[right_deep(pattern.positive_names)],
-        placements=[()],
-        written=pattern.positive_names,
-        reader=NumericReader(),
-        reports=True,
-        limit=9,
-        timed=False,
-        watched=False,
-    )
+    task = BranchTask.of_one(pattern, right_deep(pattern.positive_names))
     engine(task).run(stream, 0, ended=True)

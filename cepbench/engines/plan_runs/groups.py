@@ -21,6 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask, Engine
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.matches import (
@@ -31,11 +32,12 @@ from cepbench.engines.runs.matches import (
     SetColumn,
     joined,
     no_matches,
+    ranges_of,
 )
 from cepbench.errors import PartialMatchLimitError, UnsupportedPatternError
 from cepbench.patterns.arrays import before_each, clause_holds, over_ranges
 from cepbench.patterns.model import ANY, Aggregate, Attribute, Clause, Pattern, Variable
-from cepbench.patterns.negations import PlacedGroup, negated_apart
+from cepbench.patterns.negations import Check, PlacedGroup, negated_apart
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
@@ -53,7 +55,7 @@ _NONE = np.empty(0, np.int64)
 
 def open_ended(branch: Pattern) -> bool:
     """Whether a group of a branch reaches forward as far as the window allows."""
-    before = branch.structure.precedence()
+    before = CompiledBranch.of(branch).before
     plain = branch.planned_names
     return any(not any((g.name, x) in before for x in plain) for g in branch.groups)
 
@@ -188,26 +190,7 @@ class GroupEngine(Stateful):
 
 
 class _Branch(Stateful):
-    """The matches of one branch, whether or not they share events.
-
-    Attributes
-    ----------
-    branch : Pattern
-        Without the negated items that ``inner`` checks for matches that it does not complete.
-    plain : tuple of Variable
-        The variables that ``inner`` joins: without groups, all of them.
-    inner : Engine
-    completes : bool
-        Whether the matches of ``inner`` lack groups or are to be tested for negated items.
-    waits : bool
-        Whether a match is decided only at the end of its window.
-    forming : BranchMatches
-        Matches of the plain variables whose groups are not complete yet.
-    waiting : BranchMatches
-        Those that a negated event may still prevent.
-    contending : BranchMatches
-        Those from which others, which come first, may still take events.
-    """
+    """The matches of one branch, whether or not they share events."""
 
     SAVED = ("forming", "waiting", "contending", "inner")
 
@@ -221,11 +204,9 @@ class _Branch(Stateful):
     ) -> None:
         (self.branch,) = task.branches
         branch = self.branch
-        before = branch.structure.precedence()
-        names = branch.positive_names
-        self._late = tuple(
-            v for v in branch.negated if not any((v.name, y) in before for y in names)
-        )
+        checks = CompiledBranch.of(branch).checks
+        self._late = tuple(check for check in checks if check.is_late)
+        #: Whether the matches of ``inner`` lack groups or are to be tested for negated items.
         self.completes = (
             bool(branch.groups)
             or (bool(self._late) and not waits)
@@ -239,9 +220,12 @@ class _Branch(Stateful):
             apart = {v.name for v in negated_apart(branch) if negates}
             left = [v for v in branch.negated if v.name not in apart]
             joins = branch.without((*branch.groups, *left))
+            #: Without the negated items that ``inner`` checks for matches that it does not
+            #: complete.
             self.branch = branch.without(v for v in branch.negated if v.name in apart)
             placements = tuple(its for its in placements if its[0] in apart)
         plain = replace(joins, strategy=ANY)
+        #: The variables that ``inner`` joins: without groups, all of them.
         self.plain = plain.positive
         places = [
             PlacedGroup(branch, group.name, frozenset(placed.get(group.name, ())))
@@ -261,11 +245,15 @@ class _Branch(Stateful):
             )
         )
         self._reader = task.reader
-        self._prompt = tuple(v for v in self.branch.negated if v not in self._late)
+        here = {variable.name for variable in self.branch.negated}
+        self._prompt = tuple(check for check in checks if not check.is_late and check.name in here)
         self._open_ended = open_ended(branch)
+        #: Whether a match is decided only at the end of its window.
         self.waits = bool(self._late) or self._open_ended
+        #: Matches of the plain variables whose groups are not complete yet.
         self.forming = no_matches(plain.positive)
-        self.waiting = no_matches(branch.positive)
+        self.waiting = no_matches(branch.positive)  #: those that a negated event may still prevent
+        #: Those from which others, which come first, may still take events.
         self.contending = no_matches(branch.positive)
 
     def run(
@@ -305,14 +293,14 @@ def _due(
     return matches.taken(np.flatnonzero(passed)), matches.taken(np.flatnonzero(~passed))
 
 
-class FormedGroup:
-    """The test of records for having a group, see :data:`GroupTest`.
+def _pieces(work: np.ndarray) -> list[np.ndarray]:
+    """The numbers of matches in blocks of about :data:`_MOST_PAIRS` pairs, by the pairs of each."""
+    number = np.cumsum(work) // _MOST_PAIRS
+    return np.split(np.arange(len(work)), np.flatnonzero(np.diff(number)) + 1)
 
-    Parameters
-    ----------
-    place : PlacedGroup
-    reader : NumericReader
-    """
+
+class FormedGroup:
+    """The test of records for having a group, see :data:`GroupTest`."""
 
     def __init__(self, place: PlacedGroup, reader: NumericReader) -> None:
         self._place, self._reader = place, reader
@@ -336,15 +324,8 @@ class FormedGroup:
 
 @dataclass(frozen=True)
 class Events:
-    """The latest events of a stream, from which the matches of a branch are completed.
-
-    Attributes
-    ----------
-    branch : Pattern
-    stream : EventStream
-    first : int
-        The position of its first event.
-    reader : NumericReader
+    """The latest events of a stream, the first at position ``first``, from which the matches of a
+    branch are completed.
     """
 
     branch: Pattern
@@ -363,8 +344,8 @@ class Events:
         return times
 
     @cached_property
-    def _before(self) -> set[tuple[str, str]]:
-        return self.branch.structure.precedence()
+    def _before(self) -> frozenset[tuple[str, str]]:
+        return CompiledBranch.of(self.branch).before
 
     @cached_property
     def _columns(self) -> dict[str, np.ndarray]:
@@ -377,10 +358,9 @@ class Events:
         found = {}
         for variable in (*self.branch.groups, *self.branch.negated):
             rows = self.stream.rows_of(variable.type)
-            for clause in self.branch.clauses_between(variable.name, variable.name):
-                if clause.is_elementwise:
-                    held = clause_holds(clause, lambda a, at=rows: self._columns[a.name][at], self.reader.code)  # type: ignore[misc]  # fmt: skip
-                    rows = rows[np.broadcast_to(held, rows.shape)]
+            for clause in CompiledBranch.of(self.branch).filters[variable.name]:
+                held = clause_holds(clause, lambda a, at=rows: self._columns[a.name][at], self.reader.code)  # type: ignore[misc]  # fmt: skip
+                rows = rows[np.broadcast_to(held, rows.shape)]
             found[variable.name] = rows + self.first
         return found
 
@@ -403,9 +383,7 @@ class Events:
             start, stop = self._range(plain, group)
             size = group.size if isinstance(group.size, int) else 1
             work += np.maximum(stop - start - size + 1, 0) if in_place else (stop - start) * size
-        number = np.cumsum(work) // _MOST_PAIRS
-        for rows in np.split(np.arange(len(plain)), np.flatnonzero(np.diff(number)) + 1):
-            yield plain.taken(rows)
+        yield from map(plain.taken, _pieces(work))
 
     def have_groups(self, plain: BranchMatches) -> np.ndarray:
         """Whether all conditions on groups hold for some choice of them, shape (matches,)."""
@@ -429,7 +407,7 @@ class Events:
             numbers = np.bincount(choices, minlength=len(plain))
             first, number = (np.cumsum(numbers) - numbers)[match], numbers[match]
             rows = np.repeat(np.arange(len(match)), number)
-            chosen = np.arange(len(rows)) + np.repeat(first - np.cumsum(number) + number, number)
+            chosen = ranges_of(first, number)
             bound = {
                 name: column.taken(rows) if isinstance(column, SetColumn) else column[rows]
                 for name, column in bound.items()
@@ -502,7 +480,7 @@ class Events:
         first = before[begin]
         number = before[begin + np.maximum(sizes - size + 1, 0)] - first
         match = np.repeat(np.arange(len(sizes)), number)
-        chosen = np.arange(len(match)) + np.repeat(first - np.cumsum(number) + number, number)
+        chosen = ranges_of(first, number)
         return match, RangeColumn(starts[chosen], np.full(len(match), size), pool)
 
     def _alone(self, group: Variable) -> list[Clause]:
@@ -560,8 +538,7 @@ class Events:
             return RangeColumn(start - begin, stop - start, pool)
         match = np.repeat(np.arange(len(plain)), stop - start)
         sizes = stop - start
-        places = np.arange(len(match)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
-        events = self._candidates[group.name][places]
+        events = self._candidates[group.name][ranges_of(start, sizes)]
         fits = np.ones(len(match), bool)
         for column in plain.columns:
             fits &= events != np.asarray(column)[match]
@@ -598,38 +575,31 @@ class Events:
 
     # -- negation -------------------------------------------------------------------------------
 
-    def allowed(self, found: BranchMatches, negated: Sequence[Variable]) -> BranchMatches:
+    def allowed(self, found: BranchMatches, negated: Sequence[Check]) -> BranchMatches:
         """The matches that no event of these negated items forbids."""
-        for variable in negated:
-            found = found.taken(np.flatnonzero(~self._forbidden(found, variable)))
+        for check in negated:
+            found = found.taken(np.flatnonzero(~self._forbidden(found, check)))
         return found
 
-    def _forbidden(self, found: BranchMatches, variable: Variable) -> np.ndarray:
+    def _forbidden(self, found: BranchMatches, check: Check) -> np.ndarray:
         columns = dict(zip(found.names, found.columns, strict=True))
         lasts = {name: self._end(column, last=True) for name, column in columns.items()}
         firsts = {name: self._end(column, last=False) for name, column in columns.items()}
         start, stop = self._between(
-            variable.name,
-            [lasts[x] for x in lasts if (x, variable.name) in self._before],
-            [firsts[x] for x in firsts if (variable.name, x) in self._before],
+            check.name,
+            [lasts[x] for x in lasts if x in check.earlier],
+            [firsts[x] for x in firsts if x in check.later],
             reduce(np.minimum, firsts.values()),
             reduce(np.maximum, lasts.values()),
         )
         forbidden = np.zeros(len(found), bool)
-        clauses = [
-            clause
-            for clause in self.branch.conditions
-            if variable.name in clause.variables and len(clause.variables) > 1
-        ]
         sizes = stop - start
-        number = np.cumsum(sizes) // _MOST_PAIRS
-        for rows in np.split(np.arange(len(found)), np.flatnonzero(np.diff(number)) + 1):
+        for rows in _pieces(sizes):
             row = np.repeat(rows, sizes[rows])
-            places = np.repeat(start[rows] - np.cumsum(sizes[rows]) + sizes[rows], sizes[rows])
-            events = self._candidates[variable.name][np.arange(len(row)) + places]
+            events = self._candidates[check.name][ranges_of(start[rows], sizes[rows])]
             held = ~self._is_bound(found, row, events)
             row, events = row[held], events[held]
-            for clause in clauses:
+            for clause in check.clauses:
                 held = self._holds(found, clause, row, events)
                 row, events = row[held], events[held]
             forbidden[row] = True
@@ -668,16 +638,8 @@ class Events:
         row: np.ndarray,
         negated: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Whether a condition holds for some rows, and an event of a negated item with each.
-
-        Parameters
-        ----------
-        found : BranchMatches
-        clause : Clause
-        row : ndarray of int64, shape (n,)
-            Numbers of matches.
-        negated : ndarray of int64, shape (n,), optional
-            Positions of the events of the negated item that the condition mentions.
+        """Whether a condition holds for the matches of some numbers, and the event with each that
+        is the negated item's, if it mentions one.
         """
         columns = dict(zip(found.names, found.columns, strict=True))
         running = clause.running_variables()
@@ -696,8 +658,7 @@ class Events:
             skipped = int(bool(running))
             sizes = np.maximum(np.diff(column.offsets)[row] - skipped, 0)
             entry = np.repeat(np.arange(len(row)), sizes)
-            starts = column.offsets[:-1][row] + skipped
-            element = np.arange(len(entry)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+            element = ranges_of(column.offsets[:-1][row] + skipped, sizes)
 
         def values(attribute: Attribute) -> np.ndarray:
             values = self._columns[attribute.name]

@@ -13,24 +13,12 @@ from cepbench.kernels.counts import COMPARED, CREATED, LIFETIME, NANOSECONDS, PE
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """Metrics by node of one branch's plan.
+    """Metrics by node of one branch's plan."""
 
-    Attributes
-    ----------
-    variables : sequence of tuple of str
-        Variables of each node; leaves first, the root last.
-    leaves : int
-        Number of leaves.
-    window : int
-        In the unit of the timestamps.
-    counts : ndarray of int64, shape (nodes, COUNT_COLUMNS)
-        See :mod:`cepbench.kernels.counts`.
-    """
-
-    variables: Sequence[tuple[str, ...]]
-    leaves: int
-    window: int
-    counts: np.ndarray
+    variables: Sequence[tuple[str, ...]]  #: variables of each node; leaves first, the root last
+    leaves: int  #: number of leaves
+    window: int  #: in the unit of the timestamps
+    counts: np.ndarray  #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`
 
     @property
     def partial_matches(self) -> np.ndarray:
@@ -38,14 +26,8 @@ class NodeCounts:
         return self.counts[self.leaves : -1]
 
     def frame(self, span: int, *, timed: bool) -> pd.DataFrame:
-        """One row a node.
-
-        Parameters
-        ----------
-        span : int
-            The time from the first event to the last, in the unit of the timestamps.
-        timed : bool
-            Whether the time spent in each node was measured.
+        """One row a node, for a time ``span`` from the first event to the last; ``timed`` with its
+        time.
         """
         counts = self.counts
         lifetime = counts[:, LIFETIME].astype(float)
@@ -65,23 +47,13 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class PlanNodeTable:
-    """Metrics by node of all branches' plans.
-
-    Attributes
-    ----------
-    branches : sequence of NodeCounts
-    numbers : sequence of int
-        Of the branches, the first one of those that have one plan together; empty without OR.
-    span : int
-        The time from the first event to the last, in the unit of the timestamps.
-    timed : bool
-        Whether the time spent in each node was measured.
-    """
+    """Metrics by node of all branches' plans."""
 
     branches: Sequence[NodeCounts]
+    #: Of the branches, the first one of those that have one plan together; empty without OR.
     numbers: Sequence[int]
-    span: int
-    timed: bool
+    span: int  #: the time from the first event to the last, in the unit of the timestamps
+    timed: bool  #: whether the time spent in each node was measured
 
     def frame(self) -> pd.DataFrame:
         """One row per node; see :meth:`cepbench.engines.detection.detector.Detector.node_metrics`."""

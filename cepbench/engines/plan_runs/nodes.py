@@ -8,14 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cepbench.engines.plan_runs.programs import (
-    derived_values,
-)
-from cepbench.patterns.equivalences import (
-    Derived,
-    Equalities,
-)
-from cepbench.patterns.model import Attribute, Clause, Kind, Pattern
+from cepbench.engines.plan_runs.compiled import CompiledBranch
+from cepbench.engines.plan_runs.programs import derived_values
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Attribute, Clause, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Placements
 
@@ -28,61 +24,38 @@ Key = tuple[str, str]
 
 @dataclass
 class Node:
-    """One node of a plan.
+    """One node of a plan."""
 
-    Attributes
-    ----------
-    variables : tuple of str
-        Bound by its rows, in the order of the pattern.
-    left, right : int
-        Numbers of its children; -1 for none. A node that creates sets has the leaf of the Kleene
-        variable on the right, and may have no left child.
-    makes : str
-        The variable of the sets that it creates, or "".
-    times, positions, ranks, sets : set
-        Variables whose timestamps ("earliest" or "latest", name), positions, ranks and sets its
-        rows have.
-    values : set of Derived
-        The values that its rows have.
-    joined : list of Clause
-        Conditions on pairs of rows of its children.
-    steps, rows : list of Clause
-        Conditions on neighbours in the set under construction, and on new rows.
-    order : list of (str, str)
-        Pairs x, y of variables, one of each child, such that x is earlier.
-    distinct, far_distinct : list of (str, str)
-        Pairs that must be different events: one of each child, and those with sets.
-    apart : list of (str, str, int, int)
-        Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
-    checks : list of Check
-    drives : (bool, bool)
-        Whether a row of the left and the right child can have the last event.
-    is_sorted : bool
-        Whether rows are created in the order of their latest timestamp.
-    is_contiguous : bool
-        Whether rows must be tested for consecutive ranks.
-    """
-
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  #: bound by its rows, in the order of the pattern
+    #: Numbers of its children; -1 for none. A node that creates sets has the leaf of the Kleene
+    #: variable on the right, and may have no left child.
     left: int = -1
     right: int = -1
-    makes: str = ""
+    makes: str = ""  #: the variable of the sets that it creates, or ""
+    #: Variables whose timestamps ("earliest" or "latest", name), positions, ranks and sets its rows
+    #: have.
     times: set[Key] = field(default_factory=set)
     positions: set[str] = field(default_factory=set)
     ranks: set[str] = field(default_factory=set)
     sets: set[str] = field(default_factory=set)
-    values: set[Derived] = field(default_factory=set)
+    values: set[Derived] = field(default_factory=set)  #: the values that its rows have
+    #: Conditions on pairs of rows of its children.
     joined: list[Clause] = field(default_factory=list)
+    #: Conditions on neighbours in the set under construction, and on new rows.
     steps: list[Clause] = field(default_factory=list)
     rows: list[Clause] = field(default_factory=list)
+    #: Pairs x, y of variables, one of each child, such that x is earlier.
     order: list[tuple[str, str]] = field(default_factory=list)
+    #: Pairs that must be different events: one of each child, and those with sets.
     distinct: list[tuple[str, str]] = field(default_factory=list)
     far_distinct: list[tuple[str, str]] = field(default_factory=list)
+    #: Pairs x, y, one of each child, with minimum and maximum of rank(y) - rank(x).
     apart: list[tuple[str, str, int, int]] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    #: Whether a row of the left and the right child can have the last event.
     drives: tuple[bool, bool] = (False, False)
-    is_sorted: bool = True
-    is_contiguous: bool = False
+    is_sorted: bool = True  #: whether rows are created in the order of their latest timestamp
+    is_contiguous: bool = False  #: whether rows must be tested for consecutive ranks
 
     @property
     def is_leaf(self) -> bool:
@@ -95,33 +68,22 @@ class PlannedNodes:
 
     Attributes
     ----------
-    pattern : Pattern
-    placements : dict of str to tuple of str
-        The variables below the lowest node at which a negated variable may be checked.
-    before : set of (str, str)
-        The pattern's precedence.
-    kleene : set of str
-        Names of the Kleene variables.
-    nodes : list of Node
-        Leaves of the positive variables in the order of the pattern, then of the negated ones; then
-        the inner nodes, children before parents.
-    leaf_of : dict of str to int
-    leaves : tuple of Variable
+    before, kleene, leaf_of
+        See :class:`CompiledBranch`.
     """
 
     def __init__(
         self, pattern: Pattern, tree: Tree, *, positions: bool, placements: Placements = ()
     ) -> None:
         self.pattern = pattern
+        #: The variables below the lowest node at which a negated variable may be checked.
         self.placements = dict(placements)
-        self.before = pattern.structure.precedence()
-        self.variables = {variable.name: variable for variable in pattern.variables}
-        self.kleene = {v.name for v in pattern.variables if v.kind is Kind.KLEENE}
-        self._equalities = Equalities(pattern.conditions, pattern.planned_names)
-        self.leaves = (*pattern.positive, *pattern.negated)
-        self.nodes = [Node((leaf.name,)) for leaf in self.leaves]
-        self.leaf_of = {leaf.name: number for number, leaf in enumerate(self.leaves)}
-        self.inner = len(self.leaves)
+        branch = self.branch = CompiledBranch.of(pattern)
+        self.before, self.kleene, self.leaf_of = branch.before, branch.kleene, branch.leaf_of
+        #: Leaves of the positive variables in the order of the pattern, then of the negated ones;
+        #: then the inner nodes, children before parents.
+        self.nodes = [Node((leaf.name,)) for leaf in branch.leaves]
+        self.inner = len(self.nodes)  #: the number of the first inner node
         root = self._add(tree)
         if self.nodes[root].is_leaf:
             self._make_sets(-1, root)
@@ -140,18 +102,6 @@ class PlannedNodes:
         for node in reversed(self.nodes[self.inner :]):
             self._add_own_needs(node)
             self._pass_needs_down(node)
-
-    @property
-    def filters(self) -> tuple[tuple[Clause, ...], ...]:
-        """The conditions on each leaf alone."""
-        return tuple(
-            tuple(
-                clause
-                for clause in self.pattern.conditions
-                if set(clause.variables) == {leaf.name} and clause.is_elementwise
-            )
-            for leaf in self.leaves
-        )
 
     def _add(self, part: Tree) -> int:
         if isinstance(part, str):
@@ -183,14 +133,14 @@ class PlannedNodes:
         """The conditions to check at ``node``."""
         right = set(self.nodes[node.right].variables)
         left = set(node.variables) - right
-        before = self.before
-        equal = self._equalities.between(left, right, self.kleene - {node.makes})
-        unwritten = [clause for clause in equal if clause not in self._equalities]
+        before, equalities = self.before, self.branch.equalities
+        equal = equalities.between(left, right, self.kleene - {node.makes})
+        unwritten = [clause for clause in equal if clause not in equalities]
         for clause in (*unwritten, *self.pattern.conditions):
             mentioned = set(clause.variables)
             if not mentioned <= left | right or mentioned <= left:
                 continue
-            if clause in self._equalities and clause not in equal:
+            if clause in equalities and clause not in equal:
                 continue  # follows from those tested here and below
             if mentioned <= right and (node.makes == "" or clause.is_elementwise):
                 continue
@@ -232,9 +182,8 @@ class PlannedNodes:
 
     def _place_checks(self) -> None:
         """Check each negated variable at the lowest node, at or above its placement, where it is exact."""
-        for variable in self.pattern.negated:
-            check = Check.of(self.pattern, variable.name)
-            placed = set(self.placements.get(variable.name, ()))
+        for check in self.branch.checks:
+            placed = set(self.placements.get(check.name, ()))
             for node in self.nodes[self.inner :]:
                 if placed <= set(node.variables) and check.is_exact_at(set(node.variables)):
                     node.checks.append(check)
@@ -242,7 +191,8 @@ class PlannedNodes:
 
     def _overlap(self, x: str, y: str) -> bool:
         """Whether one event can be bound to either variable."""
-        return self.pattern.overlap(self.variables[x], self.variables[y])
+        variables = self.branch.variables
+        return self.pattern.overlap(variables[x], variables[y])
 
     def _find_ranks(self) -> None:
         """The bounds on differences of ranks under contiguity."""
@@ -320,13 +270,13 @@ class PlannedNodes:
         ranks = node.ranks | {name for x, y, *_ in node.apart for name in (x, y)}
         values = set(node.values)
         values |= {value for clause in node.joined for value in derived_values(clause)}
-        sets = set(node.sets)
+        sets, negated = set(node.sets), {check.name for check in self.branch.checks}
         for clause in node.steps:
             values |= set(raw_values(clause))
         for clause in [*node.rows, *(c for check in node.checks for c in check.clauses)]:
             # Members are read at the leaf.
             for name, attribute in raw_values(clause):
-                if name in self.kleene or name in {v.name for v in self.pattern.negated}:
+                if name in self.kleene or name in negated:
                     leaf = self.nodes[self.leaf_of[name]]
                     leaf.values.add((name, Attribute(name, attribute.name)))
         for check in node.checks:

@@ -10,15 +10,10 @@ from cepbench.streams.numeric import NumericReader
 
 
 class PartitionRanks(Stateful):
-    """Counts events by partition over batches.
+    """Counts events by partition over batches: by value of an attribute, or code of the text.
 
-    Parameters
-    ----------
-    attribute : str
-        The attribute that defines the partitions. Events without a value form a partition without
-        matches, since a comparison with a missing value is false.
-    counts : dict of float to int
-        Number of events so far, by value or code of the text.
+    Events without a value form a partition without matches, since a comparison with a missing value
+    is false.
     """
 
     SAVED = ("counts",)

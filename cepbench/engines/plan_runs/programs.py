@@ -7,8 +7,9 @@ variables, over single rows, see :mod:`cepbench.kernels.clauses`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from cepbench.patterns.model import (
     Negative,
 )
 
+#: Text → its code, for texts in conditions.
+Codes = Callable[[str], float]
 #: Four numbers; an engine has further kinds of rules in addition to programs.
 Rule = tuple[int, int, int, int]
 #: A set: the number of its leaf, and the column of its start; -1 for the set under construction.
@@ -66,20 +69,10 @@ _END: Rule = (instructions.KEEP_IF_TRUE, 0, 0, 0)
 def rule_tables(
     written: Sequence[Mapping[int, Sequence[Rule]]], kinds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All rules as one table.
+    """All rules as one table, from those of each owner by their kind.
 
-    Parameters
-    ----------
-    written : sequence of mapping of int to sequence of Rule
-        The rules of each owner, by their kind.
-    kinds : int
-        Number of kinds.
-
-    Returns
-    -------
-    spans : ndarray of int64, shape (owners, kinds + 1)
-        The rules of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``.
-    rules : ndarray of int64, shape (rules, RULE_COLUMNS)
+    The rules of a kind are ``rules[spans[owner, kind] : spans[owner, kind + 1]]``; see
+    :data:`cepbench.kernels.instructions.RULE_COLUMNS`.
     """
     rules: list[Rule] = []
     spans = np.zeros((len(written), kinds + 1), np.int64)
@@ -89,6 +82,25 @@ def rule_tables(
             rules += its.get(kind, ())
             spans[owner, kind + 1] = len(rules)
     return spans, np.array(rules, np.int64).reshape(-1, instructions.RULE_COLUMNS)
+
+
+class Compared(NamedTuple):
+    """A comparison of values of two variables, the fastest test."""
+
+    left: Derived
+    operator: int
+    right: Derived
+
+
+def compared(clause: Clause, mine: Container[str] | None = None) -> Compared | None:
+    """A clause as such a comparison, if it is one; with a variable of ``mine`` on the left."""
+    sides = separated_sides(clause)
+    if sides is None:
+        return None
+    left, operator, right = sides
+    if mine is not None and left[0] not in mine:
+        left, operator, right = right, FLIPPED[operator], left
+    return Compared(left, COMPARISONS[operator], right)
 
 
 def derived_values(clause: Clause) -> list[Derived]:
@@ -113,33 +125,22 @@ def derived_values(clause: Clause) -> list[Derived]:
 
 @dataclass
 class ProgramWriter:
-    """Writes clauses as rules, and numbers the constants of all programs of a plan.
+    """Writes clauses as rules, and numbers the constants of all programs of a plan."""
 
-    Parameters
-    ----------
-    code : callable
-        Text → its code.
-    """
-
-    code: Callable[[str], float]
+    code: Codes
     constants: list[float] = field(default_factory=list)
 
     def conditions(
         self,
         tested: Iterable[Clause],
-        mine: set[str],
-        left: Mapping[Derived, int],
-        right: Mapping[Derived, int],
+        mine: Container[str],
+        compare: Callable[[Compared], Rule | None],
+        load: Callable[[Derived], Rule],
     ) -> tuple[list[Rule], list[Rule]]:
-        """Comparisons of two columns, and programs for all other clauses.
+        """Rules of comparisons of two values, and programs for all other clauses.
 
-        Parameters
-        ----------
-        tested : iterable of Clause
-        mine : set of str
-            Variables bound on the left side.
-        left, right : mapping of Derived to int
-            Float columns on either side.
+        The left sides of comparisons are values of ``mine``. A comparison without a rule is not
+        tested.
 
         Raises
         ------
@@ -147,37 +148,23 @@ class ProgramWriter:
             If a clause nests deeper than the stack.
         """
 
-        def load(expression: Expression) -> Rule | None:
+        def loaded(expression: Expression) -> Rule | None:
             names = variables_of(expression)
-            if len(names) != 1:
-                return None
-            derived = (names.pop(), expression)
-            if derived[0] in mine:
-                return instructions.LOAD_LEFT, left[derived], 0, 0
-            return instructions.LOAD_RIGHT, right[derived], 0, 0
+            return load((names.pop(), expression)) if len(names) == 1 else None
 
-        compared: list[Rule] = []
+        rules: list[Rule] = []
         programs: list[Rule] = []
         for clause in tested:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self.instructions(clause, load)
-                continue
-            first, operator, second = sides
-            if first[0] not in mine:
-                first, operator, second = second, FLIPPED[operator], first
-            compared.append((left[first], right[second], COMPARISONS[operator], 0))
-        return compared, programs
+            comparison = compared(clause, mine)
+            if comparison is None:
+                programs += self.instructions(clause, loaded)
+            elif (rule := compare(comparison)) is not None:
+                rules.append(rule)
+        return rules, programs
 
     def instructions(self, clause: Clause, load: Callable[[Expression], Rule | None]) -> list[Rule]:
-        """The program of a clause.
-
-        Parameters
-        ----------
-        clause : Clause
-        load : callable
-            Expression → the instruction that loads its value; None for an expression that is
-            computed from its parts.
+        """The program of a clause; ``load`` gives None for an expression that is computed from its
+        parts.
 
         Raises
         ------
@@ -227,15 +214,8 @@ class ProgramWriter:
 
 @dataclass(frozen=True)
 class RowPrograms:
-    """Writes clauses over a row, its sets, and optionally one other event.
-
-    Parameters
-    ----------
-    writer : ProgramWriter
-    floats : callable
-        (leaf, value) → float column of a leaf.
-    leaf_of : mapping of str to int
-        Variable → number of its leaf.
+    """Writes clauses over a row, its sets, and optionally one other event, with the float column of
+    each leaf and value.
     """
 
     writer: ProgramWriter
@@ -249,17 +229,8 @@ class RowPrograms:
         own: Mapping[Derived, int],
         negated: str = "",
     ) -> list[Rule]:
-        """The rules of a clause.
-
-        Parameters
-        ----------
-        clause : Clause
-        sets : mapping of str to SetPlace
-            The Kleene variables.
-        own : mapping of Derived to int
-            Value of a plain variable → float column of the row.
-        negated : str
-            The variable of the other event, if there is one.
+        """The rules of a clause over Kleene variables, columns of the row with the values of plain
+        ones, and the other event, that of ``negated``.
         """
         names = [name for name in clause.variables if name in sets]
         slot_of = {name: slot for slot, name in enumerate(names)}
@@ -301,14 +272,8 @@ class RowPrograms:
 def distinct_events(
     first: SetPlace, second: SetPlace | None = None, own: int | None = None
 ) -> list[Rule]:
-    """That no member of a set is in another set, or an event of the row, or the other event.
-
-    Parameters
-    ----------
-    first : SetPlace
-    second : SetPlace, optional
-    own : int, optional
-        Integer column of the row with the position of an event.
+    """That no member of a set is in another set, or the event whose position is in an integer
+    column of the row, or the other event.
     """
     slots = [(first, instructions.EACH)]
     other = (instructions.LOAD_OTHER_INTEGER, 1, 0, 0)
@@ -322,15 +287,8 @@ def distinct_events(
 
 
 def contiguous_ranks(columns: Sequence[int], sets: Sequence[SetPlace], rank: int) -> list[Rule]:
-    """That the ranks of all events of the row are consecutive.
-
-    Parameters
-    ----------
-    columns : sequence of int
-        Integer columns of the row with ranks.
-    sets : sequence of SetPlace
-    rank : int
-        Integer column of every leaf with the rank.
+    """That the ranks of all events of the row are consecutive: those in some integer columns of it,
+    and those in the column ``rank`` of the members of sets.
     """
     code: list[Rule] = [(instructions.BEGIN_SPAN, 0, 0, 0)]
     code += [(instructions.SPAN_INTEGER, column, 0, 0) for column in columns]

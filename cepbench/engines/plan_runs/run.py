@@ -16,14 +16,18 @@ from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.matches import Found
 from cepbench.engines.runs.protocol import Task
 from cepbench.engines.runs.result import Metrics
-from cepbench.errors import UnsupportedPatternError
+from cepbench.errors import EvaluationError, UnsupportedPatternError
 from cepbench.kernels import counts
-from cepbench.planning.plans.tree import Placements
+from cepbench.planning.plans.model import Plan
+from cepbench.planning.plans.tree import Placements, Tree, leaves, left_deep
 from cepbench.state import Stateful
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 _NO_TIMES = np.empty(0, np.int64)
+
+#: Opens the engine of some branches.
+Opens = Callable[[BranchTask], Engine | GroupEngine]
 
 
 class PlanRun(Stateful):
@@ -31,7 +35,6 @@ class PlanRun(Stateful):
 
     Parameters
     ----------
-    task : Task
     trees : sequence of nested pairs of names, or of automata
         One per branch of the pattern.
     engine : callable
@@ -53,7 +56,7 @@ class PlanRun(Stateful):
         self,
         task: Task,
         trees: Sequence[Any],
-        engine: Callable[[BranchTask], Engine | GroupEngine],
+        engine: Opens,
         groups: Sequence[Sequence[int]] | None = None,
     ) -> None:
         branches = task.pattern.branches()
@@ -155,3 +158,40 @@ class PlanRun(Stateful):
         numbers = [number for number, _ in found] if len(self._task.pattern.branches()) > 1 else []
         counted = [branch for _, branch in found]
         return PlanNodeTable(counted, numbers, self._span(), self._task.node_times)
+
+
+def run_of_trees(engine: Opens, task: Task) -> PlanRun:
+    """Run the trees of the plan; that of an order plan is left-deep."""
+    assert task.plan is not None
+    return PlanRun(task, [part.tree for part in task.plan.parts], engine)
+
+
+def chain(plan: Plan) -> Tree[str]:
+    """The chain of states as a left-deep tree: states are left children, buffers right ones.
+
+    Raises
+    ------
+    EvaluationError
+        If the plan joins two partial matches, which a chain of states cannot.
+    """
+    order: list[str] = []
+    tree = plan.tree
+    while isinstance(tree, tuple):
+        # Of two single events the left one is first in the order.
+        before, buffer = reversed(tree) if isinstance(tree[1], tuple) else tree
+        if isinstance(buffer, tuple):
+            raise EvaluationError(
+                f"the lazy NFA takes up one event at a time, but this plan joins "
+                f"({', '.join(leaves(tree[0]))}) with ({', '.join(leaves(tree[1]))}); "
+                'use evaluator="tree", or an order plan'
+            )
+        order.append(buffer)
+        tree = before
+    order.append(tree)
+    return left_deep(order[::-1])
+
+
+def run_of_chains(engine: Opens, task: Task) -> PlanRun:
+    """Run the plan's parts as chains of states; other plans are errors."""
+    assert task.plan is not None
+    return PlanRun(task, [chain(part) for part in task.plan.parts], engine)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.groups import open_ended
 from cepbench.engines.runs.matches import BranchMatches, Found, joined, no_matches
 from cepbench.patterns.model import Pattern
@@ -19,7 +20,6 @@ class _Pending(Stateful):
 
     Attributes
     ----------
-    matches : BranchMatches
     deadlines : ndarray of int64, shape (matches,)
         Timestamp after which the twin has decided.
     reported : ndarray of bool, shape (matches,)
@@ -36,15 +36,11 @@ class _Pending(Stateful):
 
 
 class _Twins(Stateful):
-    """Branches over the same variables; a match found by several is attributed to the first.
+    """Branches over the same variables, by ascending number; a match found by several is attributed
+    to the first.
 
     Branches find the same match in the batch with its last event, except for those that wait for a
     negated event after all others: they decide a window after its first event.
-
-    Parameters
-    ----------
-    branches : mapping of int to Pattern
-        By number, ascending.
     """
 
     SAVED = ("pending",)
@@ -153,18 +149,8 @@ class Union(Stateful):
         return any(number in twins.branches for twins in self._twins)
 
     def of(self, found: Sequence[Found], times: np.ndarray, position: int, *, ended: bool) -> Found:
-        """The number of matches, and the matches of each branch, unless only counted.
-
-        Parameters
-        ----------
-        found : sequence of Found
-            Matches of all branches for the same batch.
-        times : ndarray of int64
-            The batch's timestamps.
-        position : int
-            Position of the batch's first event.
-        ended : bool
-            Whether no events follow.
+        """The number of matches, and the matches of each branch, unless only counted, of a batch
+        whose first event is at ``position``.
         """
         if not self._twins and len(found) == 1:
             return found[0]
@@ -196,10 +182,7 @@ class Union(Stateful):
 
 def waits(branch: Pattern) -> bool:
     """Whether a negated event may arrive after all other events."""
-    before = branch.structure.precedence()
-    names = branch.positive_names
-    late = any(not any((v.name, y) in before for y in names) for v in branch.negated)
-    return late or open_ended(branch)
+    return CompiledBranch.of(branch).is_late or open_ended(branch)
 
 
 def _firsts(parts: Sequence[BranchMatches]) -> list[np.ndarray]:

@@ -28,14 +28,8 @@ class ByKey(NamedTuple):
 
 
 class Candidates:
-    """Events to which a variable may be bound.
-
-    Parameters
-    ----------
-    positions : int64 array, shape (candidates,)
-        Ascending.
-    times : int64 array, shape (events,)
-        Of all events.
+    """Events to which a variable may be bound, at ascending positions; ``times`` are those of all
+    events.
     """
 
     def __init__(self, positions: np.ndarray, times: np.ndarray) -> None:
@@ -49,14 +43,8 @@ class Candidates:
         return Candidates(self.positions[first:last], self._times)
 
     def by_key(self, number: int, values: np.ndarray) -> ByKey:
-        """Them in the order of a value, those of equal ones in their own.
-
-        Parameters
-        ----------
-        number : int
-            Of the value; it has the same values at each call.
-        values : float64 array, shape (events,)
-            Events without a value are left out.
+        """Them in the order of a value, those of equal ones in their own, without those that have
+        none; a number has the same values at each call.
         """
         if number not in self._by_key:
             its = values[self.positions]
@@ -86,19 +74,8 @@ class Candidates:
 
 
 class Events:
-    """The events of a stream, and what queries ask of single ones, computed once.
-
-    Parameters
-    ----------
-    stream : EventStream
-    reader : NumericReader
-        Assigns codes to texts.
-    queries : iterable of Query
-        Those whose types are asked for.
-
-    Attributes
-    ----------
-    times : int64 array, shape (events,)
+    """The events of a stream, and what queries ask of single ones, computed once for those whose
+    types are asked for.
     """
 
     def __init__(

@@ -9,30 +9,17 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import read_only
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-    ProgramWriter,
-    Rule,
-)
+from cepbench.engines.plan_runs.programs import Compared, ProgramWriter, Rule
 from cepbench.engines.reuse.events import Candidates, Events
 from cepbench.engines.reuse.kernels.columns import gathered
-from cepbench.engines.reuse.kernels.extend import (
-    Probe,
-    extended,
-    extensible,
-    extensions,
-    in_range,
-)
+from cepbench.engines.reuse.kernels.extend import Probe, extended, extensible, extensions, in_range
 from cepbench.engines.reuse.queries import Query
+from cepbench.engines.runs.matches import ranges_of
 from cepbench.errors import PartialMatchLimitError
 from cepbench.kernels import instructions
 from cepbench.kernels.instructions import RULE_COLUMNS
-from cepbench.patterns.equivalences import (
-    separated_sides,
-    variables_of,
-)
-from cepbench.patterns.model import Clause, Expression
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Clause
 
 _NO_TIMES = read_only(np.empty(0, np.int64))
 _NO_KEYS = read_only(np.empty(0, np.float64))
@@ -42,19 +29,12 @@ _TESTS = 30
 
 
 class Sought(NamedTuple):
-    """Which matches are sought: those whose last, or whose first, event is at some positions.
+    """Which matches are sought: those whose last, or whose first, event is at some positions."""
 
-    Attributes
-    ----------
-    begin, end : int
-        The positions, from ``begin`` to ``end`` - 1.
-    by_first : bool
-        Whether they are those of the first event.
-    """
-
+    #: The positions, from ``begin`` to ``end`` - 1.
     begin: int = 0
     end: int = np.iinfo(np.int64).max
-    by_first: bool = False
+    by_first: bool = False  #: whether they are those of the first event
 
     @property
     def restricts(self) -> bool:
@@ -87,8 +67,6 @@ class Growth:
 
     Parameters
     ----------
-    query : Query
-    events : Events
     names : sequence of str
         The variables bound.
     begun : int32 array, shape (variables, matches)
@@ -97,15 +75,6 @@ class Growth:
         Maximum number of partial matches.
     sought : Sought
         Restricts the variable that precedes, or follows, all others.
-
-    Attributes
-    ----------
-    rows : int32 array, shape (matches,), or None
-        The number of the match that each began as; None for all, in order.
-    own : dict of str to int32 array, shape (matches,)
-        Positions of the events of the variables added.
-    labels : array, shape (matches,), or None
-        Something known of each match, which those that extend it inherit.
     """
 
     def __init__(
@@ -122,8 +91,11 @@ class Growth:
         self.events = events
         self.begun = begun
         self.limit = limit
+        #: int32 (matches,); the number of the match that each began as; None for all, in order.
         self.rows: np.ndarray | None = None
+        #: int32 (matches,); positions of the events of the variables added.
         self.own: dict[str, np.ndarray] = {}
+        #: (matches,); something known of each match, which those that extend it inherit.
         self.labels: np.ndarray | None = None
         self.unchecked = list(query.checks)
         self._places = {name: place for place, name in enumerate(names)}
@@ -175,13 +147,8 @@ class Growth:
             self.labels = self.labels[kept]
 
     def grow(self, missing: Iterable[str], order: Sequence[str] = ()) -> None:
-        """Bind more variables, and test negations as soon as they can be.
-
-        Parameters
-        ----------
-        missing : iterable of str
-        order : sequence of str
-            In which they are bound; empty for runs that are joined first, then those of fewest events.
+        """Bind more variables in an order, by default runs that are joined first, then those of
+        fewest events; test negations as soon as they can be.
         """
         self.check()
         left = [*missing]
@@ -244,11 +211,8 @@ class Growth:
         self.extend(first, among=Candidates(np.unique(starts), self.events.times))
         begin = np.searchsorted(starts, self.own[first])
         sizes = np.searchsorted(starts, self.own[first], side="right") - begin
-        ends = np.cumsum(sizes)
         self._take(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
-        its = order[
-            np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + sizes, sizes)
-        ]
+        its = order[ranges_of(begin, sizes)]
         for name in others:
             self.own[name] = joined.column(name)[its]
         for place, name in enumerate(others):
@@ -301,7 +265,6 @@ class Growth:
 
         Parameters
         ----------
-        name : str
         gap : (str, int64 array), optional
             A variable bound, and ascending timestamps: of the new variable's events only those are
             taken that are not before the last of these timestamps before that variable's event.
@@ -313,7 +276,7 @@ class Growth:
         table, probe = self._probe(name, gap, among)
         parents, found = extended(table, probe, limit)
         if len(parents) > limit:
-            bound = ", ".join([*sorted(self.names, key=self.query.place.__getitem__), name])
+            bound = ", ".join([*sorted(self.names, key=self.query.leaf_of.__getitem__), name])
             raise PartialMatchLimitError(
                 f"more than {self.limit:,} partial matches over ({bound}) "
                 "have to be stored; choose another source, or allow more with partial_match_limit"
@@ -335,7 +298,7 @@ class Growth:
     def candidates(self, name: str) -> Candidates:
         """The events that a variable may be bound to."""
         query = self.query
-        found = self.events.candidates(query.variables[name], query.filters(name))
+        found = self.events.candidates(query.variables[name], query.filters[name])
         if name == self.sought.variable(query):
             return found.between(self.sought.begin, self.sought.end)
         return found
@@ -408,29 +371,18 @@ def _conditions(
     """The rules and constants of conditions between a new event and the bound ones."""
     writer = ProgramWriter(events.reader.code)
 
-    def load(expression: Expression) -> Rule | None:
-        mentioned = variables_of(expression)
-        if len(mentioned) != 1:
-            return None
-        (its,) = mentioned
-        if its == name:
-            return instructions.LOAD_RIGHT, events.value(expression), 0, 0
-        return instructions.LOAD_LEFT, events.value(expression), names.index(its), 0
+    def compare(found: Compared) -> Rule:
+        (other, value), operator, (_, own) = found
+        return names.index(other), events.value(value), operator, events.value(own)
 
-    compared: list[Rule] = []
-    program: list[Rule] = []
-    for clause in clauses:
-        sides = separated_sides(clause)
-        if sides is None:
-            program += writer.instructions(clause, load)
-            continue
-        first, operator, second = sides
-        if first[0] == name:
-            first, operator, second = second, FLIPPED[operator], first
-        left, right = events.value(first[1]), events.value(second[1])
-        compared.append((names.index(first[0]), left, COMPARISONS[operator], right))
+    def load(value: Derived) -> Rule:
+        if value[0] == name:
+            return instructions.LOAD_RIGHT, events.value(value[1]), 0, 0
+        return instructions.LOAD_LEFT, events.value(value[1]), names.index(value[0]), 0
+
+    rules, programs = writer.conditions(clauses, names, compare, load)
     return (
-        np.array(compared, np.int64).reshape(-1, RULE_COLUMNS),
-        np.array(program, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(rules, np.int64).reshape(-1, RULE_COLUMNS),
+        np.array(programs, np.int64).reshape(-1, RULE_COLUMNS),
         np.array(writer.constants, np.float64),
     )

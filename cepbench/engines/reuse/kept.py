@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -11,17 +12,48 @@ from cepbench.engines.reuse.kernels.columns import gathered
 from cepbench.engines.runs.matches import BranchMatches, Column
 
 
-class KeptMatches:
-    """The matches of a query.
+class KeptMatches(ABC):
+    """The matches of a query, over the variables ``names``."""
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        """A copy of the positions, shape (variables, matches)."""
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Positions, int32, shape (variables, matches), made when asked for."""
+        return self._copied(np.int32)
+
+    def chunks(self) -> list[tuple[np.ndarray, ...]]:
+        """The columns of some of the matches each, by default all together."""
+        return [self.columns()]
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Positions of each variable, int64, shape (matches,)."""
+        return tuple(self._copied(np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes, without those of sources."""
+        return self._held_bytes() + (self.table.nbytes if "table" in self.__dict__ else 0)
+
+    def _held_bytes(self) -> int:
+        """Bytes besides those of the table."""
+        return 0
+
+
+class ExtendedMatches(KeptMatches):
+    """Matches of a source, with events of more variables.
 
     Parameters
     ----------
-    names : sequence of str
-        The variables.
     own : mapping of str to int32 array, shape (matches,)
         Positions of the events of the variables that the source does not have.
-    source : KeptMatches
-        The matches that these extend.
     rows : int32 array, shape (matches,)
         The number of the match of the source that each extends.
     renamed : mapping of str to str
@@ -46,19 +78,6 @@ class KeptMatches:
     def __len__(self) -> int:
         return len(self._rows)
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """Positions, int32, shape (variables, matches)."""
-        return self._copied(np.int32)
-
-    def chunks(self) -> list[tuple[np.ndarray, ...]]:
-        """The columns of some of the matches each, all together."""
-        return [self.columns()]
-
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """Positions of each variable, int64, shape (matches,)."""
-        return tuple(self._copied(np.int64))
-
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         found = np.empty((len(self.names), len(self)), dtype)
         gathered(self._source.table, self._places, self._rows, found)
@@ -66,22 +85,12 @@ class KeptMatches:
             found[self.names.index(name)] = positions
         return found
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes, without those of the source."""
-        copied = self.table.nbytes if "table" in self.__dict__ else 0
-        return self._rows.nbytes + sum(its.nbytes for its in self._own.values()) + copied
+    def _held_bytes(self) -> int:
+        return self._rows.nbytes + sum(its.nbytes for its in self._own.values())
 
 
 class ListedMatches(KeptMatches):
-    """Matches that are no rows of others.
-
-    Parameters
-    ----------
-    names : sequence of str
-    table : int32 array, shape (variables, matches)
-        Positions.
-    """
+    """Matches that are no rows of others, as positions, int32, shape (variables, matches)."""
 
     def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
         self.names = tuple(names)
@@ -94,20 +103,9 @@ class ListedMatches(KeptMatches):
     def _copied(self, dtype: type[np.integer]) -> np.ndarray:
         return self.table.astype(dtype)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the positions."""
-        return self.table.nbytes
 
-
-class FoundMatches(ListedMatches):
-    """Matches as an evaluator found them; the table is a copy, made when asked for.
-
-    Parameters
-    ----------
-    found : BranchMatches
-        Without Kleene variables.
-    """
+class FoundMatches(KeptMatches):
+    """Matches as an evaluator found them, without Kleene variables."""
 
     def __init__(self, found: BranchMatches) -> None:
         self.names = found.names
@@ -116,10 +114,8 @@ class FoundMatches(ListedMatches):
     def __len__(self) -> int:
         return len(self._found)
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """Positions, int32, shape (variables, matches)."""
-        table = np.empty((len(self.names), len(self)), np.int32)
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        table = np.empty((len(self.names), len(self)), dtype)
         begin = 0
         for chunk in self.chunks():
             end = begin + len(chunk[0])
@@ -132,23 +128,12 @@ class FoundMatches(ListedMatches):
         """The columns of some of the matches each, as found."""
         return [tuple(map(np.asarray, chunk)) for chunk in self._found.chunks]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the positions."""
-        found = sum(column.nbytes for chunk in self.chunks() for column in chunk)
-        return found + (self.table.nbytes if "table" in self.__dict__ else 0)
+    def _held_bytes(self) -> int:
+        return sum(column.nbytes for chunk in self.chunks() for column in chunk)
 
 
-class ProjectedMatches(ListedMatches):
-    """All matches of a source, without some of its variables.
-
-    Parameters
-    ----------
-    names : sequence of str
-    source : KeptMatches
-    images : sequence of str
-        The variable of the source of each.
-    """
+class ProjectedMatches(KeptMatches):
+    """All matches of a source, without some of its variables; ``images`` are those of the others."""
 
     def __init__(self, names: Sequence[str], source: KeptMatches, images: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -158,29 +143,16 @@ class ProjectedMatches(ListedMatches):
     def __len__(self) -> int:
         return len(self._source)
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """Positions, int32, shape (variables, matches)."""
-        return np.ascontiguousarray(self._source.table[self._columns])
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        return np.ascontiguousarray(self._source.table[self._columns], dtype)
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of the source."""
         return [tuple(chunk[k] for k in self._columns) for chunk in self._source.chunks()]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes, without those of the source."""
-        return self.table.nbytes if "table" in self.__dict__ else 0
 
-
-class UnitedMatches(ListedMatches):
-    """Matches of one query, kept in several parts.
-
-    Parameters
-    ----------
-    parts : sequence of KeptMatches
-        Of the same variables.
-    """
+class UnitedMatches(KeptMatches):
+    """Matches of one query, kept in several parts."""
 
     def __init__(self, parts: Sequence[KeptMatches]) -> None:
         self.names = parts[0].names
@@ -189,29 +161,19 @@ class UnitedMatches(ListedMatches):
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """Positions, int32, shape (variables, matches)."""
-        return np.concatenate([part.table for part in self._parts], axis=1)
+    def _copied(self, dtype: type[np.integer]) -> np.ndarray:
+        return np.concatenate([part.table for part in self._parts], axis=1, dtype=dtype)
 
     def chunks(self) -> list[tuple[np.ndarray, ...]]:
         """The columns of each part."""
         return [chunk for part in self._parts for chunk in part.chunks()]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes, without those of sources."""
-        copied = self.table.nbytes if "table" in self.__dict__ else 0
-        return sum(part.nbytes for part in self._parts) + copied
+    def _held_bytes(self) -> int:
+        return sum(part.nbytes for part in self._parts)
 
 
 class CopiedWhenAsked(BranchMatches):
-    """Kept matches as columns.
-
-    Parameters
-    ----------
-    matches : KeptMatches
-    """
+    """Kept matches as columns."""
 
     def __init__(self, matches: KeptMatches) -> None:
         self.names = matches.names

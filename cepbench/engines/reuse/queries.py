@@ -6,33 +6,23 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.patterns.equivalences import equal_attributes, equated
 from cepbench.patterns.model import Clause, Comparison, Pattern
-from cepbench.patterns.negations import Check
 
 
 class Relations(NamedTuple):
-    """What a variable has to do with others that are bound.
+    """What a variable has to do with others that are bound."""
 
-    Attributes
-    ----------
-    after, before : sequence of str
-        Those that come next before it, and next after it.
-    first, last : sequence of str
-        Those among which the earliest, and the latest, event of a match is, unless the variable is
-        between two of them.
-    distinct : sequence of str
-        Those in no order with it.
-    conditions : sequence of Clause
-        Between it and them.
-    """
-
+    #: Those that come next before it, and next after it.
     after: Sequence[str]
     before: Sequence[str]
+    #: Those among which the earliest, and the latest, event of a match is, unless the variable is
+    #: between two of them.
     first: Sequence[str]
     last: Sequence[str]
-    distinct: Sequence[str]
-    conditions: Sequence[Clause]
+    distinct: Sequence[str]  #: those in no order with it
+    conditions: Sequence[Clause]  #: between it and them
 
     @property
     def mentioned(self) -> set[str]:
@@ -41,12 +31,11 @@ class Relations(NamedTuple):
         return found.union(*(clause.variables for clause in self.conditions))
 
 
-class Query:
+class Query(CompiledBranch):
     """What a query without OR and groups asks of its events.
 
     Parameters
     ----------
-    pattern : Pattern
     ascending : sequence of sequence of str
         Variables each of whose events is at a later position than that of the one before.
 
@@ -54,32 +43,17 @@ class Query:
     ----------
     pattern : Pattern
         Its only branch.
-    names : tuple of str
-        Its positive variables.
-    place : dict of str to int
-        Their places in ``names``.
-    variables : dict of str to Variable
-    before : set of (str, str)
-        The pattern's precedence.
-    first, last : str or None
-        The positive variable that precedes, and that follows, all others.
-    checks : list of Check
-        Those of its negated variables.
-    has_sets : bool
-        Whether it has Kleene variables.
     """
 
     def __init__(self, pattern: Pattern, ascending: Sequence[Sequence[str]] = ()) -> None:
-        (self.pattern,) = pattern.branches()
-        self.names = self.pattern.positive_names
-        self.place = {name: place for place, name in enumerate(self.names)}
-        self.variables = {variable.name: variable for variable in self.pattern.variables}
-        self.before = self.pattern.structure.precedence()
+        super().__init__(*pattern.branches())
+        self.names = self.pattern.positive_names  #: its positive variables
+        #: The positive variable that precedes, and that follows, all others.
         self.first = self._end(lambda name, other: (name, other) in self.before)
         self.last = self._end(lambda name, other: (other, name) in self.before)
-        self.checks = [Check.of(self.pattern, each.name) for each in self.pattern.negated]
         self.conditions = self.pattern.conditions
         self.window = self.pattern.window.length
+        #: Whether it has Kleene variables.
         self.has_sets = any(variable.is_set for variable in self.pattern.positive)
         #: Of each variable those whose events are at earlier, and at later, positions.
         self.siblings = {
@@ -143,10 +117,6 @@ class Query:
             if not any({own, other} in map(equated, found) for other in others):
                 found.append(Clause((Comparison("=", others[0], own),)))
         return found
-
-    def filters(self, name: str) -> tuple[Clause, ...]:
-        """The conditions on one variable alone."""
-        return tuple(clause for clause in self.conditions if {*clause.variables} == {name})
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,12 @@ import pandas as pd
 
 from cepbench.engines.reuse.events import Events
 from cepbench.engines.reuse.growth import ALL, Growth, Sought
-from cepbench.engines.reuse.kept import KeptMatches, ListedMatches, ProjectedMatches
+from cepbench.engines.reuse.kept import (
+    ExtendedMatches,
+    KeptMatches,
+    ListedMatches,
+    ProjectedMatches,
+)
 from cepbench.engines.reuse.kernels.columns import distinct_columns
 from cepbench.engines.reuse.queries import Query
 from cepbench.patterns.model import Attribute, Clause
@@ -46,33 +51,25 @@ class Edge:
 
     Parameters
     ----------
-    general, specific : Query
     embedding : tuple of int
         The place, among the positive items of the specific query, of each item of the general one.
-
-    Attributes
-    ----------
-    images : tuple of str
-        The specific query's variable of each variable of the general one.
-    missing : tuple of str
-        Its other positive variables.
-    conditions : list of Clause
-        Those on images that the general query has not.
-    order : list of (str, str)
-        Pairs of images of which the first precedes the second, but not in the general query.
     """
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
+        #: The specific query's variable of each variable of the general one.
         self.images = tuple(specific.names[place] for place in embedding)
+        #: Its other positive variables.
         self.missing = tuple(name for name in specific.names if name not in self.images)
         self.name_of = dict(zip(self.images, general.names, strict=True))
         known = {frozenset(clause.comparisons) for clause in general.conditions}
+        #: Those on images that the general query has not.
         self.conditions = [
             clause
             for clause in specific.conditions
             if {*clause.variables} <= {*self.images} and self._in_general(clause) not in known
         ]
+        #: Pairs of images of which the first precedes the second, but not in the general query.
         self.order = [
             (x, y)
             for x, y in sorted(specific.before)
@@ -130,20 +127,10 @@ def down(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
-    """The specific query's matches from those of the general one.
+    """The specific query's matches from those of the general one, as far as they are sought.
 
-    Parameters
-    ----------
-    edge : Edge
-    source : KeptMatches
-        Those of the general query.
-    events : Events
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the missing items are joined; empty for those of fewest events first.
+    The missing items are joined in an order, by default those of fewest events first; ``limit`` is
+    the most partial matches.
     """
     names = edge.specific.names
     growth = _tested(edge, source, events, limit, sought)
@@ -151,7 +138,7 @@ def down(
     if sought.restricts:
         growth.keep(sought.mask(growth.table(names)))
     rows = np.arange(len(growth), dtype=np.int32) if growth.rows is None else growth.rows
-    return KeptMatches(names, growth.own, source, rows, edge.name_of)
+    return ExtendedMatches(names, growth.own, source, rows, edge.name_of)
 
 
 def number_down(
@@ -174,14 +161,8 @@ def _tested(edge: Edge, source: KeptMatches, events: Events, limit: int, sought:
 
 
 def projected(edges: Sequence[Edge], sources: Sequence[KeptMatches]) -> KeptMatches:
-    """The distinct projections of matches of more specific queries.
-
-    Parameters
-    ----------
-    edges : sequence of Edge
-        All to the same general query.
-    sources : sequence of KeptMatches
-        Those of the specific query of each edge.
+    """The distinct projections of matches of more specific queries, one for each edge to the same
+    general query.
     """
     names = edges[0].general.names
     if len(edges) == 1 and not edges[0].missing:
@@ -203,20 +184,11 @@ def delta(
     sought: Sought = ALL,
     order: Sequence[str] = (),
 ) -> KeptMatches:
-    """The general query's matches that no match of a specific one contains.
+    """The general query's matches that no match of a specific one contains, as far as they are
+    sought.
 
-    Parameters
-    ----------
-    edges : sequence of Edge
-        All to the same general query.
-    events : Events
-    limit : int
-        Maximum number of partial matches.
-    sought : Sought
-        Which matches.
-    order : sequence of str
-        In which the general query's items are joined; empty for those first that decide whether a
-        source contains a match.
+    All edges are to the same general query, whose items are joined in an order, by default those
+    first that decide whether a source contains a match; ``limit`` is the most partial matches.
     """
     found = _Delta(edges, events, limit, sought, order).matches()
     if not sought.restricts:
@@ -274,7 +246,7 @@ class _Delta:
         if growth.rows is None:
             return ListedMatches(general.names, growth.begun)
         begun = ListedMatches([first], growth.begun)
-        return KeptMatches(general.names, growth.own, begun, growth.rows, {first: first})
+        return ExtendedMatches(general.names, growth.own, begun, growth.rows, {first: first})
 
     def _ordered(self, given: Sequence[str]) -> list[str]:
         """The general query's variables, one restricted to few events, then those that decide.
@@ -343,7 +315,7 @@ class _Delta:
         earlier, later = edge.name_of[first], edge.name_of[last]
         if self.order.index(earlier) < self.order.index(later):
             return None
-        found = self.events.candidates(specific.variables[missing], specific.filters(missing))
+        found = self.events.candidates(specific.variables[missing], specific.filters[missing])
         return earlier, later, found.times
 
     def _are_completed(self, edge: Edge, at: Positions) -> np.ndarray:
@@ -393,4 +365,4 @@ def warm_up() -> None:
     growth.extend("b")
     distinct_columns(growth.table(query.names))
     assert growth.rows is not None
-    KeptMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()
+    ExtendedMatches(query.names, growth.own, begun, growth.rows, {"a": "a"}).columns()

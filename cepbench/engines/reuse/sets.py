@@ -28,14 +28,7 @@ from cepbench.engines.reuse.kept import (
 )
 from cepbench.engines.reuse.kernels.columns import distinct_columns
 from cepbench.engines.reuse.queries import Query
-from cepbench.engines.reuse.reuse import (
-    Edge,
-    delta,
-    down,
-    edge_of,
-    number_down,
-    projected,
-)
+from cepbench.engines.reuse.reuse import Edge, delta, down, edge_of, number_down, projected
 from cepbench.engines.runs.matches import BranchMatches, Column, SetColumn, no_matches
 from cepbench.patterns.arrays import constant_holds
 from cepbench.patterns.expressions import attributes_of
@@ -62,14 +55,8 @@ Sized = Mapping[Sizes, KeptMatches]
 
 
 class Sets(NamedTuple):
-    """A query with sets of given sizes.
-
-    Attributes
-    ----------
-    query : Query
-        Without Kleene variables.
-    elements : dict of str to tuple of str
-        Its variables for each positive variable of the query with sets.
+    """A query without Kleene variables, for sets of given sizes, with its variables for each
+    positive variable of the query with sets.
     """
 
     query: Query
@@ -226,13 +213,7 @@ def as_matches(query: Query, found: Sized) -> BranchMatches:
 
 
 class SetEdge:
-    """A more general and a more specific query with sets, and an embedding.
-
-    Parameters
-    ----------
-    general, specific : Query
-    embedding : tuple of int
-    """
+    """A more general and a more specific query with sets, and an embedding."""
 
     def __init__(self, general: Query, specific: Query, embedding: tuple[int, ...]) -> None:
         self.general, self.specific = general, specific
@@ -274,7 +255,7 @@ class SetEdge:
         if general is None or specific is None:
             return None
         names = [name for image in self.images for name in specific.elements[image.name]]
-        places = tuple(specific.query.place[name] for name in names)
+        places = tuple(specific.query.leaf_of[name] for name in names)
         return edge_of(general.query, specific.query, places)
 
 
@@ -285,14 +266,8 @@ def set_edge_of(general: Query, specific: Query, embedding: tuple[int, ...]) -> 
 
 
 class Way(NamedTuple):
-    """The edges along which a query is computed from one or several others.
-
-    Attributes
-    ----------
-    query : Query
-    edges : tuple of SetEdge
-    order : tuple of str
-        See :attr:`cepbench.planning.plans.reuse.Reuse.order`.
+    """The edges along which a query is computed from one or several others; for the order see
+    :class:`cepbench.planning.plans.reuse.Reuse`.
     """
 
     query: Query
@@ -392,13 +367,8 @@ class Way(NamedTuple):
     def up(
         self, sources: Sequence[Sized], events: Events, limit: int, sought: Sought = ALL
     ) -> tuple[dict[Sizes, KeptMatches], int]:
-        """The projections of the sources' matches and the matches that none of them contains.
-
-        Returns
-        -------
-        matches : dict of tuple of int to KeptMatches
-        reused : int
-            The number of projections.
+        """The projections of the sources' matches and the matches that none of them contains; and
+        the number of projections.
         """
         reused = self.projected(sources)
         found = united([reused, self.delta(reused, events, limit, sought)])
@@ -487,8 +457,7 @@ def _all_matches(
 
 def _most(query: Query, name: str, events: Events) -> int:
     """The most events of a variable within a window."""
-    filters = [clause for clause in query.filters(name) if clause.is_elementwise]
-    times = events.candidates(query.variables[name], filters).times
+    times = events.candidates(query.variables[name], query.filters[name]).times
     ends = np.searchsorted(times, times + query.window, side="right")
     return int((ends - np.arange(len(times))).max(initial=0))
 

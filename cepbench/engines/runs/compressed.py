@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -116,26 +116,14 @@ class CompressedMatches:
         found: Counter[int] = Counter()
         for _, part in self.parts:
             found.update(part.starts())
-        present = sorted(position for position, its in found.items() if its)
-        return pd.DataFrame(
-            {
-                "position": self._shown(np.array(present, np.int64)),
-                "matches": _column([found[position] for position in present]),
-            }
-        )
+        return _frame_of(found, "position", self._shown)
 
     def lengths(self) -> pd.DataFrame:
         """The number of matches by their number of events: ``length``, ``matches``."""
         found: Counter[int] = Counter()
         for _, part in self.parts:
             found.update(part.lengths())
-        present = sorted(length for length, its in found.items() if its)
-        return pd.DataFrame(
-            {
-                "length": np.array(present, np.int64),
-                "matches": _column([found[length] for length in present]),
-            }
-        )
+        return _frame_of(found, "length", lambda lengths: lengths)
 
     def enumerate(self) -> Iterator[dict[str, Any]]:
         """The matches one by one, with a delay linear in their length.
@@ -331,6 +319,19 @@ class CompressedMatches:
         if len(parts) == 1:
             return parts[0].frame()
         return branches_frame(self.pattern.positive_names, parts)
+
+
+def _frame_of(
+    found: Mapping[int, int], name: str, shown: Callable[[np.ndarray], np.ndarray]
+) -> pd.DataFrame:
+    """The numbers of matches by something that some match has, in ascending order."""
+    present = sorted(key for key, its in found.items() if its)
+    return pd.DataFrame(
+        {
+            name: shown(np.array(present, np.int64)),
+            "matches": _column([found[key] for key in present]),
+        }
+    )
 
 
 def _column(counts: Sequence[int]) -> np.ndarray:

@@ -21,7 +21,6 @@ def match_cube(
 
     Parameters
     ----------
-    pattern : Pattern
     positions : DataFrame
         Its matches.
     stream : EventStream

@@ -64,22 +64,11 @@ def written_chunks(
     write: Callable[[np.ndarray, enumeration.Search, enumeration.Chunk], int],
     first_chunk: int = FIRST_CHUNK,
 ) -> Iterator[list[Column]]:
-    """The matches that a kernel writes, in chunks.
+    """The matches that a kernel writes, of so many roots, in chunks with a column for each
+    variable.
 
-    Parameters
-    ----------
-    variables : sequence of Variable
-    roots : int
-        Their number.
-    write : callable
-        With the last parameters of :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`
-        and its result.
-    first_chunk : int
-
-    Yields
-    ------
-    list of Column
-        A column for each variable.
+    The kernel gets the last parameters of
+    :func:`cepbench.engines.runs.kernels.enumeration.enumerate_matches`, and has its result.
     """
     is_set = np.array([variable.is_set for variable in variables])
     sets = np.where(is_set, np.cumsum(is_set) - 1, -1)
@@ -110,13 +99,7 @@ def written_chunks(
 
 
 def room_for(events: int) -> int:
-    """Matches of a first chunk that has room for half as many events again.
-
-    Parameters
-    ----------
-    events : int
-        In all matches.
-    """
+    """Matches of a first chunk that has room for half as many events again as were in all matches."""
     return min(max(FIRST_CHUNK, 3 * events // (2 * _MEMBERS)), LARGEST_CHUNK)
 
 
@@ -127,21 +110,8 @@ def graph_values(
     items: int,
     aggregates: values.Aggregates,
 ) -> Iterator[values.Rows]:
-    """The values of the matches that end in some nodes, in chunks.
-
-    Parameters
-    ----------
-    graph : MatchGraph
-        Unchanged until the last chunk.
-    roots, earliest : ndarray of int64, shape (n,)
-    items : int
-        Positive items.
-    aggregates : Aggregates
-
-    Yields
-    ------
-    Rows
-        In the order of :func:`graph_chunks`.
+    """The values of the matches that end in some nodes, in chunks, in the order of
+    :func:`graph_chunks`; the graph is unchanged until the last one.
     """
     search, status = enumeration.new_search(items, len(roots)), enumeration.FULL
     size = FIRST_CHUNK
@@ -167,12 +137,8 @@ def graph_values(
 def graph_of_matches(matches: BranchMatches, times: np.ndarray) -> RootedGraph:
     """The graph of listed matches, a tree in which those with the same first events share them.
 
-    Parameters
-    ----------
-    matches : BranchMatches
-        Of a SEQ, in written order; all different, at least one.
-    times : ndarray of int64, shape (matches,)
-        Timestamps of their last events.
+    They are of a SEQ, in written order, all different, and at least one; ``times`` are those of
+    their last events.
     """
     firsts = matches.first_positions()
     prefix = np.full(len(matches), NONE)

@@ -16,27 +16,24 @@ from cepbench.patterns.model import Pattern, Variable
 from cepbench.state import Stateful
 
 
+def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The numbers ``begin[i] … begin[i] + sizes[i] - 1`` of all ``i``, one after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
+
+
 @dataclass(frozen=True)
 class SetColumn:
-    """One set of positions per match.
+    """One set of positions per match."""
 
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (matches + 1,)
-        Set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
-    positions : ndarray of int64
-        Ascending within a set.
-    """
-
+    #: int64 (matches + 1,); set ``i`` is ``positions[offsets[i] : offsets[i + 1]]``.
     offsets: np.ndarray
-    positions: np.ndarray
+    positions: np.ndarray  #: int64; ascending within a set
 
     @classmethod
     def of(cls, begin: np.ndarray, size: np.ndarray, pool: np.ndarray) -> SetColumn:
         """Sets of ``size`` positions from ``begin`` on in ``pool``."""
-        offsets = np.concatenate(([0], np.cumsum(size)))
-        where = np.repeat(begin - offsets[:-1], size) + np.arange(offsets[-1])
-        return cls(offsets, pool[where])
+        return cls(np.concatenate(([0], np.cumsum(size))), pool[ranges_of(begin, size)])
 
     @classmethod
     def of_sets(cls, sets: Sequence[Sequence[int]]) -> SetColumn:
@@ -78,13 +75,7 @@ class SetColumn:
         return found
 
     def ranks(self) -> np.ndarray:
-        """The ranks of the sets, compared as tuples: (0) before (0, 1) before (1).
-
-        Returns
-        -------
-        ndarray of int64, shape (matches,)
-            Dense ranks from 1; equal sets have equal ranks.
-        """
+        """The dense ranks of the sets from 1, compared as tuples: (0) before (0, 1) before (1)."""
         sizes = np.diff(self.offsets)
         ranks = np.zeros(len(sizes), np.int64)
         # From the last members to the first, each time for the sets with that many members.
@@ -252,23 +243,14 @@ class BranchMatches(Stateful):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The matches completed by a batch of events.
-
-    Attributes
-    ----------
-    number : int
-    matches : tuple of (BranchMatches or None)
-        One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
-    graphs : tuple of (int, RootedGraph)
-        For ``output="compressed"``: the number of a branch, and matches of it.
-    values : Rows or None
-        The values of the matches, if RETURN needs no more of them.
-    """
+    """The matches completed by a batch of events."""
 
     number: int
+    #: One per branch of the pattern; None if matches are only counted, or are in ``graphs``.
     matches: tuple[BranchMatches | None, ...]
+    #: For ``output="compressed"``: the number of a branch, and matches of it.
     graphs: tuple[tuple[int, RootedGraph], ...] = ()
-    values: Rows | None = None
+    values: Rows | None = None  #: the values of the matches, if RETURN needs no more of them
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[tuple[int, RootedGraph]]) -> Self:
@@ -289,14 +271,7 @@ def matches_by_branch(pattern: Pattern, found: Sequence[Found]) -> tuple[BranchM
 
 
 def matches_of_rows(variables: Sequence[Variable], rows: Sequence[Sequence[Any]]) -> BranchMatches:
-    """The inverse of :meth:`BranchMatches.rows`.
-
-    Parameters
-    ----------
-    variables : sequence of Variable
-    rows : sequence of sequences
-        A position for each variable, or for a Kleene variable a sequence of them.
-    """
+    """The inverse of :meth:`BranchMatches.rows`."""
     columns: list[Column] = []
     for place, variable in enumerate(variables):
         entries = [row[place] for row in rows]
@@ -327,19 +302,8 @@ def _joined(pieces: Sequence[Column]) -> Column:
 
 
 def branches_frame(names: Sequence[str], parts: Sequence[BranchMatches]) -> pd.DataFrame:
-    """Matches of several branches as one table.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns; missing values for variables that a match's branch lacks.
-    parts : sequence of BranchMatches
-        One a branch.
-
-    Returns
-    -------
-    DataFrame
-        ``names``, and ``branch`` with the number of the branch, in the order of ``parts``.
+    """Matches of several branches as one table of these columns, with missing values for variables
+    that a match's branch lacks, and ``branch``, its number.
     """
     columns = {name: _with_missing(name, parts) for name in names}
     branches = np.repeat(np.arange(len(parts)), [len(part) for part in parts])

@@ -56,13 +56,7 @@ def returned_table(
 
 
 def values_suffice(pattern: Pattern) -> bool:
-    """Whether RETURN needs no lists of positions, so that a graph of matches gives its columns.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        With RETURN.
-    """
+    """Whether RETURN needs no lists of positions, so that a graph of matches gives its columns."""
     sets = {variable.name for variable in pattern.positive if variable.is_set}
     if len(pattern.branches()) > 1:
         return False  # the branches lack variables of each other
@@ -81,16 +75,8 @@ def returned_values(
 ) -> pa.Table:
     """As :func:`returned_table`, from a graph of matches, of which no lists are made.
 
-    Sums are from the last event on, and may differ from those of a list by rounding.
-
-    Parameters
-    ----------
-    part : RootedGraph
-    pattern : Pattern
-        :func:`values_suffice` is true of it.
-    events : EventStream
-        The whole stream.
-    places : ndarray of int64, optional
+    Sums are from the last event on, and may differ from those of a list by rounding. The pattern is
+    one for which :func:`values_suffice`, and ``events`` are the whole stream.
     """
     names, wanted = pattern.positive_names, aggregates_of(pattern.returns)
     reader, everything = NumericReader(), np.arange(len(events))
@@ -112,17 +98,8 @@ def values_table(
     first: int = 0,
     places: np.ndarray | None = None,
 ) -> pa.Table:
-    """As :func:`returned_table`, from the values of matches.
-
-    Parameters
-    ----------
-    values : Rows
-        With the aggregates of :func:`aggregates_of`.
-    pattern : Pattern
-        :func:`values_suffice` is true of it.
-    events : EventStream
-    first : int
-    places : ndarray of int64, optional
+    """As :func:`returned_table`, from the values of matches, with the aggregates of
+    :func:`aggregates_of`.
     """
     rows = _ValueRows(values, pattern, events, first, places)
     return pa.table({column.name: rows.column(column) for column in pattern.returns})

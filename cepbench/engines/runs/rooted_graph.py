@@ -34,21 +34,13 @@ from cepbench.engines.runs.kernels.nodes import Scratch, new_scratch
 
 @dataclass(frozen=True)
 class RootedGraph:
-    """Matches of one branch: a graph, and the nodes at which they end.
-
-    Attributes
-    ----------
-    graph : MatchGraph
-    roots, earliest : ndarray of int64, shape (n,)
-        Nodes, and for each the least position that a match of its window begins at.
-    times : ndarray of int64, shape (n,)
-        Timestamps of the last events.
-    """
+    """Matches of one branch: a graph, and the nodes at which they end."""
 
     graph: MatchGraph
+    #: int64 (n,); nodes, and for each the least position that a match of its window begins at.
     roots: np.ndarray
     earliest: np.ndarray
-    times: np.ndarray
+    times: np.ndarray  #: int64 (n,); timestamps of the last events
 
     @classmethod
     def of(
@@ -137,18 +129,8 @@ class RootedGraph:
         return type(self)(graph_of(nodes), chosen[its], self.earliest[its], self.times[its])
 
     def picked(self, numbers: Sequence[int], items: int) -> Iterator[list[list[int]]]:
-        """The matches of these numbers, in the order of enumeration, each without the others.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Ascending, from 0 on.
-        items : int
-
-        Yields
-        ------
-        list of list of int
-            Positions by item.
+        """The matches of these ascending numbers, in the order of enumeration, each without the
+        others, as positions by item.
         """
         ends = list(accumulate(self.counts))
         digits = self.digits.shape[1]

@@ -31,7 +31,6 @@ class Slice:
 
     Attributes
     ----------
-    number : int
     start, end : int or None
         In ticks: from ``start`` on and before ``end``. The first slice has no start, the last one no
         end.
@@ -61,7 +60,6 @@ class Budget:
 
     Attributes
     ----------
-    seconds : float
     least : int
         The least length of a rest, in ticks: that of a shorter one is not worth the events around it.
     cut : int or None
@@ -92,7 +90,6 @@ class Slicer(ABC):
 
     Attributes
     ----------
-    pattern : Pattern or Workload
     key : str or None
         An attribute by whose values the events of a slice are divided before it gets them.
     types : list of str or None
@@ -158,7 +155,6 @@ class Slicer(ABC):
 
         Parameters
         ----------
-        part : Slice
         batches : iterable of (EventStream, Array or None)
             The events of the slice in the order of time, see :meth:`events_of`, and what is reported
             of each: its position in the whole stream, or an identifier. None if none is named.

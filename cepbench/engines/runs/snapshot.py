@@ -53,7 +53,6 @@ def unsealed(snapshot: Any, of: str) -> tuple[dict[str, Any], dict[str, np.ndarr
 
     Parameters
     ----------
-    snapshot : mapping of str to ndarray
     of : {"detector", "aggregator"}
         What it is due to be of, for messages.
 
@@ -226,13 +225,7 @@ def _header(written: np.ndarray) -> dict[str, Any]:
 
 
 def check_header(header: Mapping[str, Any], others: Mapping[str, type | tuple[type, ...]]) -> None:
-    """Check the entries of a header.
-
-    Parameters
-    ----------
-    header : mapping of str to object
-    others : mapping of str to type
-        Those besides those of every header.
+    """Check the entries of a header: those of every one, and others with their types.
 
     Raises
     ------

@@ -20,7 +20,6 @@ class Step:
 
     Attributes
     ----------
-    query : str
     source : str, tuple of str or None
         The query whose matches were reused, or several; None from scratch.
     results : int

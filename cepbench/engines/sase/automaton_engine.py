@@ -46,13 +46,10 @@ class AutomatonEngine(Engine):
 
     Attributes
     ----------
-    seconds : ndarray of float64, shape (3,)
-        Time of moves, of the construction of matches, and of updates of the buffer.
     tallies : ndarray of int64
         See :mod:`cepbench.engines.sase.kernels.tables`.
     profile : ndarray of float64
         See :mod:`cepbench.engines.sase.kernels.profile`; NaN where nothing is counted.
-    events : int
     constructed, written : int
         Matches constructed, and events in all of them.
     """
@@ -92,15 +89,11 @@ class AutomatonEngine(Engine):
         self._first = 0
         #: No event after the round has an earlier timestamp.
         self._until = 0
-        self._peaks = np.zeros(counts.PEAKS, np.int64)
         self._chunks: list[list[Column]] = []
+        #: float64 (3,); time of moves, of the construction of matches, and of updates of the
+        #: buffer.
         self.seconds = np.zeros(3)
         self.events = self.constructed = self.written = 0
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`; a run is a partial match."""
-        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """None: the automaton has no nodes."""
@@ -180,12 +173,8 @@ class AutomatonEngine(Engine):
         self.constructed += found
 
     def check_matches(self, found: int, ends: int) -> None:
-        """Limit the sets of Kleene variables, which other engines store.
-
-        Parameters
-        ----------
-        found, ends : int
-            Matches, and how many ends these have.
+        """Limit the sets of Kleene variables, which other engines store, by the matches found at so
+        many ends.
 
         Raises
         ------
@@ -226,16 +215,7 @@ class AutomatonEngine(Engine):
 def events_of(
     layout: AutomatonLayout, reader: NumericReader, part: EventStream, first_position: int
 ) -> tables.Events:
-    """What the kernels read of some events.
-
-    Parameters
-    ----------
-    layout : AutomatonLayout
-    reader : NumericReader
-    part : EventStream
-    first_position : int
-        Position of the first of them.
-    """
+    """What the kernels read of some events, the first of them at a position."""
     plan, code = layout.plan, reader.code
     whole = slice(None)
     numbers: dict[str, np.ndarray] = {}

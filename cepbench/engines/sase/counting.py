@@ -15,8 +15,9 @@ import numpy as np
 
 from cepbench.engines.automata.compilation import automaton
 from cepbench.engines.automata.model import Automaton
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask, read_only
-from cepbench.engines.runs.matches import Found
+from cepbench.engines.runs.matches import Found, ranges_of
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import tables as automata
 from cepbench.engines.sase.kernels.profile import empty_profile
@@ -24,40 +25,26 @@ from cepbench.engines.sase.layout import MOST_FLAGS, AutomatonLayout, Passing, a
 from cepbench.engines.sase.partitions import Partitions
 from cepbench.engines.sequence_counts.kernels import numbers, tables
 from cepbench.engines.sequence_counts.kernels.advance import count_matches, drop_expired
-from cepbench.patterns.model import Clause, Pattern
+from cepbench.patterns.model import Pattern
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class CountLayout:
-    """A pattern whose matches can be counted without runs.
+    """A pattern whose matches can be counted without runs."""
 
-    Attributes
-    ----------
-    of_events : AutomatonLayout
-        With the events that are forbidden.
-    items : cepbench.engines.sequence_counts.kernels.tables.Items
-    width : int
-        Columns of counts.
-    edges : ndarray of int64, shape (items, 2)
-        Of the automaton: of the first event of an item, and of further elements; -1 for none.
-    """
-
-    of_events: AutomatonLayout
+    of_events: AutomatonLayout  #: with the events that are forbidden
     items: tables.Items
-    width: int
+    width: int  #: columns of counts
+    #: int64 (items, 2); of the automaton: of the first event of an item, and of further elements;
+    #: -1 for none.
     edges: np.ndarray
 
 
 def count_layout(task: BranchTask, *, without_rules: bool = False) -> CountLayout | None:
-    """The tables of a task's pattern; None if its runs differ in more than their start.
-
-    Parameters
-    ----------
-    task : BranchTask
-    without_rules : bool
-        Whether to leave out the conditions between events, by which they may differ.
+    """The tables of a task's pattern; None if its runs differ in more than their start, by
+    conditions between events unless these are left out.
     """
     (given,) = task.trees
     if given.pattern.strategy.name != "any":
@@ -110,38 +97,20 @@ def _without_rules(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def _forbidden(pattern: Pattern, flags: int) -> list[tuple[int, Passing]] | None:
     """The events that each NOT forbids, and before which item; None if that is not known at once."""
-    before = pattern.structure.precedence()
-    positive = [v.name for v in pattern.variables if v not in pattern.negated]
-    found = []
-    for flag, variable in enumerate(pattern.negated, flags):
-        item = sum((name, variable.name) in before for name in positive)
-        clauses = [c for c in pattern.conditions if variable.name in _names(c)]
-        if item == len(positive) or flag >= MOST_FLAGS or any(len(_names(c)) > 1 for c in clauses):
+    branch, found = CompiledBranch.of(pattern), []
+    for flag, check in enumerate(branch.checks, flags):
+        if check.is_late or check.clauses or flag >= MOST_FLAGS:
             return None
-        found.append((item, Passing(variable.type, tuple(clauses), 1 << flag)))
+        type = branch.variables[check.name].type
+        found.append((len(check.earlier), Passing(type, branch.filters[check.name], 1 << flag)))
     return found
-
-
-def _names(clause: Clause) -> set[str]:
-    return {attribute.variable for attribute in clause.attributes()}
 
 
 def _rules(
     compiled: Automaton, plan: automata.Plan, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The conditions between the first event and others, and the columns of the first event.
-
-    Parameters
-    ----------
-    compiled : Automaton
-    plan : cepbench.engines.sase.kernels.tables.Plan
-    edges : ndarray of int64
-        Those whose events are selected, -1 for none.
-
-    Returns
-    -------
-    tuple of ndarray or None
-        ``spans``, ``rules`` and ``kept`` of the sequence; None if there are other conditions.
+    """The spans, rules and kept columns of conditions between the first event and others that pass
+    some edges, -1 for none; None if there are other conditions.
     """
     begun = slice(plan.update_spans[automata.BEGIN], plan.update_spans[automata.BEGIN + 1])
     sources = {
@@ -165,13 +134,8 @@ def _rules(
 
 
 class CountingEngine(AutomatonEngine):
-    """Counts matches without runs; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    layout : CountLayout, optional
-        By default that of the task, which has one then.
+    """Counts matches without runs, by the layout of the task unless one is given; see
+    :class:`AutomatonEngine`.
     """
 
     SAVED = (
@@ -270,14 +234,8 @@ class CountingEngine(AutomatonEngine):
         self._drop(until - plan.window, held_again)
 
     def _make_room(self, held: np.ndarray, more: np.ndarray) -> None:
-        """Let each partition have room for more rows.
-
-        Parameters
-        ----------
-        held : ndarray of int64
-            The numbers of those that there are.
-        more : ndarray of int64
-            Rows by partition.
+        """Let each partition have room for more rows; ``held`` are the numbers of those that there
+        are.
         """
         state, old = self._state, self._state.spans
         sizes = old[:, tables.HIGH] - old[:, tables.LOW]
@@ -313,13 +271,8 @@ class CountingEngine(AutomatonEngine):
         )
 
     def _drop(self, earliest: int, held: np.ndarray) -> None:
-        """Drop the rows that have left the window, and the partitions without any.
-
-        Parameters
-        ----------
-        earliest : int
-        held : ndarray of int64
-            The partitions of events that will be given again.
+        """Drop the rows that have left the window, and the partitions without any, unless their
+        events will be given again.
         """
         drop_expired(self._state, earliest)
         spans, number = self._state.spans, len(self._state.spans)
@@ -391,6 +344,5 @@ def _number_before(events: automata.Events, until: int) -> int:
 
 def _rows_of(spans: np.ndarray) -> np.ndarray:
     """The rows of all spans."""
-    sizes = spans[:, tables.HIGH] - spans[:, tables.LOW]
-    first = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) + np.repeat(spans[:, tables.LOW] - first, sizes)
+    low = spans[:, tables.LOW]
+    return ranges_of(low, spans[:, tables.HIGH] - low)

@@ -18,13 +18,7 @@ MEASURED = ("tested", "passed", "time_share", "mean_runs", "peak_runs")
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """The edges of each branch.
-
-    Attributes
-    ----------
-    branches : sequence of list of dict
-        See :func:`edge_counts`.
-    """
+    """The edges of each branch, see :func:`edge_counts`."""
 
     branches: Sequence[list[dict[str, Any]]]
 
@@ -58,12 +52,10 @@ def edge_counts(
 
     Parameters
     ----------
-    automaton : Automaton
     tallies : ndarray of int64
         See :mod:`cepbench.engines.sase.kernels.tables`.
     counts : ndarray of float64, shape (states or 0, PROFILE_COLUMNS)
         See :mod:`cepbench.engines.sase.kernels.profile`; without rows if nothing was counted.
-    events : int
     """
     rows = []
     states = automaton.states

@@ -24,15 +24,8 @@ from cepbench.patterns.model import Returned
 
 
 class SaseEngine(AutomatonEngine):
-    """Merges equivalent runs; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    compresses : bool
-        Whether matches are returned as graphs.
-    returns : sequence of Returned, optional
-        Columns of RETURN, if matches are returned as the values that these need.
+    """Merges equivalent runs, and gives matches as graphs, or as the values that columns of RETURN
+    need; see :class:`AutomatonEngine`.
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from cepbench.engines.automata.vector import Column
 from cepbench.engines.plan_runs.programs import (
     COMPARISONS,
     FLIPPED,
+    Codes,
     ProgramWriter,
     Rule,
     rule_tables,
@@ -52,15 +53,8 @@ MOST_FLAGS = 62
 
 @dataclass(frozen=True)
 class Passing:
-    """The events that satisfy what an edge asks of the event alone.
-
-    Attributes
-    ----------
-    type : str or None
-        None for any.
-    clauses : tuple of Clause
-    flag : int
-        Their bit.
+    """The events of a type, None for any, that satisfy what an edge asks of the event alone, and
+    their bit.
     """
 
     type: str | None
@@ -70,31 +64,18 @@ class Passing:
 
 @dataclass(frozen=True)
 class AutomatonLayout:
-    """A compiled automaton.
-
-    Attributes
-    ----------
-    plan : cepbench.engines.sase.kernels.tables.Plan
-    passing : tuple of Passing
-        Of each edge that writes or forbids an event.
-    columns : tuple of Expression
-        What is read of events, in attributes of the variable ``""``.
-    variables : tuple of Variable
-        The positive ones, in written order.
-    width : int
-        Columns of V.
-    """
+    """A compiled automaton."""
 
     plan: tables.Plan
-    passing: tuple[Passing, ...]
-    columns: tuple[Expression, ...]
-    variables: tuple[Variable, ...]
-    width: int
+    passing: tuple[Passing, ...]  #: of each edge that writes or forbids an event
+    columns: tuple[Expression, ...]  #: what is read of events, in attributes of the variable ``""``
+    variables: tuple[Variable, ...]  #: the positive ones, in written order
+    width: int  #: columns of V
 
 
 def automaton_layout(
     automaton: Automaton,
-    code: Callable[[str], float],
+    code: Codes,
     *,
     counts: bool,
     reports: bool,
@@ -102,17 +83,8 @@ def automaton_layout(
 ) -> AutomatonLayout:
     """The tables of an automaton.
 
-    Parameters
-    ----------
-    automaton : Automaton
-    code : callable
-        Text → its code.
-    counts : bool
-        Whether matches have no graph, but are counted by start.
-    reports : bool
-        Whether they are more than counted.
-    returned : sequence of Column
-        The columns of V that are then their values.
+    ``counts`` if matches have no graph, but are counted by start; ``reports`` if they are more than
+    counted, with the values of V ``returned``.
 
     Raises
     ------
@@ -123,7 +95,7 @@ def automaton_layout(
 
 
 class _Compilation:
-    def __init__(self, automaton: Automaton, code: Callable[[str], float]) -> None:
+    def __init__(self, automaton: Automaton, code: Codes) -> None:
         self.automaton = automaton
         pattern = automaton.pattern
         self.states = automaton.states[:-1]

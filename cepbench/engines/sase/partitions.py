@@ -14,15 +14,11 @@ class Partitions:
     ----------
     columns : ndarray of int64
         Columns of events by which runs are partitioned.
-
-    Attributes
-    ----------
-    held : ndarray of float64, shape (runs, columns)
-        The values of the runs that wait for the next round.
     """
 
     def __init__(self, columns: np.ndarray) -> None:
         self._columns = columns
+        #: float64 (runs, columns); the values of the runs that wait for the next round.
         self.held = np.empty((0, len(columns)))
         self._keys = self.held
 

@@ -52,12 +52,7 @@ def check_postponable(pattern: Pattern) -> None:
 class PostponingEngine(SaseEngine):
     """Merges equivalent runs over the events of windows in which all plain items have been found.
 
-    Parameters
-    ----------
-    task : BranchTask
-        Its first and last positive items are plain, and its strategy is any.
-    compresses : bool
-        Whether matches are returned as graphs.
+    The first and last positive items are plain, and the strategy is any.
     """
 
     SAVED = ("_waiting.rows", "_waiting.times", "_waiting.flags", "_waiting.values", "_ahead")

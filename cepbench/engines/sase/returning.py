@@ -23,20 +23,12 @@ _NAMES = {SUM: "sum", MIN: "min", MAX: "max"}
 def returned_columns(
     automaton: Automaton, returns: Sequence[Returned]
 ) -> tuple[Column, ...] | None:
-    """The columns of V that RETURN needs besides the last event.
+    """The columns of V that RETURN, without lists, needs besides the last event; see
+    :func:`cepbench.engines.runs.returned.values_suffice`.
 
-    Parameters
-    ----------
-    automaton : Automaton
-    returns : sequence of Returned
-        Without lists, see :func:`cepbench.engines.runs.returned.values_suffice`.
-
-    Returns
-    -------
-    tuple of Column or None
-        None if merged runs may differ in a column. It could be added to V, but that keeps runs apart
-        whether or not they accept, and makes it up to a hundred times slower than the graph where
-        few do.
+    None if merged runs may differ in a column. It could be added to V, but that keeps runs apart
+    whether or not they accept, and makes it up to a hundred times slower than the graph where few
+    do.
     """
     columns = [*_columns(automaton, returns)]
     if any(column is None or not _keeps_apart(automaton, column) for column in columns):
@@ -75,20 +67,9 @@ def returned_rows(
 ) -> Rows:
     """The values of matches, in the order in which they were found.
 
-    Parameters
-    ----------
-    automaton : Automaton
-    returns : sequence of Returned
-    roots : ndarray of int64, shape (2, n)
-        How many matches have these values, and the position of their last event.
-    values : ndarray of float64, shape (columns, n)
-        The columns of :func:`returned_columns`.
-
-    Returns
-    -------
-    Rows
-        The first and last event of an item are that of the match where only ``[attribute]`` is read
-        of them.
+    ``roots`` has how many matches have some values, and the position of their last event;
+    ``values`` are the columns of :func:`returned_columns`. The first and last event of an item are
+    that of the match where only ``[attribute]`` is read of them.
     """
     lasts, values = np.repeat(roots[1], roots[0]), np.repeat(values, roots[0], axis=1)
     states, names = automaton.states, automaton.names

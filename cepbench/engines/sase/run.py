@@ -25,7 +25,6 @@ from cepbench.kernels import counts
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 
 class AutomatonRun(PlanRun):
@@ -33,7 +32,6 @@ class AutomatonRun(PlanRun):
 
     Parameters
     ----------
-    task : Task
     engine : callable
         :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
     automata : sequence of Automaton, optional
@@ -120,16 +118,7 @@ def automata_of(task: Task) -> Sequence[Automaton]:
 def evaluator_of_automata(
     name: str, runs: Callable[[Task], AutomatonRun], **declared: Any
 ) -> Evaluator:
-    """The declaration of an engine of automata.
-
-    Parameters
-    ----------
-    name : str
-    runs : callable
-        Task → run.
-    **declared
-        What not all of these engines declare; see :class:`Evaluator`.
-    """
+    """The declaration of an engine of automata, with what not all of these engines declare."""
     return Evaluator(
         name,
         runs,
@@ -157,27 +146,10 @@ def prunes(pattern: Pattern) -> bool:
 
 @cache
 def warm_up(engine: Callable[..., AutomatonEngine]) -> None:
-    """Compile the kernels, or load them from the disk cache, so that no timed run does.
-
-    Parameters
-    ----------
-    engine : callable
-        :class:`~cepbench.engines.plan_runs.engine.BranchTask` → engine.
-    """
+    """Compile the kernels, or load them from the disk cache, so that no timed run does."""
     events = pd.DataFrame({"type": list("ABB"), "time": range(3), "x": [1.0, 2.0, 3.0]})
     stream = EventStream.from_pandas(events, type="type", time="time")
     for condition, reports in (("[x]", False), ("[x] AND a.x > 0", True)):
         pattern = parse(f"PATTERN SEQ(A a, KL(B b)) WHERE {condition} WITHIN 9 units")
         (plan,) = automaton(pattern).parts
-        task = BranchTask(
-            branches=[pattern],
-            trees=[plan],
-            placements=[()],
-            written=pattern.positive_names,
-            reader=NumericReader(),
-            reports=reports,
-            limit=99,
-            timed=False,
-            watched=False,
-        )
-        engine(task).run(stream, 0, ended=True)
+        engine(BranchTask.of_one(pattern, plan, reports=reports)).run(stream, 0, ended=True)

@@ -30,24 +30,14 @@ from cepbench.engines.sase.counting import CountingEngine, count_layout
 from cepbench.engines.sase.engine import SaseEngine
 from cepbench.engines.sase.postponing import PostponingEngine, check_postponable
 from cepbench.engines.sase.returning import returned_columns
-from cepbench.engines.sase.run import (
-    AutomatonRun,
-    automata_of,
-    evaluator_of_automata,
-    warm_up,
-)
+from cepbench.engines.sase.run import AutomatonRun, automata_of, evaluator_of_automata, warm_up
 from cepbench.errors import CepbenchError
 from cepbench.patterns.model import Pattern
 from cepbench.streams.event_stream import EventStream
 
 
 class SaseRun(AutomatonRun):
-    """A run of one task with merged runs.
-
-    Parameters
-    ----------
-    task : Task
-    """
+    """A run of one task with merged runs."""
 
     def __init__(self, task: Task) -> None:
         automata = automata_of(task)

@@ -15,6 +15,7 @@ first here, so that all engines report the same matches.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import graph_chunks
 from cepbench.engines.runs.kernels.graph import empty_graph, reclaim, with_room
 from cepbench.engines.runs.pieces import room_for_more
-from cepbench.engines.runs.protocol import Task
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_backtrack as kernel
 from cepbench.engines.sase.kernels import tables
@@ -39,12 +39,7 @@ _ENDS = 1 << 12
 
 
 class BacktrackEngine(AutomatonEngine):
-    """Runs one run of a partition at a time; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    """
+    """Runs one run of a partition at a time; see :class:`AutomatonEngine`."""
 
     SAVED = (
         "_state.waiting.numbers", "_state.waiting.vectors", "_state.counters", "_state.tallies",
@@ -185,16 +180,6 @@ def _taken(runs: kernel.Runs, chosen: np.ndarray) -> kernel.Runs:
     return kernel.Runs(runs.numbers[chosen], runs.vectors[chosen])
 
 
-class BacktrackRun(AutomatonRun):
-    """A run of one task that backtracks.
-
-    Parameters
-    ----------
-    task : Task
-    """
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, BacktrackEngine)
-
-
-SASE_BACKTRACK = evaluator_of_automata("sase-backtrack", BacktrackRun, prunes_output=True)
+SASE_BACKTRACK = evaluator_of_automata(
+    "sase-backtrack", partial(AutomatonRun, engine=BacktrackEngine), prunes_output=True
+)

@@ -19,7 +19,6 @@ import numpy as np
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.graph_matches import written_chunks
 from cepbench.engines.runs.pieces import room_for_more
-from cepbench.engines.runs.protocol import Task
 from cepbench.engines.sase.automaton_engine import AutomatonEngine
 from cepbench.engines.sase.kernels import sase_basic as kernel
 from cepbench.engines.sase.kernels import tables, versioned_buffer
@@ -35,12 +34,7 @@ _LOG, _ENDS, _VERSIONS = 1 << 14, 1 << 14, 1 << 10
 
 
 class BasicEngine(AutomatonEngine):
-    """Keeps all runs apart; see :class:`AutomatonEngine`.
-
-    Parameters
-    ----------
-    task : BranchTask
-    """
+    """Keeps all runs apart; see :class:`AutomatonEngine`."""
 
     SAVED = (
         "state.runs", "state.vectors", "state.versions", "state.tops", "state.counters",
@@ -186,16 +180,6 @@ class BasicEngine(AutomatonEngine):
         return len(self.state.runs)
 
 
-class BasicRun(AutomatonRun):
-    """A run of one task with runs apart.
-
-    Parameters
-    ----------
-    task : Task
-    """
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task, BasicEngine)
-
-
-SASE_BASIC = evaluator_of_automata("sase-basic", BasicRun, prunes_output=True)
+SASE_BASIC = evaluator_of_automata(
+    "sase-basic", partial(AutomatonRun, engine=BasicEngine), prunes_output=True
+)

@@ -26,23 +26,15 @@ _NO_MEMBERS = np.empty(0, np.int64)
 
 @dataclass
 class Instances(Stateful):
-    """The instances of one item: of negated ones all events, of others those that are active.
-
-    Attributes
-    ----------
-    times, positions : ndarray of int64, shape (n,)
-    values : ndarray of float64, shape (columns, n)
-        What conditions and partitions read.
-    codes : ndarray of int64, shape (n,)
-        Partitions, numbered anew in each round.
-    """
+    """The instances of one item: of negated ones all events, of others those that are active."""
 
     SAVED = ("times", "positions", "values")
 
+    #: int64 (n,).
     times: np.ndarray
     positions: np.ndarray
-    values: np.ndarray
-    codes: np.ndarray
+    values: np.ndarray  #: float64 (columns, n); what conditions and partitions read
+    codes: np.ndarray  #: int64 (n,); partitions, numbered anew in each round
 
     def resumed(self) -> None:
         """All are in one partition, until the next round."""
@@ -78,12 +70,8 @@ class Instances(Stateful):
 
 
 class StackEngine(PlanEngine):
-    """Finds the matches of one SEQ of plain and negated items, none of which comes last.
-
-    Parameters
-    ----------
-    task : BranchTask
-        Of one branch, with the right-deep tree of its written order.
+    """Finds the matches of one SEQ of plain and negated items, none of which comes last, with the
+    right-deep tree of its written order.
     """
 
     SAVED = ("_stacks", "_counts[:]", "_peaks[:]")
@@ -100,12 +88,6 @@ class StackEngine(PlanEngine):
             for columns in self.layout.values
         ]
         self._counts = np.zeros((len(self.layout.nodes), counts.COUNT_COLUMNS), np.int64)
-        self._peaks = np.zeros(counts.PEAKS, np.int64)
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts of the stacks, and of the sequences that the search extended, by suffix."""
@@ -187,12 +169,8 @@ class StackEngine(PlanEngine):
         return found
 
     def arranged(self, held: list[Instances]) -> list[np.ndarray]:
-        """Arrange the stacks for a search, in place.
-
-        Returns
-        -------
-        list of int64 array
-            For each item the row behind the most recent instance in the previous stack (RIP).
+        """Arrange the stacks for a search, in place; gives for each item the row behind the most
+        recent instance in the previous stack (RIP).
         """
         if any(self.layout.keys):
             self._partition(held)

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import Layout
 from cepbench.engines.plan_runs.nodes import PlannedNodes
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-    ProgramWriter,
-    Rule,
-    rule_tables,
-)
+from cepbench.engines.plan_runs.programs import Codes, Compared, ProgramWriter, Rule, rule_tables
 from cepbench.engines.stack_nfa.kernels import search
-from cepbench.kernels.instructions import LOAD_LEFT
-from cepbench.patterns.equivalences import (
-    Derived,
-    equal_values,
-    separated_sides,
-    variables_of,
-)
+from cepbench.kernels.instructions import EQUAL, LOAD_LEFT
+from cepbench.patterns.equivalences import Derived
 from cepbench.patterns.model import Clause, Expression, Pattern
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.tree import Tree
@@ -31,41 +20,21 @@ from cepbench.planning.plans.tree import Tree
 
 @dataclass(frozen=True, kw_only=True)
 class SequenceLayout(Layout):
-    """A compiled sequence.
-
-    Attributes
-    ----------
-    plan : cepbench.engines.stack_nfa.kernels.search.Plan
-    values : tuple of tuple of (int, Expression)
-        The columns of values of each stack, by their numbers.
-    keys : tuple of tuple of int
-        The columns by which each stack is partitioned, counted within it; none for all stacks, or
-        for those of negated items whose events are of any partition.
-    checks : tuple of Check
-        Of the negated items, in the order of their stacks.
-    window : int
-    """
+    """A compiled sequence."""
 
     plan: search.Plan
+    #: The columns of values of each stack, by their numbers.
     values: tuple[tuple[tuple[int, Expression], ...], ...]
+    #: The columns by which each stack is partitioned, counted within it; none for all stacks, or
+    #: for those of negated items whose events are of any partition.
     keys: tuple[tuple[int, ...], ...]
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...]  #: of the negated items, in the order of their stacks
     window: int
 
 
-def sequence_layout(
-    branch: Pattern, tree: Tree[str], code: Callable[[str], float]
-) -> SequenceLayout:
-    """Compile a branch.
-
-    Parameters
-    ----------
-    branch : Pattern
-        SEQ of plain and negated items, none of which comes last.
-    tree : nested pairs of names
-        Right-deep in written order, as the search binds them.
-    code : callable
-        Text → its code, for texts in conditions.
+def sequence_layout(branch: Pattern, tree: Tree[str], code: Codes) -> SequenceLayout:
+    """Compile a SEQ of plain and negated items, none of which comes last; the tree is right-deep in
+    written order, as the search binds them.
     """
     return _Writer(branch, tree, code).layout()
 
@@ -73,16 +42,16 @@ def sequence_layout(
 class _Writer:
     """Numbers columns and writes rules."""
 
-    def __init__(self, branch: Pattern, tree: Tree[str], code: Callable[[str], float]) -> None:
+    def __init__(self, branch: Pattern, tree: Tree[str], code: Codes) -> None:
         self._branch = branch
         self._planned = PlannedNodes(branch, tree, positions=False)
         self._programs = ProgramWriter(code)
         self._columns: dict[Derived, int] = {}
-        self._partitions = partitions_of(branch)
+        self._partitions = self._planned.branch.partitions
 
     def layout(self) -> SequenceLayout:
         planned, items = self._planned, len(self._branch.positive)
-        checks = tuple(Check.of(self._branch, variable.name) for variable in self._branch.negated)
+        branch, checks = planned.branch, planned.branch.checks
         joins = planned.nodes[planned.inner :] if items > 1 else []
         # The first join binds the item before the last one.
         owned: list[dict[int, list[Rule]]] = [
@@ -95,14 +64,14 @@ class _Writer:
             [self._column((leaf.name, part[leaf.name])) for part in self._partitions]
             if self._is_partitioned(leaf.name)
             else []
-            for leaf in planned.leaves
+            for leaf in branch.leaves
         ]
         columns = [
             [(n, value) for (name, value), n in self._columns.items() if name == leaf.name]
-            for leaf in planned.leaves
+            for leaf in branch.leaves
         ]
         spans, rules = rule_tables(owned, search.RULE_KINDS)
-        leaf_of = planned.leaf_of
+        leaf_of = branch.leaf_of
         plan = search.Plan(
             items=items,
             spans=spans,
@@ -122,8 +91,8 @@ class _Writer:
             ).reshape(-1, 3),
         )
         return SequenceLayout(
-            leaves=planned.leaves,
-            filters=planned.filters,
+            leaves=branch.leaves,
+            filters=tuple(branch.filters.values()),
             nodes=tuple(node.variables for node in planned.nodes),
             columns=items,
             plan=plan,
@@ -141,20 +110,19 @@ class _Writer:
 
     def _rules(self, name: str, clauses: Iterable[Clause]) -> dict[int, list[Rule]]:
         """The conditions that are tested for each candidate of a variable."""
-        compared: list[Rule] = []
-        programs: list[Rule] = []
-        for clause in clauses:
-            sides = separated_sides(clause)
-            if sides is None:
-                programs += self._programs.instructions(clause, self._load)
-                continue
-            left, operator, right = sides
-            if left[0] != name:
-                left, operator, right = right, FLIPPED[operator], left
-            if operator == "=" and self._is_partitioned(name) and self._is_shared(left, right):
-                continue
-            compared.append((self._column(left), self._column(right), COMPARISONS[operator], 0))
-        return {search.COMPARE: compared, search.PROGRAM: programs}
+        partitioned = self._is_partitioned(name)
+
+        def compare(found: Compared) -> Rule | None:
+            left, operator, right = found
+            if operator == EQUAL and partitioned and self._is_shared(left, right):
+                return None
+            return self._column(left), self._column(right), operator, 0
+
+        def load(value: Derived) -> Rule:
+            return LOAD_LEFT, self._column(value), 0, 0
+
+        rules, programs = self._programs.conditions(clauses, (name,), compare, load)
+        return {search.COMPARE: rules, search.PROGRAM: programs}
 
     def _is_shared(self, left: Derived, right: Derived) -> bool:
         """Whether two values are equal within a partition."""
@@ -163,47 +131,5 @@ class _Writer:
             for part in self._partitions
         )
 
-    def _load(self, expression: Expression) -> Rule | None:
-        names = variables_of(expression)
-        if len(names) != 1:
-            return None
-        return LOAD_LEFT, self._column((names.pop(), expression)), 0, 0
-
     def _column(self, derived: Derived) -> int:
         return self._columns.setdefault(derived, len(self._columns))
-
-
-def partitions_of(branch: Pattern) -> list[dict[str, Expression]]:
-    """The values that all events of a match share [wu2006]_: PAIS.
-
-    Parameters
-    ----------
-    branch : Pattern
-        Without OR.
-
-    Returns
-    -------
-    list of dict
-        Variable → its value: of all positive variables, and of the negated ones whose events are
-        restricted to those with the same value.
-    """
-    negated = {variable.name for variable in branch.negated}
-    positive = [clause for clause in branch.conditions if negated.isdisjoint(clause.variables)]
-    found = []
-    for equal in equal_values(positive):
-        part: dict[str, Expression] = {}
-        for name, expression in equal:
-            part.setdefault(name, expression)
-        if part.keys() != set(branch.positive_names):
-            continue
-        for clause in branch.conditions:
-            sides = separated_sides(clause)
-            if sides is None or sides[1] != "=" or negated.isdisjoint(clause.variables):
-                continue
-            mine, other = sides[0], sides[2]
-            if mine[0] not in negated:
-                mine, other = other, mine
-            if part.get(other[0]) == other[1]:
-                part.setdefault(*mine)
-        found.append(part)
-    return found

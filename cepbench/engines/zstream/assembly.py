@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cepbench.engines.plan_runs.engine import GroupTest
+from cepbench.engines.runs.matches import ranges_of
 from cepbench.engines.runs.pieces import matches_at_once, room_for_more
 from cepbench.engines.zstream.buffers import Leaf
 from cepbench.engines.zstream.kernels import bounds as bound_kernels
@@ -50,12 +51,8 @@ class TooManyRecords(Exception):
 
 @dataclass
 class Buffer:
-    """The records of an operator, one row number for each of their events.
-
-    Attributes
-    ----------
-    old, new : ndarray of int32, shape (columns, records)
-        Those of earlier rounds, and those of this one.
+    """The records of an operator of earlier rounds, and of this one: a row number for each of their
+    events, int32, shape (columns, records).
     """
 
     old: np.ndarray
@@ -67,8 +64,6 @@ class Assembly:
 
     Parameters
     ----------
-    operators : Operators
-    leaves : sequence of Leaf
     records : sequence of ndarray of int32, shape (columns, records)
         Those that the operators' buffers hold.
     most : int
@@ -84,13 +79,6 @@ class Assembly:
 
     Attributes
     ----------
-    starts : list of int
-        The first row of each leaf that may be in a new record.
-    buffers : list of Buffer
-    found : list of ndarray, shape (columns, records)
-        The root's new records, as rows or already as positions.
-    tallies : ndarray of int64, shape (nodes, COUNT_COLUMNS)
-        See :mod:`cepbench.kernels.counts`.
     bytes : int
         Taken by ranges of rows, and at most by bitmaps.
     """
@@ -115,9 +103,12 @@ class Assembly:
         self._counts_last = operators.counts_last
         self._code = code
         self._group_tests = groups
+        #: The first row of each leaf that may be in a new record.
         self.starts = [leaf.base for leaf in leaves]
         self.buffers = [Buffer(rows, rows[:, :0]) for rows in records]
+        #: (columns, records); the root's new records, as rows or already as positions.
         self.found: list[np.ndarray] = []
+        #: int64 (nodes, COUNT_COLUMNS); see :mod:`cepbench.kernels.counts`.
         self.tallies = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         #: The first row of the tested leaf, and bits as :meth:`_bits` gives them.
         self._tables: dict[Table, tuple[int, np.ndarray, np.ndarray, np.ndarray]] = {}
@@ -171,12 +162,8 @@ class Assembly:
             buffer.old = beginning_at(join, buffer.old, self.starts)
 
     def run(self, *, timed: bool) -> int:
-        """Evaluate all operators; gives how many records the root makes.
-
-        Parameters
-        ----------
-        timed : bool
-            Whether to measure the time spent in each operator.
+        """Evaluate all operators, maybe with the time spent in each; gives how many records the
+        root makes.
 
         Raises
         ------
@@ -650,12 +637,8 @@ class Assembly:
     def waiting(self, records: Sequence[np.ndarray], starts: Sequence[int]) -> int:
         """How many records of the join before the root later rounds may read, if none is stored.
 
-        Parameters
-        ----------
-        records : sequence of ndarray of int32, shape (columns, records)
-            Those that the operators' buffers hold after the round.
-        starts : sequence of int
-            The first row of each leaf that is stored.
+        ``records`` are those that the operators' buffers hold after the round, and ``starts`` the
+        first row of each leaf that is stored.
         """
         number = len(self._operators.joins) - 2
         join = self._operators.joins[number]
@@ -722,12 +705,8 @@ class Assembly:
         width = key.stop + 1
         sorted_by = np.argsort(inner_code * width + rows, kind="stable")
         place = (inner_code * width + rows)[sorted_by]
-        lows = np.full(outer.shape[1], first, np.int64)
-        highs = np.full(outer.shape[1], key.stop, np.int64)
-        for column, bound in [*join.lows, *join.filter_lows]:
-            np.maximum(lows, self._bounds[self._offsets[bound] + outer[column]], out=lows)
-        for column, bound in [*join.highs, *join.filter_highs]:
-            np.minimum(highs, self._bounds[self._offsets[bound] + outer[column]], out=highs)
+        lows = self._limit(np.maximum, first, outer, [*join.lows, *join.filter_lows])
+        highs = self._limit(np.minimum, key.stop, outer, [*join.highs, *join.filter_highs])
         begin = np.searchsorted(place, outer_code * width + lows)
         end = np.searchsorted(place, outer_code * width + highs)
         sizes = np.where(known, np.maximum(end - begin, 0), 0)
@@ -739,6 +718,15 @@ class Assembly:
         found[: len(outer)] = np.repeat(outer, sizes, axis=1)
         found[len(outer) :] = inner[:, sorted_by[ranges_of(begin, sizes)]]
         return found, size
+
+    def _limit(
+        self, reduced: np.ufunc, limit: int, rows: np.ndarray, pairs: Sequence[tuple[int, int]]
+    ) -> np.ndarray:
+        """The least or the greatest of some bounds and a limit, for each record."""
+        found = np.full(rows.shape[1], limit, np.int64)
+        for column, bound in pairs:
+            reduced(found, self._bounds[self._offsets[bound] + rows[column]], out=found)
+        return found
 
     def _positions_of(self, join: Join) -> tuple[np.ndarray, np.ndarray]:
         """The positions of events of each column, and where its row 0 would be."""
@@ -799,23 +787,11 @@ class Assembly:
         return clause_holds(clause, read, self._code)
 
     def is_negated(self, negation: Negation, join: Join, rows: np.ndarray) -> np.ndarray:
-        """Whether an event of a negated leaf forbids each record, shape (records,).
-
-        Parameters
-        ----------
-        negation : Negation
-        join : Join
-            Of the records.
-        rows : ndarray of int32, shape (columns, records)
-        """
+        """Whether an event of a negated leaf forbids each record of a join, shape (records,)."""
         leaf = self._leaves[negation.leaf]
         tally = self.tallies[len(self._leaves) + self._operators.joins.index(join)]
-        lows = np.full(rows.shape[1], leaf.base, np.int64)
-        highs = np.full(rows.shape[1], leaf.stop, np.int64)
-        for column, bound in negation.lows:
-            np.maximum(lows, self._bounds[self._offsets[bound] + rows[column]], out=lows)
-        for column, bound in negation.highs:
-            np.minimum(highs, self._bounds[self._offsets[bound] + rows[column]], out=highs)
+        lows = self._limit(np.maximum, leaf.base, rows, negation.lows)
+        highs = self._limit(np.minimum, leaf.stop, rows, negation.highs)
         if not (negation.comparisons or negation.clauses or negation.distinct):
             return highs > lows
         if not (negation.clauses or negation.distinct):
@@ -875,12 +851,6 @@ def _number_of_events(outer: np.ndarray, ranges: join_kernels.Ranges) -> int:
     """How many events of the key join outer records."""
     within = np.empty((2, _BLOCK), np.int32)
     return int(join_kernels.total_events(outer, ranges, within, _NO_SIZES))
-
-
-def ranges_of(begin: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers ``begin[i] … begin[i] + sizes[i] - 1`` of all ``i``, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.repeat(begin - ends + sizes, sizes) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def beginning_at(join: Join, rows: np.ndarray, starts: Sequence[int]) -> np.ndarray:

@@ -12,34 +12,19 @@ from cepbench.state import Stateful, check_shape
 
 @dataclass
 class Leaf(Stateful):
-    """The events of a variable, by row number.
-
-    Attributes
-    ----------
-    times : ndarray of int64, shape (at least stop,)
-    positions : ndarray of int64, shape (at least stop,)
-        Empty unless ``has_positions``.
-    values : ndarray of float64, shape (columns, at least stop + WORD)
-        What conditions read; whole words of bits are tested, so that some is read behind the last.
-    has_positions : bool
-        Whether positions are asked for.
-    base : int
-        The first row that is stored.
-    fresh : int
-        The first row that no assembly round has seen.
-    stop : int
-        The row behind those that have arrived.
-    """
+    """The events of a variable, by row number."""
 
     SAVED = ("_held",)
 
-    times: np.ndarray
-    positions: np.ndarray
+    times: np.ndarray  #: int64 (at least stop,)
+    positions: np.ndarray  #: int64 (at least stop,); empty unless ``has_positions``
+    #: float64 (columns, at least stop + WORD); what conditions read; whole words of bits are
+    #: tested, so that some is read behind the last.
     values: np.ndarray
-    has_positions: bool
-    base: int = 0
-    fresh: int = 0
-    stop: int = 0
+    has_positions: bool  #: whether positions are asked for
+    base: int = 0  #: the first row that is stored
+    fresh: int = 0  #: the first row that no assembly round has seen
+    stop: int = 0  #: the row behind those that have arrived
 
     @classmethod
     def empty(cls, columns: int, *, has_positions: bool) -> Leaf:

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import permutations
 
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.patterns.model import Aggregate, Attribute, Expression, Pattern, Variable
 from cepbench.planning.plans.model import Plan
 from cepbench.planning.plans.tree import relabel
@@ -21,17 +22,10 @@ def groups_of(branches: Sequence[Pattern], plans: Sequence[Plan]) -> list[list[i
     """The numbers of the branches that one tree counts together, each branch once.
 
     The plans of such branches are the same but for the variables at some places, and so are the
-    conditions and negations, but for the conditions on one of these variables alone. They have every
-    choice of variables, and no event can be at a disjunction and at another place that is not
+    conditions and negations, but for the conditions on one of these variables alone. They have
+    every choice of variables, and no event can be at a disjunction and at another place that is not
     ordered in time. Branches with groups are counted by themselves, and so are those over the same
     variables, whose matches are compared.
-
-    Parameters
-    ----------
-    branches : sequence of Pattern
-        Without OR and KL.
-    plans : sequence of Plan
-        One for each.
     """
     if len(branches) == 1:
         return [[0]]
@@ -60,7 +54,7 @@ def _shape(branch: Pattern, plan: Plan) -> Hashable:
         relabel(plan.tree, place.__getitem__),
         frozenset((place[x], *map(place.__getitem__, below)) for x, below in plan.placements),
         tuple(variable.type for variable in branch.negated),
-        frozenset((place[x], place[y]) for x, y in branch.structure.precedence()),
+        frozenset((place[x], place[y]) for x, y in CompiledBranch.of(branch).before),
         frozenset(
             clause.with_terms(renamed)
             for clause in branch.conditions
@@ -71,7 +65,7 @@ def _shape(branch: Pattern, plan: Plan) -> Hashable:
 
 def _columns(branches: Sequence[Pattern]) -> list[tuple[Variable, ...]]:
     """The variables at each place of branches of one shape, each once; negated ones last."""
-    leaves = ((*branch.positive, *branch.negated) for branch in branches)
+    leaves = (CompiledBranch.of(branch).leaves for branch in branches)
     return [tuple(dict.fromkeys(column)) for column in zip(*leaves, strict=True)]
 
 
@@ -80,7 +74,7 @@ def _is_whole(branches: Sequence[Pattern]) -> bool:
     columns = _columns(branches)
     if math.prod(map(len, columns)) != len(branches):
         return False
-    before = branches[0].structure.precedence()
+    before = CompiledBranch.of(branches[0]).before
     return not any(
         branches[0].overlap(x, y)
         for one, other in permutations(columns, 2)
@@ -99,21 +93,16 @@ class Sides:
     ----------
     branches : sequence of Pattern
         Those of one group.
-
-    Attributes
-    ----------
-    choices : dict of int to tuple of Variable
-        The variables of each place that has several, in the order of appearance.
-    filters : dict of str to tuple of Clause
-        The conditions on each of these variables alone.
     """
 
     def __init__(self, branches: Sequence[Pattern]) -> None:
         columns = enumerate(_columns(branches)) if len(branches) > 1 else ()
+        #: The variables of each place that has several, in the order of appearance.
         self.choices = {place: its for place, its in columns if len(its) > 1}
         names = {variable.name for its in self.choices.values() for variable in its}
+        #: The conditions on each of these variables alone.
         self.filters = {
-            name: tuple(c for c in branch.conditions if {*c.variables} == {name})
+            name: CompiledBranch.of(branch).filters[name]
             for branch in branches
             for name in names.intersection(branch.positive_names)
         }

@@ -10,13 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepbench.engines.plan_runs.engine import (
-    BranchTask,
-    Chunks,
-    Layout,
-    PlanEngine,
-    read_only,
-)
+from cepbench.engines.plan_runs.engine import BranchTask, Chunks, Layout, PlanEngine, read_only
 from cepbench.engines.plan_runs.node_table import NodeCounts
 from cepbench.engines.runs.latency import Latency
 from cepbench.engines.runs.pieces import matches_at_once
@@ -63,8 +57,6 @@ class ZStreamEngine(PlanEngine):
 
     Attributes
     ----------
-    rounds : ndarray of int64, shape (2,)
-        The number of idle and of assembly rounds.
     operators : Operators
         Those of the alternative by which the first batch is evaluated, and all others.
     """
@@ -87,6 +79,7 @@ class ZStreamEngine(PlanEngine):
         self._batch_size = batch_size
         #: Events in the next round.
         self._size = batch_size
+        #: int64 (2,); the number of idle and of assembly rounds.
         self.rounds = np.zeros(2, np.int64)
         self._start(0)
         #: Whether no event has come.
@@ -97,8 +90,8 @@ class ZStreamEngine(PlanEngine):
         self._alternative = alternative
         operators = self.operators = copy(self._alternatives[alternative])
         self.layout = Layout(
-            leaves=tuple(operators.leaves),
-            filters=tuple(map(tuple, operators.filters)),
+            leaves=operators.leaves,
+            filters=operators.filters,
             nodes=tuple(tuple(map(self._sides.label, names)) for names in operators.names),
             columns=operators.positive,
         )
@@ -111,11 +104,6 @@ class ZStreamEngine(PlanEngine):
         self._pending = self._records[-1]
         self._counts = np.zeros((len(operators.names), counts.COUNT_COLUMNS), np.int64)
         self._peaks = np.zeros(counts.PEAKS, np.int64)
-
-    @property
-    def peaks(self) -> np.ndarray:
-        """See :mod:`cepbench.kernels.counts`."""
-        return self._peaks
 
     def node_counts(self) -> list[NodeCounts]:
         """Counts at the nodes of the plan."""
@@ -207,19 +195,9 @@ class ZStreamEngine(PlanEngine):
         first: int,
         first_position: int,
     ) -> None:
-        """Add the events of a round to the leaf buffers.
+        """Add the events of a round, which begins at row ``first``, to the leaf buffers.
 
-        Parameters
-        ----------
-        batch : EventStream
-        codes, timestamps : ndarray
-            Types and times of the round's events.
-        codes_of : mapping of str to list of int
-            Type of a leaf → the codes of the batch's types that are of it.
-        first : int
-            The row of its first event.
-        first_position : int
-            The position of the batch's.
+        ``codes_of`` has the codes of the batch's types that are of the type of each leaf.
         """
         for number, variable in enumerate(self.layout.leaves):
             leaf, kinds = self._leaves[number], codes_of[variable.type]
@@ -272,18 +250,10 @@ class ZStreamEngine(PlanEngine):
         return min(begin + self._size, len(times))
 
     def _round(self, now: int, events: int, chunks: list[np.ndarray]) -> int:
-        """Take up the events that leaf buffers have got, and give the number of new matches.
+        """Take up the ``events`` that leaf buffers have got, of whatever type, and give the number
+        of new matches.
 
-        Nothing has changed if :class:`TooManyRecords` is raised.
-
-        Parameters
-        ----------
-        now : int
-            No event follows with an earlier timestamp.
-        events : int
-            How many there are, of whatever type; 0 at the end.
-        chunks : list of ndarray
-            Matches are added to it.
+        No later event is before ``now``. Nothing has changed if :class:`TooManyRecords` is raised.
         """
         since = time.perf_counter()
         operators, leaves = self.operators, self._leaves

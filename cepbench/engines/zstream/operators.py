@@ -16,17 +16,11 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from cepbench.engines.plan_runs.nodes import Node, PlannedNodes, Tree, raw_values
-from cepbench.engines.plan_runs.programs import (
-    COMPARISONS,
-    FLIPPED,
-)
-from cepbench.engines.zstream.bounds import Bound, Comparison
-from cepbench.engines.zstream.stars import Star, Stars
-from cepbench.patterns.equivalences import (
-    Derived,
-    separated_sides,
-)
-from cepbench.patterns.model import Attribute, Clause, Expression, Pattern, Variable
+from cepbench.engines.plan_runs.programs import compared
+from cepbench.engines.zstream.stars import Bound, Comparison, Star, Stars
+from cepbench.kernels.instructions import EQUAL
+from cepbench.patterns.equivalences import Derived
+from cepbench.patterns.model import Attribute, Clause, Expression, Pattern
 from cepbench.patterns.negations import Check, PlacedGroup
 from cepbench.planning.plans.tree import Placements
 
@@ -47,99 +41,62 @@ class Table:
 
 @dataclass
 class Negation:
-    """A filter of records by the events of a negated leaf [mei2009]_, section 4.4.2: NEG.
-
-    Attributes
-    ----------
-    leaf : int
-    lows, highs : list of (int, int)
-        The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
-    comparisons : list of (int, Comparison)
-        The column of a record, and a comparison of its event with the negated one.
-    clauses : list of Clause
-        All conditions on the record and the negated event, if some are not such comparisons.
-    distinct : list of int
-        Columns whose events are not the negated one.
-    is_late : bool
-        Whether records wait until their window has passed.
-    """
+    """A filter of records by the events of a negated leaf [mei2009]_, section 4.4.2: NEG."""
 
     leaf: int
+    #: The column of a record, and the number of the bound that its event sets for rows of ``leaf``.
     lows: list[tuple[int, int]] = field(default_factory=list)
     highs: list[tuple[int, int]] = field(default_factory=list)
+    #: The column of a record, and a comparison of its event with the negated one.
     comparisons: list[tuple[int, Comparison]] = field(default_factory=list)
+    #: All conditions on the record and the negated event, if some are not such comparisons.
     clauses: list[Clause] = field(default_factory=list)
+    #: Columns whose events are not the negated one.
     distinct: list[int] = field(default_factory=list)
-    is_late: bool = False
+    is_late: bool = False  #: whether records wait until their window has passed
 
 
 @dataclass
 class Join:
-    """A SEQ or AND of two buffers; without an outer one, the records of a leaf's events.
+    """A SEQ or AND of two buffers; without an outer one, the records of a leaf's events."""
 
-    Attributes
-    ----------
-    outer, inner : int
-        Numbers of the buffers; ``outer`` is -1 for a pattern of one variable.
-    outer_drives, inner_drives : bool
-        Whether a record of the outer, the inner buffer can hold the last event.
-    columns : tuple of int
-        The leaf of each column of its records; those of the outer buffer come first.
-    key : int
-        Which of the inner buffer's columns the ranges are of.
-    lows, highs : list of (int, int)
-        The column of an outer record, and the number of the bound that its event sets.
-    filter_lows, filter_highs : list of (int, int)
-        Those of negations that are filters of its records (NEG), but can be ranges, since they
-        depend on one of the two events at most.
-    tables : list of (int, Table)
-    start : int
-        A column of the inner buffer that holds the first event of its records, if that is
-        restricted by ``start_lows``; else -1.
-    start_lows : list of (int, int)
-    equalities : list of (int, int, int, int)
-        Column of the outer record and of its event's values, the same of the inner one; if any,
-        inner records are found by hashing, and no bitmaps are made.
-    clauses : list of Clause
-        What is tested on new records,
-    order, distinct : list of (int, int)
-        such as the order of two columns and that they are not the same event,
-    window : bool
-        and whether they fit the window.
-    negations : list of Negation
-    groups : list of PlacedGroup
-        Those that records must have [mei2009]_, section 4.4.5: KSEQ.
-    first, last : tuple of int
-        Columns that can hold the first, the last event of a record.
-    is_kept : bool
-        Whether later rounds read its records.
-    applied : frozenset of str
-        The negated variables that its records are checked against.
-    """
-
+    #: Numbers of the buffers; ``outer`` is -1 for a pattern of one variable.
     outer: int
     inner: int
+    #: Whether a record of the outer, the inner buffer can hold the last event.
     outer_drives: bool
     inner_drives: bool
+    #: The leaf of each column of its records; those of the outer buffer come first.
     columns: tuple[int, ...]
-    key: int = 0
+    key: int = 0  #: which of the inner buffer's columns the ranges are of
+    #: The column of an outer record, and the number of the bound that its event sets.
     lows: list[tuple[int, int]] = field(default_factory=list)
     highs: list[tuple[int, int]] = field(default_factory=list)
+    #: Those of negations that are filters of its records (NEG), but can be ranges, since they
+    #: depend on one of the two events at most.
     filter_lows: list[tuple[int, int]] = field(default_factory=list)
     filter_highs: list[tuple[int, int]] = field(default_factory=list)
     tables: list[tuple[int, Table]] = field(default_factory=list)
+    #: A column of the inner buffer that holds the first event of its records, if that is restricted
+    #: by ``start_lows``; else -1.
     start: int = -1
     start_lows: list[tuple[int, int]] = field(default_factory=list)
+    #: Column of the outer record and of its event's values, the same of the inner one; if any,
+    #: inner records are found by hashing, and no bitmaps are made.
     equalities: list[tuple[int, int, int, int]] = field(default_factory=list)
-    clauses: list[Clause] = field(default_factory=list)
+    clauses: list[Clause] = field(default_factory=list)  #: what is tested on new records,
+    #: Such as the order of two columns and that they are not the same event,
     order: list[tuple[int, int]] = field(default_factory=list)
     distinct: list[tuple[int, int]] = field(default_factory=list)
-    window: bool = False
+    window: bool = False  #: and whether they fit the window
     negations: list[Negation] = field(default_factory=list)
+    #: Those that records must have [mei2009]_, section 4.4.5: KSEQ.
     groups: list[PlacedGroup] = field(default_factory=list)
+    #: Columns that can hold the first, the last event of a record.
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
-    is_kept: bool = False
+    is_kept: bool = False  #: whether later rounds read its records
+    #: The negated variables that its records are checked against.
     applied: frozenset[str] = frozenset()
 
     @property
@@ -174,8 +131,6 @@ class Operators:
 
     Parameters
     ----------
-    pattern : Pattern
-    tree : nested pairs of names
     placements : tuple of (str, tuple of str)
         Of negated variables, see :class:`cepbench.planning.plans.model.TreePlan`; all others are pushed down
         where that is exact.
@@ -188,40 +143,6 @@ class Operators:
     outer : str, optional
         The outer variable of a plan of two; by default the one that can come last, or that a
         negation mentions.
-
-    Attributes
-    ----------
-    leaves : list of Variable
-        The positive variables in the order of the pattern, then the negated ones.
-    positive : int
-        How many of them are positive.
-    filters : list of list of Clause
-        Conditions on each leaf alone.
-    values : list of dict of Expression to int
-        The columns of values of each leaf.
-    joins : list of Join
-        Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
-    names : list of tuple of str
-        The variables of each node, leaves first.
-    stars : Stars or None
-        If no record is made at all: the nodes that are counted instead.
-    counts_last : bool
-        Whether matches are counted, or listed, without making the records of the join before the
-        root.
-    has_positions : bool
-        Whether the positions of events are asked for.
-    is_rotated : bool
-        Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names`` are
-        those of the plan that was given.
-    order : list of int
-        The number in ``names`` of each node of the plan that was given.
-    targets : ndarray of int64, shape (columns,)
-        Where each column of the root's records is in a match.
-    finals : list of int
-        The leaves that may come last.
-    looks_back : set of int
-        Negated leaves that are asked for events before the window of the latest event.
-    window : int
     """
 
     def __init__(
@@ -242,18 +163,21 @@ class Operators:
         self._before = self._planned.before
         self._leaf_of = self._planned.leaf_of
         self._hashing = hashing
-        by_name = {variable.name: variable for variable in pattern.variables}
-        self.leaves: list[Variable] = [by_name[name] for name in self._leaf_of]
-        self.positive = len(pattern.positive)
-        self.filters = [
-            [c for c in pattern.conditions if set(c.variables) == {name}] for name in self._leaf_of
-        ]
+        #: Its variables, and the conditions on each alone; see
+        #: :class:`~cepbench.engines.plan_runs.engine.Layout`.
+        self.leaves = self._planned.branch.leaves
+        self.positive = len(pattern.positive)  #: how many leaves are positive
+        self.filters = tuple(self._planned.branch.filters.values())
+        #: The columns of values of each leaf.
         self.values: list[dict[Expression, int]] = [{} for _ in self.leaves]
         self.window = min(pattern.window.length, _LONGEST)
         names = pattern.positive_names
+        #: The leaves that may come last.
         self.finals = [self._leaf_of[name] for name in self._last_of(names)]
+        #: The variables of each node, leaves first.
         self.names: list[tuple[str, ...]] = [(leaf.name,) for leaf in self.leaves]
         self._numbers: dict[Bound, int] = {}
+        #: Buffer ``len(leaves) + i`` holds the records of join ``i``; children before parents.
         self.joins: list[Join] = []
         inner = self._planned.inner
         for number, node in enumerate(self._planned.nodes[inner:], inner):
@@ -274,18 +198,27 @@ class Operators:
                     self.joins[child - len(self.leaves)].is_kept = sibling_drives
 
         checks = [check for node in self._planned.nodes for check in node.checks]
+        #: Negated leaves that are asked for events before the window of the latest event.
         self.looks_back = {self._leaf_of[c.name] for c in checks if c.is_late and c.within[0]}
         columns = self.variables_of(self.joins[-1])
+        #: int64 (columns,); where each column of the root's records is in a match.
         self.targets = np.array([names.index(name) for name in columns], np.int64)
+        #: Whether the positions of events are asked for.
         self.has_positions = reports or any(
             join.distinct or any(negation.distinct for negation in join.negations)
             for join in self.joins
         )
+        #: Whether a bushy plan is evaluated along another one, see :func:`operators_of`; ``names``
+        #: are those of the plan that was given.
         self.is_rotated = False
+        #: The number in ``names`` of each node of the plan that was given.
         self.order = list(range(len(self.names)))
+        #: If no record is made at all: the nodes that are counted instead.
         self.stars = None if reports else self._stars()
         #: Those that are evaluated, by node.
         self.chosen: list[tuple[Star, ...]] = []
+        #: Whether matches are counted, or listed, without making the records of the join before the
+        #: root.
         self.counts_last = not self.stars and self._can_count_last()
         if self.counts_last:
             below = self.joins[-2]
@@ -465,7 +398,7 @@ class Operators:
         pushed = []
         outer, key = self._names(join.outer), self._names(join.inner)[join.key]
         for check in checks:
-            sides = [separated_sides(clause) for clause in check.clauses]
+            sides = [*map(compared, check.clauses)]
             if len(check.after) != 1 or len(check.before) != 1 or None in sides or check.distinct:
                 continue
             is_filter = check.name in self._filters
@@ -496,29 +429,25 @@ class Operators:
 
     def _compared(self, clause: Clause, x: str) -> Comparison:
         """A comparison of two values with that of ``x`` on the left."""
-        sides = separated_sides(clause)
-        assert sides is not None
-        left, operator, right = sides
-        if left[0] != x:
-            left, operator, right = right, FLIPPED[operator], left
-        return self.value(left), self.value(right), COMPARISONS[operator]
+        found = compared(clause, (x,))
+        assert found is not None
+        return self.value(found.left), self.value(found.right), found.operator
 
     def _add_conditions(self, join: Join, node: Node) -> None:
         outer, inner = self._names(join.outer), self._names(join.inner)
         key = inner[join.key]
-        compared: dict[str, list[Comparison]] = {}
+        tested: dict[str, list[Comparison]] = {}
         others: list[Clause] = []
         equal: list[Clause] = []
         paired: list[tuple[Derived, Derived]] = []
         for clause in node.joined:
-            sides = separated_sides(clause)
-            if sides is not None and sides[1] == "=" and self._hashing:
-                left, _, right = sides if sides[0][0] in outer else sides[::-1]
-                paired.append((left, right))
+            found = compared(clause, outer)
+            if found is not None and found.operator == EQUAL and self._hashing:
+                paired.append((found.left, found.right))
                 equal.append(clause)
-            elif sides is not None and key in clause.variables:
+            elif found is not None and key in clause.variables:
                 (x,) = set(clause.variables) - {key}
-                compared.setdefault(x, []).append(self._compared(clause, x))
+                tested.setdefault(x, []).append(self._compared(clause, x))
             else:
                 others.append(clause)
         join.equalities = [
@@ -529,8 +458,8 @@ class Operators:
             # Few records are left to test, each by itself.
             others = [clause for clause in node.joined if clause not in equal]
             join.window |= bool(join.start_lows)
-            join.start, join.start_lows, compared = -1, [], {}
-        for x, comparisons in compared.items():
+            join.start, join.start_lows, tested = -1, [], {}
+        for x, comparisons in tested.items():
             table = Table(
                 self._leaf_of[x], self._leaf_of[key], self._low(x, key), self._high(x, key),
                 tuple(comparisons),
@@ -559,7 +488,7 @@ class Operators:
                 firsts = self._first_of(names)
                 found.highs += [(at[x], self._high(x, check.name)) for x in firsts]
             found.distinct = [at[x] for x in check.distinct]
-            if found.distinct or any(separated_sides(clause) is None for clause in check.clauses):
+            if found.distinct or None in map(compared, check.clauses):
                 found.clauses = list(check.clauses)
                 self._read(found.clauses)
             else:

@@ -5,48 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cepbench.engines.zstream.bounds import Bound, Comparison
 from cepbench.patterns.stars import stars_of
+
+#: A column of values of the first leaf, one of the second, an operator.
+Comparison = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """For each event of leaf ``x`` a row of leaf ``y``: the first one at its time + ``shift``."""
+
+    x: int
+    y: int
+    shift: int
+    #: A leaf: count from the time of its event that negates the event of ``x`` instead; or -1.
+    negated: int = -1
+    comparisons: tuple[Comparison, ...] = ()  #: between the events of ``x`` and of ``negated``
+    #: Whether the negating event is the first one after the event of ``x``, not the last before.
+    is_after: bool = False
+    node: int = -1  #: which node's comparisons these are; -1 if there are none
 
 
 @dataclass(frozen=True)
 class Leg:
-    """A spoke or a satellite.
-
-    Attributes
-    ----------
-    leaf : int
-    low, high : Bound
-        The rows that the centre's event allows.
-    moving : Bound or None
-        Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
-        the one behind the last.
-    from_low : bool
-    comparisons : tuple of Comparison
-        Of the centre's event with the leaf's.
-    """
+    """A spoke or a satellite."""
 
     leaf: int
+    #: The rows that the centre's event allows.
     low: Bound
     high: Bound
+    #: Of a satellite, the row that the spoke's event sets: the first one if ``from_low``, otherwise
+    #: the one behind the last.
     moving: Bound | None
     from_low: bool
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  #: of the centre's event with the leaf's
 
 
 @dataclass(frozen=True)
 class Star:
-    """A node as a star.
-
-    Attributes
-    ----------
-    centre : int
-        A leaf.
-    spoke : Leg
-    satellites : tuple of Leg
-    latest : int
-        The leaf of the latest event.
-    """
+    """A node as a star around the leaf ``centre``; ``latest`` is the leaf of the latest event."""
 
     centre: int
     spoke: Leg
@@ -61,19 +58,11 @@ class Star:
 
 @dataclass(frozen=True)
 class Stars:
-    """The nodes of a plan for a SEQ of plain variables, which are numbered in its order.
+    """The nodes of a plan for a SEQ of plain variables, which are numbered in its order."""
 
-    Attributes
-    ----------
-    nodes : sequence of tuple of int
-        The leaves of each node, ascending; the root last.
-    window : int
-    comparisons : mapping of (int, int) to tuple of Comparison
-        Between two leaves, in both directions.
-    """
-
-    nodes: Sequence[tuple[int, ...]]
+    nodes: Sequence[tuple[int, ...]]  #: the leaves of each node, ascending; the root last
     window: int
+    #: Between two leaves, in both directions.
     comparisons: Mapping[tuple[int, int], tuple[Comparison, ...]]
 
     def is_possible(self) -> bool:
@@ -81,14 +70,8 @@ class Stars:
         return all(map(self._given, self.nodes))
 
     def cheapest(self, sizes: Sequence[int], share: float) -> list[tuple[Star, ...]]:
-        """The stars that count each node, see :func:`cepbench.patterns.stars.stars_of`.
-
-        Parameters
-        ----------
-        sizes : sequence of int
-            Events of each leaf.
-        share : float
-            The part of them that is within a window.
+        """The stars that count each node, by the events of each leaf and the share of them within a
+        window; see :func:`cepbench.patterns.stars.stars_of`.
         """
 
         def cost(pairs: Sequence[tuple[int, int]]) -> float:

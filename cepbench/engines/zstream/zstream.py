@@ -37,7 +37,6 @@ from cepbench.engines.zstream.disjunctions import groups_of
 from cepbench.engines.zstream.engine import ZStreamEngine
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
-from cepbench.streams.numeric import NumericReader
 
 #: Patterns, plans and whether matches are listed: together they run all kernels.
 _WARM_UP = (
@@ -58,17 +57,7 @@ def warm_up() -> None:
     stream = EventStream.from_pandas(events, type="type", time="time")
     for text, tree, reports in _WARM_UP:
         pattern = parse(f"PATTERN {text} WITHIN 9 units")
-        task = BranchTask(
-            branches=[pattern],
-            trees=[tree],
-            placements=[()],
-            written=pattern.positive_names,
-            reader=NumericReader(),
-            reports=reports,
-            limit=9,
-            timed=False,
-            watched=False,
-        )
+        task = BranchTask.of_one(pattern, tree, reports=reports)
         ZStreamEngine(task, batch_size=9, hashing=False).run(stream, 0, ended=True)
 
 

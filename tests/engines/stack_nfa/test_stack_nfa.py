@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepbench.engines.detection.evaluate import evaluate
+from cepbench.engines.plan_runs.compiled import CompiledBranch
 from cepbench.engines.plan_runs.engine import BranchTask
 from cepbench.engines.runs.pieces import pieces_of
 from cepbench.engines.stack_nfa.engine import StackEngine
-from cepbench.engines.stack_nfa.layout import partitions_of
 from cepbench.errors import UnsupportedPatternError, UnsupportedTaskError
 from cepbench.experiments.sweeps.compare import compare
 from cepbench.patterns.model import Attribute
@@ -89,7 +89,7 @@ def test_partitioned_stacks_by_hand() -> None:
 )
 def test_values_that_all_events_share(conditions: str, shared: list[str]) -> None:
     branch = parse(f"PATTERN SEQ(A a, B b, NOT(B n), C c) WHERE {conditions} WITHIN 9 units")
-    found = partitions_of(branch)
+    found = CompiledBranch.of(branch).partitions
     assert [sorted(part) for part in found] == [list(names) for names in shared]
     for part in found:
         assert len({value.name for value in part.values() if isinstance(value, Attribute)}) == 1
