@@ -74,7 +74,7 @@ class Rows(Sequence[Row]):
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.groups for part in parts]),
             parts[-1].keys,
-            [_joined(its) for its in zip(*(part.columns for part in parts), strict=True)],
+            [joined_columns(its) for its in zip(*(part.columns for part in parts), strict=True)],
         )
 
     def at_positions(self, places: np.ndarray) -> Rows:
@@ -137,11 +137,16 @@ def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
     return np.ma.MaskedArray(np.where(missing, 0, numbers), missing)
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def joined_columns(columns: Sequence[Column]) -> Column:
+    """Columns one after the other."""
+    if len(columns) == 1:
+        return columns[0]
     if any(column.dtype == object for column in columns):
         return np.array([value for its in columns for value in its.tolist()] + [None], object)[:-1]
     if any(isinstance(column, np.ma.MaskedArray) for column in columns):
-        return np.asanyarray(np.ma.concatenate(columns))
+        joined = np.ma.concatenate(columns)
+        # Those without any value may be of integers.
+        return joined.filled(np.nan) if joined.dtype == np.float64 else joined
     return np.concatenate(columns)
 
 

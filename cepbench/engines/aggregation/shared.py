@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -526,11 +526,3 @@ def warm_up() -> None:
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
     run.push(EventStream.from_pandas(events, type="type", time="time"))
     run.value(2)
-
-
-def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:
-    """Queries that are over the same partitions."""
-    found: dict[frozenset[str], dict[str, SharedQuery]] = {}
-    for name, query in queries.items():
-        found.setdefault(frozenset(query.attributes), {})[name] = query
-    yield from found.values()

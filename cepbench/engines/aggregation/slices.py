@@ -156,7 +156,7 @@ class SliceAggregation(Slicer):
             types=tuple(types),
             method=live.method,
             metrics=live.metrics,
-            floats=live.floats,
+            floats=live.floats[""],
         )
 
     def joined(self, slices: Sequence[SliceValues]) -> list[Row]:
