@@ -28,11 +28,7 @@ def by_arrival(opener: Callable[..., Any], *tasks: AggregationTask) -> Any:
 class ArrivalAggregation(Stateful):
     """A run by a run in the order of time; see :class:`cepbench.engines.aggregation.protocol.AggregationRun`.
 
-    Parameters
-    ----------
-    opener : callable
-        Opens the other run for tasks in the order of time.
-    *tasks : AggregationTask
+    ``opener`` opens the other one for tasks in the order of time.
     """
 
     SAVED = ("_stamped_by", "_run")

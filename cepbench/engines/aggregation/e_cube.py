@@ -31,18 +31,7 @@ _ROUND, _MATCHES = 1 << 12, 1 << 21
 
 
 class ReuseRun(Stateful):
-    """A run of ``e-cube``.
-
-    Parameters
-    ----------
-    tasks : mapping of str to AggregationTask
-    plan : WorkloadPlan
-        With sources.
-
-    Attributes
-    ----------
-    methods : mapping of str to str
-        By query.
+    """A run of ``e-cube``, by a plan with sources; ``methods`` are by query.
 
     Raises
     ------

@@ -41,14 +41,7 @@ class Rows(Sequence[Row]):
 
     @classmethod
     def of(cls, rows: Sequence[Row], floats: Sequence[bool]) -> Rows:
-        """The same rows in columns.
-
-        Parameters
-        ----------
-        rows : sequence of Row
-        floats : sequence of bool
-            Whether the values of each aggregate are floats.
-        """
+        """The same rows in columns; ``floats`` says whether the values of each aggregate are floats."""
         if isinstance(rows, cls):
             return rows
         numbers: dict[Key, int] = {}
@@ -105,14 +98,7 @@ class Rows(Sequence[Row]):
 
 
 def column_of(values: Sequence[Any], *, is_float: bool) -> Column:
-    """Numbers, None where missing, as a column.
-
-    Parameters
-    ----------
-    values : sequence
-    is_float : bool
-        Whether they are floats, rather than integers.
-    """
+    """Numbers, None where missing, as a column of floats or integers."""
     if is_float:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     if not all(value is None or value in INT64 for value in values):
@@ -123,13 +109,7 @@ def column_of(values: Sequence[Any], *, is_float: bool) -> Column:
 
 
 def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
-    """A column of integers, of which some are missing.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64 or object
-    missing : ndarray of bool
-    """
+    """A column of integers (int64 or object), of which some are missing."""
     if not missing.any():
         return numbers
     if numbers.dtype == object:

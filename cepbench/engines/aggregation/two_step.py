@@ -54,11 +54,7 @@ _DEFAULT = "stack-nfa"
 class TwoStepRun(Stateful):
     """A run of ``two-step``.
 
-    Parameters
-    ----------
-    task : AggregationTask
-    finds : bool
-        Whether it finds the matches, by the evaluator of the task, rather than is given them.
+    It finds the matches by the evaluator of the task; or, if it does not, :meth:`folded` is given them.
     """
 
     SAVED = ("_known_kinds", "_updates", "_detector", "_recent", "_valuation", "_folds")

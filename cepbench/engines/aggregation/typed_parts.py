@@ -24,14 +24,7 @@ class TypedParts:
     In a part these items bind only events of its types, and the others bind what they always do. So
     each match is counted in one part, and an event in as many as there are combinations at most.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        With AGG.
-    flags : mapping of str to int
-        Variable → the flag of the events that it may bind.
-    name : str
-        Of the method, for errors.
+    ``flags`` are those of the events that each variable may bind, ``name`` that of the method for errors.
 
     Attributes
     ----------

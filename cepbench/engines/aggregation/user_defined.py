@@ -17,14 +17,8 @@ from cepbench.streams.event_stream import EventStream
 class UserRun:
     """An object of a user-defined class as a run.
 
-    Parameters
-    ----------
-    name : str
-        Of the method.
-    made : callable
-        Task → an object with ``push``, and perhaps the other methods of
-        :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
-    task : AggregationTask
+    It has ``push``, and perhaps the other methods of
+    :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
     """
 
     def __init__(

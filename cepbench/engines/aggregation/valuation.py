@@ -37,20 +37,12 @@ _Asked = tuple[np.ndarray, np.ndarray]
 class Changes(NamedTuple):
     """The totals of partitions after some events.
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Of the batch, in ascending order; those of a row in the order of partitions.
-    parts : ndarray of int64, shape (n,)
-        Numbers of partitions.
-    totals : list of ndarray, each of shape (n,)
-        Of each of :attr:`Valuation.totals`: int64, float64, or Python ints. In scope ``window`` they
-        are over the matches in the window, else over those that the event completes.
+    In scope ``window`` they are over the matches in the window, else over those that the event completes.
     """
 
-    rows: np.ndarray
-    parts: np.ndarray
-    totals: list[np.ndarray]
+    rows: np.ndarray  #: of the batch, ascending; those of a row in the order of partitions
+    parts: np.ndarray  #: numbers of partitions
+    totals: list[np.ndarray]  #: of each of Valuation.totals: int64, float64, or Python ints
 
 
 class Valuation(Stateful):
@@ -58,13 +50,13 @@ class Valuation(Stateful):
 
     Parameters
     ----------
-    task : AggregationTask
-    attributes : tuple of str or EventType
+    task
+    attributes
         Those by which partitions are made: whose values all events of a match share, and the types of
         some items' events.
-    plain : set of str
+    plain
         The variables of which each match has one event.
-    counts_values : bool
+    counts_values
         See :func:`~cepbench.engines.aggregation.semirings.totals_of`.
 
     Attributes
@@ -161,15 +153,7 @@ class Valuation(Stateful):
     # -- after events ---------------------------------------------------------------------------
 
     def push(self, batch: EventStream, changes: Changes, groups: np.ndarray) -> Rows:
-        """The rows to report after the events of a batch.
-
-        Parameters
-        ----------
-        batch : EventStream
-        changes : Changes
-        groups : ndarray of int64
-            The group of each partition.
-        """
+        """The rows to report after the events of a batch; ``groups`` has the group of each partition."""
         first, self.position = self.position, self.position + len(batch)
         # Triggers also say which groups there are.
         asked = []
@@ -327,15 +311,8 @@ class Valuation(Stateful):
     # -- at a time ------------------------------------------------------------------------------
 
     def at(self, time: int, totals: Sequence[np.ndarray], groups: np.ndarray) -> Rows:
-        """The value of each group seen so far.
-
-        Parameters
-        ----------
-        time : int
-        totals : list of ndarray
-            In scope ``window``, those of partitions at this time.
-        groups : ndarray of int64
-            The group of each partition.
+        """The value of each group seen so far; in scope ``window`` from the totals of partitions at the
+        time, and the group of each.
         """
         current = self._current
         if self._task.scope == "window":

@@ -24,21 +24,9 @@ SHARED = "a-seq"
 
 
 class QueryRuns(Stateful):
-    """Runs of queries.
+    """Runs of queries: of those alone, by their methods, and of those that share counters by a plan.
 
-    Parameters
-    ----------
-    alone : mapping of str to (str, AggregationRun)
-        Query → its method, and its run.
-    shared : mapping of str to AggregationTask
-        The queries that share counters.
-    plan : WorkloadPlan, optional
-        Which counters these share.
-
-    Attributes
-    ----------
-    methods : mapping of str to str
-        By query.
+    ``methods`` are by query.
     """
 
     SAVED = ("_alone", "_shared")
