@@ -73,13 +73,7 @@ class CountingRun(Stateful):
     may change them: the last one of a match, and if this matters also the first event of the stream
     after a match's first event has expired.
 
-    Parameters
-    ----------
-    task : AggregationTask
-    name : str
-        Of the method.
-    by_start : bool
-        Whether counts are kept by the first event of a match.
+    ``name`` is that of the method; counts are kept by the first event of a match, or not (``by_start``).
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
@@ -221,12 +215,13 @@ class CountingRun(Stateful):
         own, more = events.parts * size + events.rows, np.unique(parts * size + ends)
         are_sampled = are_sampled | np.isin(own, more)
         more = np.setdiff1d(more, own, assume_unique=True)
-        rows = np.append(events.rows, more % size)
+        rows = events.rows
         if len(more):
             idle = self._no_events(len(more))
             events = events.joined(
                 idle._replace(parts=more // size, times=events.times[more % size])
             )
+            rows = np.append(rows, more % size)
             order = np.lexsort((events.parts, rows))
             events = events._replace(rows=events.rows[order], parts=events.parts[order])
             are_sampled = np.append(are_sampled, np.ones(len(more), bool))[order]

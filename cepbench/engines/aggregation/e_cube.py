@@ -80,6 +80,6 @@ class ReuseRun(Stateful):
         return {name: run.value(time) for name, run in self._runs.items()}
 
     def metrics(self) -> AggregateMetrics:
-        """Metrics so far, see :meth:`AggregateMetrics.of_runs`."""
+        """Metrics so far, summed over the queries; the maxima may be of different times."""
         found = AggregateMetrics.of_runs([run.metrics() for run in self._runs.values()])
         return replace(found, updates=self._updates)

@@ -286,10 +286,7 @@ class GraphWindow(Stateful):
     def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:
         """What is in the window at the front, unless there is room for events of such flags.
 
-        Raises
-        ------
-        PartialMatchLimitError
-            If that takes too much memory, before any is taken.
+        It is refused if that takes too much memory, before any is taken.
         """
         plan = self._plan
         low, high, _, first, last, *_ = state.bounds.tolist()

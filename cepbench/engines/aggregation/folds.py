@@ -77,17 +77,7 @@ def _runs_of(matches: Matches, wide: int) -> _Runs:
 class CompletedMatches(Stateful):
     """The totals of the matches that each event completes.
 
-    Parameters
-    ----------
-    totals : sequence of Total
-        The first one is the number of matches.
-    stays : bool
-        Whether matches count from then on, rather than after this event only.
-
-    Attributes
-    ----------
-    peak_matches, peak_counters : int
-        The most that count at a time; counters by group.
+    The first total is the number of matches. They count after this event only, or from then on (``stays``).
     """
 
     SAVED: ClassVar[tuple[str, ...]] = ("_counted", "peak_matches", "peak_counters")
@@ -95,6 +85,7 @@ class CompletedMatches(Stateful):
     def __init__(self, totals: Sequence[Total], *, stays: bool = False) -> None:
         self._totals, self._stays = totals, stays
         self._counted = np.zeros(0, np.int64)
+        #: The most that count at a time; counters by group.
         self.peak_matches = self.peak_counters = 0
 
     def to_floats(self, floats: Sequence[bool]) -> None:

@@ -135,7 +135,8 @@ class Aggregator(Live):
         Returns
         -------
         DataFrame
-            ``position``, ``time``, the keys of GROUP BY, and a column for each aggregate.
+            ``position``, ``time``, the keys of GROUP BY, and a column for each aggregate. Of a workload
+            first ``query``, in the order of positions, then of the queries.
 
         Raises
         ------

@@ -146,12 +146,7 @@ def opened(query: str, task: AggregationTask, method: str | None) -> tuple[str, 
 
 
 def _check_concepts(method: AggregationMethod, pattern: Pattern) -> None:
-    """Check that a method takes the concepts of a pattern.
-
-    Raises
-    ------
-    UnsupportedPatternError
-    """
+    """Check that a method takes the concepts of a pattern."""
     if method.concepts:
         return
     types = [key for key in pattern.group_by if isinstance(key.attribute, EventType)]

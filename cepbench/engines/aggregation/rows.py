@@ -20,24 +20,13 @@ Column = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Rows(Sequence[Row]):
-    """A sequence of :class:`~cepbench.engines.aggregation.protocol.Row`, in columns.
-
-    Attributes
-    ----------
-    positions, times : ndarray of int64, shape (rows,)
-    groups : ndarray of int64, shape (rows,)
-        Numbers of keys.
-    keys : sequence of tuple
-    columns : list of ndarray, each of shape (rows,)
-        Of each aggregate: float64 with NaN where missing; int64, masked where missing; or, if an
-        integer is beyond 64 bits, Python ints and None.
-    """
+    """A sequence of :class:`~cepbench.engines.aggregation.protocol.Row`, in columns."""
 
     positions: np.ndarray
     times: np.ndarray
-    groups: np.ndarray
+    groups: np.ndarray  #: numbers of keys
     keys: Sequence[Key]
-    columns: list[Column]
+    columns: list[Column]  #: of each aggregate
 
     @classmethod
     def of(cls, rows: Sequence[Row], floats: Sequence[bool]) -> Rows:

@@ -55,11 +55,6 @@ class CountedSequence:
 
     def window(self, total: Total, *, is_float: bool) -> CountingWindow:
         """The state of a total, of one partition."""
-        sequence, columns = self.tables(total, is_float=is_float)
-        return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
-
-    def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
-        """The tables of a total, and its number of columns."""
         items, width, final = self.items()
         weighted, picked = -1, 0
         if total.variable is not None:
@@ -70,7 +65,8 @@ class CountedSequence:
                 picked = width
         units, is_maximum = total.units(is_float=is_float), total.is_maximum
         sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
-        return sequence, 2 * width if picked else width
+        columns = 2 * width if picked else width
+        return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
 
 
 def check_items(task: AggregationTask, name: str) -> Pattern:

@@ -39,15 +39,6 @@ class SliceAggregation(Slicer):
 
     Events of all parts of a slice have positions, so each part divides them by itself.
 
-    Attributes
-    ----------
-    pattern : Pattern
-        With AGG.
-    method : str, optional
-    emit : {"trigger", "change"}
-    scope : {"window", "trigger"}
-    evaluator : str, optional
-
     Raises
     ------
     EvaluationError, PatternError
@@ -56,7 +47,7 @@ class SliceAggregation(Slicer):
         If a value depends on events long before, or the method cannot run the pattern.
     """
 
-    pattern: Pattern
+    pattern: Pattern  #: with AGG
     method: str | None = None
     emit: str = "trigger"
     scope: str = "window"

@@ -30,13 +30,7 @@ class UserRun:
         self._position = 0
 
     def push(self, batch: EventStream) -> list[Row]:
-        """The rows of the object.
-
-        Raises
-        ------
-        EvaluationError
-            If they are no rows.
-        """
+        """The rows of the object, checked."""
         first, self._position = self._position, self._position + len(batch)
         rows = self._rows(self._run.push(batch))
         for row in rows:

@@ -48,28 +48,8 @@ class Changes(NamedTuple):
 class Valuation(Stateful):
     """Makes rows of values of the totals of partitions.
 
-    Parameters
-    ----------
-    task
-    attributes
-        Those by which partitions are made: whose values all events of a match share, and the types of
-        some items' events.
-    plain
-        The variables of which each match has one event.
-    counts_values
-        See :func:`~cepbench.engines.aggregation.semirings.totals_of`.
-
-    Attributes
-    ----------
-    totals : list of Total
-        What is to be counted.
-    keys : list of tuple
-        Of the groups.
-    follows_expiry : bool
-        Whether totals have to be given after the events with which a partition's first events expire
-        too, not only after those that may complete a match of the partition.
-    position : int
-        Of the next event.
+    Partitions are made by ``attributes``: those whose values all events of a match share, and the types of
+    some items' events. Of ``plain`` variables each match has one event.
     """
 
     SAVED = ("keys", "position", "_current", "_leaves", "_seen")
@@ -97,13 +77,17 @@ class Valuation(Stateful):
             else total
             for total in listed
         }
+        #: What is to be counted.
         self.totals = [*dict.fromkeys(self._same.values())]
         self._floats = [False] * len(self.totals)
         self._are_groups = set(self._group_by) == set(attributes)
         self._knows_all = self._triggers.knows_all
+        #: Whether totals have to be given after the events with which a partition's first events expire
+        #: too, not only after those that may complete a match of the partition.
         self.follows_expiry = task.scope == "window" and not (
             task.emit == "trigger" and self._are_groups and self._knows_all
         )
+        #: Of the groups.
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
         #: Positions of the events with which groups were seen.
@@ -111,6 +95,7 @@ class Valuation(Stateful):
         #: By total: the totals of groups, and of partitions.
         self._current = [np.zeros(0, np.int64) for _ in self.totals]
         self._leaves = [np.zeros(0, np.int64) for _ in self.totals]
+        #: Of the next event.
         self.position = 0
         if not self._group_by:
             self.groups([()])

@@ -74,7 +74,7 @@ class QueryRuns(Stateful):
         return found
 
     def metrics(self) -> AggregateMetrics:
-        """Metrics so far, see :meth:`AggregateMetrics.of_runs`."""
+        """Metrics so far, summed over the queries; the maxima may be of different times."""
         return AggregateMetrics.of_runs([run.metrics() for run in self._runs()])
 
     def _runs(self) -> list[Any]:
