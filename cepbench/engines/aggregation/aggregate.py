@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, overload
+from operator import itemgetter
+from typing import Any, Self, overload
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from cepbench.arguments import elements
-from cepbench.engines.aggregation.e_cube import E_CUBE
-from cepbench.engines.aggregation.live import (
-    Aggregator,
-    WorkloadAggregator,
-    check_no_trigger,
-    ticks_of,
-)
+from cepbench.engines.aggregation.live import Aggregator, check_no_trigger, ticks_of
+from cepbench.engines.aggregation.opening import is_e_cube
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.engines.aggregation.tables import arrow_of, frame_of, shown_number
-from cepbench.engines.aggregation.workload_aggregate import WorkloadResult, aggregate_workload
+from cepbench.engines.aggregation.tables import QueryRows, arrow_of, frame_of, shown_number
 from cepbench.engines.detection.registry import evaluator_for
-from cepbench.errors import EvaluationError
-from cepbench.patterns.given import pattern_from
+from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.sharing.generate import plan_workload
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.planning.statistics.measure import measure_statistics
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import (
@@ -41,8 +36,80 @@ from cepbench.streams.fit import (
 from cepbench.streams.given import Frame, events_from
 
 
-@dataclass(frozen=True, eq=False)
-class AggregateResult:
+class _Values:
+    """The values of AGG of queries: their tables, and how they are shown."""
+
+    method: str
+    metrics: AggregateMetrics
+    rows: Any
+    at: bool
+
+    @property
+    def _queries(self) -> Mapping[str, QueryRows]:
+        raise NotImplementedError
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """``query`` (of a workload), ``position`` (unless at given times), ``time``, the keys of GROUP BY,
+        the aggregates.
+
+        In the order of positions, then of queries. COUNT is int64; other integers, and those of columns
+        that some queries do not have, are Int64 with NA where missing; beyond 64 bits they are Python
+        ints. Floats are float64 with NaN where missing.
+        """
+        return frame_of(self._queries, at=self.at)
+
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """The same with null where missing; integers beyond 64 bits are texts."""
+        return arrow_of(self._queries, at=self.at)
+
+    def in_whole_stream(self, stream: EventStream) -> Self:
+        """The result with positions in the whole stream of which ``stream`` is a part.
+
+        Parameters
+        ----------
+        stream : EventStream
+            The aggregated stream: a slice, some types or some days of another one.
+
+        Raises
+        ------
+        StreamError
+            If the stream has no positions in a whole stream.
+        """
+        if self.at:
+            return self
+        places = stream.whole_positions()
+        moved = {
+            name: its._replace(rows=its.rows.at_positions(places))
+            for name, its in self._queries.items()
+        }
+        return replace(self, rows=moved[""].rows if "" in moved else moved)  # type: ignore[type-var]
+
+    def describe(self) -> str:
+        """The number of values, the method and the time, in one line."""
+        listed = self._queries
+        of = "" if "" in listed else f" of {len(listed)} queries"
+        return (
+            f"{sum(len(its.rows) for its in listed.values()):,} values{of} by {self.method} over "
+            f"{self.metrics.events:,} events in {self.metrics.seconds:.3g} s"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.describe()})"
+
+    def _repr_html_(self) -> str:
+        head = self.values.head(10)
+        names = {str(each) for its in self._queries.values() for each in its.pattern.aggregates}
+        large = [name for name in names if head[name].dtype == object]
+        table = head.to_html(
+            escape=True, index=False, formatters=dict.fromkeys(large, shown_number)
+        )
+        return f"<p>{self.describe()}</p>{table}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AggregateResult(_Values):
     """The values of AGG over a stream.
 
     Attributes
@@ -61,58 +128,39 @@ class AggregateResult:
     rows: Rows
     at: bool
 
-    @cached_property
-    def values(self) -> pd.DataFrame:
-        """``position`` (unless at given times), ``time``, the keys of GROUP BY, the aggregates.
+    @property
+    def _queries(self) -> Mapping[str, QueryRows]:
+        return {"": QueryRows(self.pattern, self.rows, self.rows.positions)}
 
-        COUNT is int64; other integers are Int64 with NA where missing; beyond 64 bits they are
-        Python ints. Floats are float64 with NaN where missing.
-        """
-        return frame_of(self.pattern, self.rows, **self._kind)
 
-    @cached_property
-    def arrow(self) -> pa.Table:
-        """The same with null where missing; integers beyond 64 bits are texts."""
-        return arrow_of(self.pattern, self.rows, **self._kind)
+@dataclass(frozen=True, eq=False, repr=False)
+class WorkloadResult(_Values):
+    """The values of AGG of the queries of a workload over a stream.
+
+    Attributes
+    ----------
+    workload : Workload
+    sharing : WorkloadPlan, str or None
+        What the queries shared.
+    method : str
+        Of all queries, or the methods in the order of their first queries.
+    metrics : AggregateMetrics
+        Of all queries together.
+    rows : mapping of str to QueryRows
+    at : bool
+        Whether the values are at given times.
+    """
+
+    workload: Workload
+    sharing: WorkloadPlan | str | None
+    method: str
+    metrics: AggregateMetrics
+    rows: Mapping[str, QueryRows]
+    at: bool
 
     @property
-    def _kind(self) -> dict[str, bool]:
-        return {"is_datetime": self.pattern.window.is_datetime, "at": self.at}
-
-    def in_whole_stream(self, stream: EventStream) -> AggregateResult:
-        """The result with positions in the whole stream of which ``stream`` is a part.
-
-        Parameters
-        ----------
-        stream : EventStream
-            The aggregated stream: a slice, some types or some days of another one.
-
-        Raises
-        ------
-        StreamError
-            If the stream has no positions in a whole stream.
-        """
-        if self.at:
-            return self
-        return replace(self, rows=self.rows.at_positions(stream.whole_positions()))
-
-    def describe(self) -> str:
-        """The number of values, the method and the time, in one line."""
-        return (
-            f"{len(self.rows):,} values by {self.method} over {self.metrics.events:,} events in "
-            f"{self.metrics.seconds:.3g} s"
-        )
-
-    def __repr__(self) -> str:
-        return f"AggregateResult({self.describe()})"
-
-    def _repr_html_(self) -> str:
-        head = self.values.head(10)
-        large = [name for name in map(str, self.pattern.aggregates) if head[name].dtype == object]
-        table = head.to_html(
-            escape=True, index=False, formatters=dict.fromkeys(large, shown_number)
-        )
-        return f"<p>{self.describe()}</p>{table}"
+    def _queries(self) -> Mapping[str, QueryRows]:
+        return self.rows
 
 
 @overload
@@ -199,30 +247,27 @@ def aggregate(
     0         1     2      1
     1         3     4      3
     """
-    stream = events_from(stream, type, time)
-    if not isinstance(pattern, Workload):
-        pattern, stream = under_one_hierarchy(pattern_from(pattern, aggregates=True), stream)
-    elif pattern.hierarchy is None and stream.hierarchy is not None:
-        given, pattern = pattern, Workload(pattern.patterns, hierarchy=stream.hierarchy)
-        if isinstance(sharing, WorkloadPlan) and sharing.workload == given:
-            sharing = replace(sharing, workload=pattern)
+    given = queries_from(pattern, aggregates=True)
+    queries, stream = under_one_hierarchy(given, events_from(stream, type, time))
     with reporting_missing_types(missing_types):
-        if isinstance(pattern, Workload):
-            if sharing is None and method is not None and method.lower() == E_CUBE:
+        if queries.by_query:
+            if isinstance(sharing, WorkloadPlan) and sharing.workload == given != queries:
+                sharing = replace(sharing, workload=queries)
+            if sharing is None and is_e_cube(method):
                 sharing = "CHASE"
             if isinstance(sharing, str):
                 name = None if evaluator is None else evaluator_for(evaluator).name
-                statistics = measure_statistics(pattern, stream)
-                sharing = plan_workload(pattern, statistics, sharing, evaluator=name)
+                statistics = measure_statistics(queries, stream)
+                sharing = plan_workload(queries, statistics, sharing, evaluator=name)
         live = Aggregator(
-            pattern, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator
+            queries, method, sharing=sharing, emit=emit, scope=scope, evaluator=evaluator
         )
-        if isinstance(live, WorkloadAggregator):
-            return aggregate_workload(live, stream, emit=emit, scope=scope, at=at)
-        check_fit(live.pattern.without_aggregate(), stream)
-        check_types(live.pattern, stream)
+        for name, query in queries.queries.items():
+            with errors_naming(name):
+                check_fit(query.without_aggregate(), stream)
+                check_types(query, stream)
     if at is None:
-        rows = live.take(stream)
+        rows = live.by_query(live.take(stream))
     else:
         if emit != "trigger":
             raise EvaluationError(
@@ -230,18 +275,27 @@ def aggregate(
             )
         check_no_trigger(scope)
         rows = _rows_at(live, stream, elements(at, "at", "[0, 60]", EvaluationError))
-    return AggregateResult(live.pattern, live.method, live.metrics, rows, at is not None)
+    is_at = at is not None
+    if queries.by_query:
+        return WorkloadResult(queries, live.sharing, live.method, live.metrics, rows, is_at)
+    return AggregateResult(queries, live.method, live.metrics, rows[""].rows, is_at)
 
 
-def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> Rows:
+def _rows_at(live: Aggregator, stream: EventStream, times: Sequence[Any]) -> dict[str, QueryRows]:
     """The values at some times, in the order of the times."""
     ticks = np.array([ticks_of(time, live.window) for time in times], np.int64)
-    found: dict[int, Sequence[Row]] = {}
+    found: dict[str, list[tuple[int, Row]]] = {name: [] for name in live.pattern.queries}
     done = 0
     for place in np.argsort(ticks, kind="stable").tolist():
         end = int(np.searchsorted(stream.timestamps, ticks[place], side="right"))
         live.take(stream[done:end])
         done = end
-        found[place] = live.rows_at(int(ticks[place]))
-    listed = [row for place in range(len(ticks)) for row in found[place]]
-    return Rows.of(listed, live.floats)
+        for name, its in live.by_query(live.rows_at(int(ticks[place]))).items():
+            found[name] += ((place, row) for row in its.rows)
+    listed = {}
+    for name, pattern in live.pattern.queries.items():
+        ordered = sorted(found[name], key=itemgetter(0))
+        rows = Rows.of([row for _, row in ordered], live.floats[name])
+        places = np.array([place for place, _ in ordered], np.int64)
+        listed[name] = QueryRows(pattern, rows, places)
+    return listed

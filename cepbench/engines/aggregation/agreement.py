@@ -14,12 +14,7 @@ _TOLERANCE = 1e-9
 def difference(found: pd.DataFrame, expected: pd.DataFrame, pattern: Pattern) -> str | None:
     """The first difference between two tables of values, in words; None if there is none.
 
-    Parameters
-    ----------
-    found, expected : DataFrame
-        As in :attr:`~cepbench.engines.aggregation.aggregate.AggregateResult.values`, of one pattern; the
-        order of the groups of an event does not matter.
-    pattern : Pattern
+    They are those of one pattern; the order of the groups of an event does not matter.
     """
     names = [str(each) for each in pattern.aggregates]
     keys = [name for name in expected.columns.tolist() if name not in names]

@@ -5,43 +5,47 @@ See :mod:`cepbench.streams.arrival`. Rows have the timestamps of events, not the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
-from cepbench.engines.aggregation.protocol import AggregateMetrics, Row
+from cepbench.engines.aggregation.protocol import AggregateMetrics, AggregationTask, Row
 from cepbench.engines.aggregation.rows import Rows
-from cepbench.patterns.model import Pattern
 from cepbench.state import Stateful
 from cepbench.streams.arrival import ArrivalClock
 from cepbench.streams.event_stream import EventStream
 
 
+def by_arrival(opener: Callable[..., Any], *tasks: AggregationTask) -> Any:
+    """Open tasks of one order, under ORDER BY arrival as tasks in the order of time."""
+    if tasks[0].pattern.order == "time":
+        return opener(*tasks)
+    return ArrivalAggregation(opener, *tasks)
+
+
 class ArrivalAggregation(Stateful):
     """A run by a run in the order of time; see :class:`cepbench.engines.aggregation.protocol.AggregationRun`.
 
-    Parameters
-    ----------
-    opener : callable
-        Opens the other run for patterns by a clock.
-    patterns : sequence of Pattern
+    ``opener`` opens the other one for tasks in the order of time.
     """
 
     SAVED = ("_stamped_by", "_run")
 
-    def __init__(self, opener: Callable[[ArrivalClock], Any], patterns: Sequence[Pattern]) -> None:
-        self._opener = opener
-        self._patterns = patterns
-        self._clock = ArrivalClock.live(patterns, asked=True)
+    def __init__(self, opener: Callable[..., Any], *tasks: AggregationTask) -> None:
+        self._opener, self._tasks = opener, tasks
+        self._patterns = [task.pattern for task in tasks]
+        self._clock = ArrivalClock.live(self._patterns, asked=True)
         self._run = self._opened(self._clock)
         #: The next batch, with stamps, and the clock after it.
         self._prepared: tuple[EventStream, EventStream, ArrivalClock] | None = None
 
     def _opened(self, clock: ArrivalClock) -> Any:
         clock.check_windows(self._patterns)
-        return self._opener(clock)
+        return self._opener(
+            *(replace(its, pattern=clock.pattern(its.pattern)) for its in self._tasks)
+        )
 
     def prepare(self, batch: EventStream) -> None:
         """Stamp the events of the next push; an error changes nothing.

@@ -33,26 +33,14 @@ _IDLE = 16
 
 
 class _Events(NamedTuple):
-    """Some events of partitions, as columns.
+    """Some events of partitions, as columns."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Of the other columns.
-    parts : ndarray of int64, shape (n,)
-        Numbers of partitions.
-    times, flags : ndarray of int64
-    values : ndarray of float64, shape (columns, …)
-    weights : list of ndarray
-        Of each total; empty if it has none.
-    """
-
-    rows: np.ndarray
-    parts: np.ndarray
+    rows: np.ndarray  #: of the columns of times, flags, values and weights
+    parts: np.ndarray  #: the number of each row's partition
     times: np.ndarray
     flags: np.ndarray
-    values: np.ndarray
-    weights: list[np.ndarray]
+    values: np.ndarray  #: shape (columns, …)
+    weights: list[np.ndarray]  #: of each total; empty if it has none
 
     def chosen(self, which: slice, flag: int = 0) -> _Events:
         """Some of the events, and no others, with a further flag."""
@@ -85,19 +73,13 @@ class CountingRun(Stateful):
     may change them: the last one of a match, and if this matters also the first event of the stream
     after a match's first event has expired.
 
-    Parameters
-    ----------
-    task : AggregationTask
-    name : str
-        Of the method.
-    by_start : bool
-        Whether counts are kept by the first event of a match.
+    ``name`` is that of the method; counts are kept by the first event of a match, or not (``by_start``).
     """
 
     SAVED: ClassVar[tuple[str, ...]] = (
         "_reader", "_known_kinds", "_parts", "_groups", "_starts", "_updates", "_peak_objects",
         "_peak_counters", "_peak_bytes", "_held.parts", "_held.times", "_held.flags", "_held.values",
-        "_held.weights", "_valuation", "_windows",
+        "_held.weights", "valuation", "_windows",
     )  # fmt: skip
 
     def __init__(self, task: AggregationTask, name: str, *, by_start: bool) -> None:
@@ -113,7 +95,7 @@ class CountingRun(Stateful):
             begins = self._sequence.layout.items.begins.tolist()
             flags = dict(zip(pattern.positive_names, begins, strict=True))
             self._typed = TypedParts(task.pattern, flags, name)
-        self._valuation = Valuation(task, (*pattern.equivalences, *types), plain)
+        self.valuation = Valuation(task, (*pattern.equivalences, *types), plain)
         #: Whether each total is over floats; None before the first event.
         self._floats: list[bool] | None = None
         self._windows: list[CountingWindow | GraphWindow] = []
@@ -145,7 +127,7 @@ class CountingRun(Stateful):
             part = batch[begin:end]
             until = int(times[end] if end < len(batch) else last)
             changes = self._changes(part, until)
-            rows.append(self._valuation.push(part, changes, self._groups))
+            rows.append(self.valuation.push(part, changes, self._groups))
             self._measure()
             self._drop(until - self._sequence.pattern.window.length)
         return Rows.joined(rows)
@@ -153,7 +135,7 @@ class CountingRun(Stateful):
     def _changes(self, batch: EventStream, until: int) -> Changes:
         """The totals of partitions after the events of a batch; more may follow at ``until``."""
         read = events_of(self._sequence.layout.of_events, self._reader, batch, 0)
-        weights = [self._weights(total, batch, read.rows) for total in self._valuation.totals]
+        weights = [self.weights(total, batch, read.rows) for total in self.valuation.totals]
         if self._typed is not None:
             read, weights = self._typed.divided(batch, read, weights)
         rows, parts = self._parts_of(batch, read.rows)
@@ -162,10 +144,10 @@ class CountingRun(Stateful):
         events = _Events(rows, parts, read.times, read.flags, read.values, weights)
         now = np.searchsorted(rows, np.searchsorted(read.times, until))
         later = events.chosen(slice(now, None), tables.COUNTED)
-        if self._valuation.follows_expiry:
+        if self.valuation.follows_expiry:
             begun = (read.flags[rows] & items.begins[0]) != 0
             ends, its = self._expired(read.times, rows[begun], parts[begun], until)
-            events, rows, are_sampled = _with_samples(events, are_sampled, ends, its)
+            events, rows, are_sampled = self._with_samples(events, are_sampled, ends, its)
         held, self._held = self._held, later
         if len(held.times) and len(read.times) and held.times[0] == read.times[0]:
             if held.times[0] == until:
@@ -222,6 +204,30 @@ class CountingRun(Stateful):
         self._starts = np.concatenate((starts[:, :number][:, ~is_here], self._starts), axis=1)
         return ends[is_here], starts[1, :number][is_here]
 
+    def _with_samples(
+        self, events: _Events, are_sampled: np.ndarray, ends: np.ndarray, parts: np.ndarray
+    ) -> tuple[_Events, np.ndarray, np.ndarray]:
+        """Sample partitions also after other events (``ends``), which need not be their own.
+
+        Returns events, some of which do nothing, the row of the stream of each, and which are sampled.
+        """
+        size = len(events.times)
+        own, more = events.parts * size + events.rows, np.unique(parts * size + ends)
+        are_sampled = are_sampled | np.isin(own, more)
+        more = np.setdiff1d(more, own, assume_unique=True)
+        rows = events.rows
+        if len(more):
+            idle = self._no_events(len(more))
+            events = events.joined(
+                idle._replace(parts=more // size, times=events.times[more % size])
+            )
+            rows = np.append(rows, more % size)
+            order = np.lexsort((events.parts, rows))
+            events = events._replace(rows=events.rows[order], parts=events.parts[order])
+            are_sampled = np.append(are_sampled, np.ones(len(more), bool))[order]
+            rows = rows[order]
+        return events, rows, are_sampled
+
     def _parts_of(self, batch: EventStream, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The events that miss no value by which partitions are made, and their partitions."""
         attributes = self._sequence.pattern.equivalences
@@ -241,7 +247,7 @@ class CountingRun(Stateful):
                 # Groups that are first seen with the same event come in the order of their keys.
                 apart = dict.fromkeys(key[:-1] for key in new)
                 parts = range(self._per_event)
-                self._valuation.groups([self._group((*key, k)) for key in apart for k in parts])
+                self.valuation.groups([self._group((*key, k)) for key in apart for k in parts])
             self._add([self._group(key) for key in new])
         if attributes or self._typed is not None:
             numbers = np.array(own, np.int64)[numbers]
@@ -265,7 +271,7 @@ class CountingRun(Stateful):
 
     def _add(self, groups: list[Key]) -> None:
         """Add partitions that are in these groups."""
-        numbers = self._valuation.groups(groups)
+        numbers = self.valuation.groups(groups)
         self._groups = np.append(self._groups, numbers)
         for window in self._windows:
             window.add(len(groups))
@@ -285,7 +291,7 @@ class CountingRun(Stateful):
         keys = [*self._parts]
         self._parts = {keys[part]: number for number, part in enumerate(kept.tolist())}
         self._groups = self._groups[kept]
-        self._valuation.keep(kept)
+        self.valuation.keep(kept)
         for window in self._windows:
             window.keep(kept)
 
@@ -299,16 +305,16 @@ class CountingRun(Stateful):
             np.zeros((len(self._sequence.layout.of_events.columns), number)),
             [
                 np.zeros(number if total.variable else 0, total.dtype(is_float=is_float))
-                for total, is_float in zip(self._valuation.totals, self._kinds, strict=True)
+                for total, is_float in zip(self.valuation.totals, self._kinds, strict=True)
             ],
         )
 
-    def _weights(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
+    def weights(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What each event of a batch adds to a match, of those at some rows."""
         if total.variable is None:
             return np.zeros(0, np.int64)
         column = None if total.attribute is None else batch.column(total.attribute)
-        known = dict(zip(self._valuation.totals, self._kinds, strict=True))
+        known = dict(zip(self.valuation.totals, self._kinds, strict=True))
         own = total.weights(column, rows, is_float=known[total])
         if total.is_maximum and not total.can_hold(column, rows):
             raise StreamError(
@@ -321,11 +327,11 @@ class CountingRun(Stateful):
 
     @property
     def _kinds(self) -> list[bool]:
-        return self._floats or [False] * len(self._valuation.totals)
+        return self._floats or [False] * len(self.valuation.totals)
 
     def _check_kinds(self, batch: EventStream) -> None:
         """Check that no values are floats where those before were integers."""
-        totals = self._valuation.totals
+        totals = self.valuation.totals
         known = [None] * len(totals) if self._floats is None else self._floats
         floats = [
             total.attribute is not None and has_floats(batch.column(total.attribute), before=before)
@@ -343,8 +349,8 @@ class CountingRun(Stateful):
     def _begin(self, floats: list[bool]) -> None:
         self._floats = floats
         self._held = self._no_events()
-        self._valuation.begin(floats)
-        for total, is_float in zip(self._valuation.totals, floats, strict=True):
+        self.valuation.begin(floats)
+        for total, is_float in zip(self.valuation.totals, floats, strict=True):
             self._windows.append(self._sequence.window(total, is_float=is_float))
 
     # -- values, metrics, snapshots -------------------------------------------------------------
@@ -361,7 +367,7 @@ class CountingRun(Stateful):
             for window, its in zip(self._windows, given, strict=False)
         ]
         # There are no windows before the first event.
-        return self._valuation.at(time, totals or asked.weights, self._groups)
+        return self.valuation.at(time, totals or asked.weights, self._groups)
 
     def _measure(self) -> None:
         rows, counters = np.sum([window.peaks() for window in self._windows], axis=0).tolist()
@@ -390,49 +396,6 @@ class CountingRun(Stateful):
         """The rows of the events held are all."""
         number = len(self._held.times)
         self._held = self._held._replace(rows=np.arange(number), times=read_only(self._held.times))
-
-
-def _with_samples(
-    events: _Events, are_sampled: np.ndarray, ends: np.ndarray, parts: np.ndarray
-) -> tuple[_Events, np.ndarray, np.ndarray]:
-    """Sample partitions after further events, which need not be their own.
-
-    Parameters
-    ----------
-    events : _Events
-    are_sampled : ndarray of bool
-        Whether each of ``events.rows`` is.
-    ends, parts : ndarray of int64
-        The further events, and the partitions.
-
-    Returns
-    -------
-    events : _Events
-        With some that do nothing.
-    rows : ndarray of int64
-        The row of the stream of each.
-    are_sampled : ndarray of bool
-    """
-    size = len(events.times)
-    own, more = events.parts * size + events.rows, np.unique(parts * size + ends)
-    are_sampled = are_sampled | np.isin(own, more)
-    more = np.setdiff1d(more, own, assume_unique=True)
-    if not len(more):
-        return events, events.rows, are_sampled
-    rows = np.append(events.rows, more % size)
-    its = np.append(events.parts, more // size)
-    order = np.lexsort((its, rows))
-    number = len(more)
-    none = np.zeros(number, np.int64)
-    events = _Events(
-        np.append(events.rows, size + np.arange(number))[order],
-        its[order],
-        read_only(np.append(events.times, events.times[more % size])),
-        np.append(events.flags, none),
-        np.concatenate((events.values, np.zeros((len(events.values), number))), axis=1),
-        [np.append(w, none.astype(w.dtype)) if len(w) else w for w in events.weights],
-    )
-    return events, rows[order], np.append(are_sampled, none == 0)[order]
 
 
 _R = TypeVar("_R", bound=CountingRun)

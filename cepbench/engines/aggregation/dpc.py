@@ -56,30 +56,18 @@ class PrefixCountingRun(CountingRun):
         return _Prefixes(given.pattern, given.layout, given.scope)
 
     def push(self, batch: EventStream) -> Rows:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.push`.
-
-        Raises
-        ------
-        UnsupportedTaskError
-            If an event expires.
-        """
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.push`; refused if an event expires."""
         if self._oldest is None:
             self._oldest = self._first_of(batch)
         if self._oldest is not None:
             end = self._oldest[1] + self._sequence.pattern.window.length
             row = int(np.searchsorted(batch.timestamps, end, side="right"))
             if row < len(batch):
-                self._refuse(f"row {self._valuation.position + row}")
+                self._refuse(f"row {self.valuation.position + row}")
         return super().push(batch)
 
     def value(self, time: int) -> Rows:
-        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.value`.
-
-        Raises
-        ------
-        UnsupportedTaskError
-            If an event has expired by then.
-        """
+        """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.value`; likewise refused."""
         if self._oldest and time > self._oldest[1] + self._sequence.pattern.window.length:
             self._refuse("the time asked for")
         return super().value(time)
@@ -91,7 +79,7 @@ class PrefixCountingRun(CountingRun):
         rows = np.flatnonzero(events.flags & (items.begins[0] | items.prevents[0]))
         numbers, _ = numbered(batch, self._sequence.pattern.equivalences, rows)
         for row in rows[numbers >= 0][:1].tolist():
-            return self._valuation.position + row, int(batch.timestamps[row])
+            return self.valuation.position + row, int(batch.timestamps[row])
         return None
 
     def _refuse(self, where: str) -> None:

@@ -17,8 +17,6 @@ from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.two_step import TwoStepRun, matching
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.workload_detector import WorkloadDetector
-from cepbench.engines.runs.matches import Found
-from cepbench.engines.runs.result import Metrics
 from cepbench.errors import EvaluationError
 from cepbench.planning.plans.workload import WorkloadPlan
 from cepbench.state import Stateful
@@ -33,18 +31,7 @@ _ROUND, _MATCHES = 1 << 12, 1 << 21
 
 
 class ReuseRun(Stateful):
-    """A run of ``e-cube``.
-
-    Parameters
-    ----------
-    tasks : mapping of str to AggregationTask
-    plan : WorkloadPlan
-        With sources.
-
-    Attributes
-    ----------
-    methods : mapping of str to str
-        By query.
+    """A run of ``e-cube``, by a plan with sources; ``methods`` are by query.
 
     Raises
     ------
@@ -70,8 +57,7 @@ class ReuseRun(Stateful):
         self._detector = WorkloadDetector(
             workload, replace(plan, workload=workload), evaluator=evaluator
         )
-        self._reported = {name: _Reported() for name in tasks}
-        self._runs = {name: TwoStepRun(task, self._reported[name]) for name, task in tasks.items()}
+        self._runs = {name: TwoStepRun(task, finds=False) for name, task in tasks.items()}
         self._rounds = Rounds(_ROUND, _MATCHES)
         self._updates = 0
 
@@ -86,8 +72,7 @@ class ReuseRun(Stateful):
             found = self._detector.take(part)
             self._updates += sum(its.number for its in found.values())
             for name, run in self._runs.items():
-                self._reported[name].found = found[name]
-                rows[name].append(run.push(part))
+                rows[name].append(run.folded(part, found[name]))
         return {name: Rows.joined(its) for name, its in rows.items()}
 
     def value(self, time: int) -> dict[str, Sequence[Row]]:
@@ -96,38 +81,5 @@ class ReuseRun(Stateful):
 
     def metrics(self) -> AggregateMetrics:
         """Metrics so far, summed over the queries; the maxima may be of different times."""
-        listed = [run.metrics() for run in self._runs.values()]
-        return AggregateMetrics(
-            updates=self._updates,
-            peak_counters=sum(its.peak_counters for its in listed),
-            peak_objects=sum(its.peak_objects for its in listed),
-        )
-
-
-class _Reported(Stateful):
-    """The matches of one query, as a detector gives them.
-
-    Attributes
-    ----------
-    found : Found
-        Those that the next batch completes.
-    position : int
-        Of the next event.
-    """
-
-    SAVED = ("position",)
-
-    evaluator = E_CUBE
-    found = Found(0, ())
-
-    def __init__(self) -> None:
-        self.position = 0
-
-    def take(self, batch: EventStream) -> Found:
-        """The matches that a batch completes."""
-        self.position += len(batch)
-        return self.found
-
-    def metrics(self) -> Metrics:
-        """None of a query alone."""
-        return Metrics()
+        found = AggregateMetrics.of_runs([run.metrics() for run in self._runs.values()])
+        return replace(found, updates=self._updates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -41,23 +42,11 @@ COUNTER_LIMIT = 1 << 26
 
 @dataclass(frozen=True)
 class CountedGraph:
-    """A pattern as a sequence of items, whose histories are counted by their last event.
+    """A pattern as a sequence of items, whose histories are counted by their last event."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        Of the matches, without AGG.
-    layout : CountLayout
-        Without the conditions between events.
-    graph : cepbench.engines.aggregation.kernels.event_graph.tables.Graph
-        Of the total COUNT.
-    scope : str
-        See :class:`~cepbench.engines.aggregation.protocol.AggregationTask`.
-    """
-
-    pattern: Pattern
-    layout: CountLayout
-    graph: tables.Graph
+    pattern: Pattern  #: of the matches, without AGG
+    layout: CountLayout  #: without the conditions between events
+    graph: tables.Graph  #: of the total COUNT
     scope: str
 
     @property
@@ -86,13 +75,8 @@ class CountedGraph:
 
 
 def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
-    """The tables of a task's pattern; None if its histories differ in more than the first and the
-    last event.
-
-    Parameters
-    ----------
-    task : BranchTask
-        Of a single branch, whose tree is its automaton.
+    """The tables of a task of a single branch, whose tree is its automaton; None if its histories differ
+    in more than the first and the last event.
     """
     layout = count_layout(task, without_rules=True)
     (given,) = task.trees
@@ -156,16 +140,7 @@ def graph_layout(task: BranchTask) -> tuple[CountLayout, tables.Graph] | None:
 
 
 class GraphWindow(Stateful):
-    """The events in the window with their counts, by partition.
-
-    Parameters
-    ----------
-    graph : cepbench.engines.aggregation.kernels.event_graph.tables.Graph
-    width : int
-        Columns of V.
-    dtype : type
-        Of its numbers.
-    """
+    """The events in the window with their counts, by partition; ``width`` is that of V."""
 
     SAVED = ("_kept",)
 
@@ -180,10 +155,7 @@ class GraphWindow(Stateful):
         self._states += [self._empty() for _ in range(number)]
 
     def peaks(self) -> np.ndarray:
-        """The maximum number of nodes, and of counters, since this was asked last.
-
-        With several partitions these are the sums of their own.
-        """
+        """The maximum number of nodes, and of counters, since this was asked last, each summed over partitions."""
         found = np.zeros(2, np.int64)
         for state in self._states:
             low, high, _, first, last, *peaks = state.bounds.tolist()
@@ -209,20 +181,7 @@ class GraphWindow(Stateful):
         return 8 + sum(array.nbytes for its in self._kept for array in its)
 
     def push(self, events: Events, samples: int) -> tuple[np.ndarray, int]:
-        """Process some events; returns the totals after some of them, and the number of updates.
-
-        Parameters
-        ----------
-        events : cepbench.engines.sequence_counts.kernels.tables.Events
-        samples : int
-            How many there are in ``events.samples``.
-
-        Returns
-        -------
-        totals : ndarray
-            int64, float64, or Python ints.
-        updates : int
-        """
+        """See :meth:`cepbench.engines.aggregation.windows.CountingWindow.push`."""
         parts, updates = [], 0
         for place, (first, behind) in enumerate(pairwise(events.spans.tolist())):
             if first < behind:
@@ -327,10 +286,7 @@ class GraphWindow(Stateful):
     def _with_room(self, state: tables.State, flags: np.ndarray) -> tables.State:
         """What is in the window at the front, unless there is room for events of such flags.
 
-        Raises
-        ------
-        PartialMatchLimitError
-            If that takes too much memory, before any is taken.
+        It is refused if that takes too much memory, before any is taken.
         """
         plan = self._plan
         low, high, _, first, last, *_ = state.bounds.tolist()
@@ -345,32 +301,33 @@ class GraphWindow(Stateful):
                 "is that of the events in the window, or without conditions between events 'a-seq'"
             )
         spare = 2 if 4 * needed <= COUNTER_LIMIT else 1
-        rows = _Move(low, high, spare * (high - low + starts))
-        columns = _Move(first, last, spare * (last - first + nodes))
+        height, width = spare * (high - low + starts), spare * (last - first + nodes)
+        rows = partial(_moved, first=low, last=high, capacity=height)
+        columns = partial(_moved, first=first, last=last, capacity=width)
         parts = plan.parts
         behind = tables.MATCHES + 1 + parts
-        shape = (behind + parts * columns.capacity, rows.capacity, *state.cells.shape[2:])
+        shape = (behind + parts * width, height, *state.cells.shape[2:])
         cells = np.full(shape, 0 if self._is_exact else plan.zero, state.cells.dtype)
         old = state.cells[:, low:high]
         cells[tables.MATCHES, : high - low] = old[tables.MATCHES]
         cells[behind : behind + parts * (last - first), : high - low] = old[
             behind + parts * first : behind + parts * last
         ]
-        vectors = np.zeros((columns.capacity + 1, state.vectors.shape[1]))
+        vectors = np.zeros((width + 1, state.vectors.shape[1]))
         vectors[: last - first] = state.vectors[first:last]
         return state._replace(
             bounds=state.bounds - [low, low, low, first, first, 0, 0],
-            starts=rows.of(state.starts),
-            marks=rows.of(state.marks),
-            values=np.ascontiguousarray(rows.of(state.values.T).T),
-            times=columns.of(state.times),
-            previous=columns.of(state.previous) - first,
-            ends=columns.of(state.ends) - low,
-            leaves=columns.of(state.leaves),
+            starts=rows(state.starts),
+            marks=rows(state.marks),
+            values=np.ascontiguousarray(rows(state.values.T).T),
+            times=columns(state.times),
+            previous=columns(state.previous) - first,
+            ends=columns(state.ends) - low,
+            leaves=columns(state.leaves),
             vectors=vectors,
             heads=state.heads - first,
             cells=cells,
-            fits=np.zeros(rows.capacity, np.int64),
+            fits=np.zeros(height, np.int64),
         )
 
     def _new(self, flags: np.ndarray) -> tuple[int, int]:
@@ -394,15 +351,8 @@ def _is_active(state: tables.State, earliest: int) -> bool:
     return bool(max(latest) >= earliest)
 
 
-@dataclass(frozen=True)
-class _Move:
-    """A part of arrays that is moved to the front of larger ones."""
-
-    first: int
-    last: int
-    capacity: int
-
-    def of(self, array: np.ndarray) -> np.ndarray:
-        moved = np.zeros((self.capacity, *array.shape[1:]), array.dtype)
-        moved[: self.last - self.first] = array[self.first : self.last]
-        return moved
+def _moved(array: np.ndarray, first: int, last: int, capacity: int) -> np.ndarray:
+    """A part of an array, at the front of a larger one."""
+    moved = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    moved[: last - first] = array[first:last]
+    return moved

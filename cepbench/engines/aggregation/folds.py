@@ -41,23 +41,12 @@ class Weights(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The matches that a batch of events completes.
+    """The matches that a batch of events completes."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (matches,)
-        Of their last events.
-    groups : ndarray of int64, shape (matches,)
-    firsts : ndarray of int64, shape (matches,)
-        Positions of their first events.
-    weights : list of Weights
-        Of each total, the number of matches first.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  #: of their last events
     groups: np.ndarray
-    firsts: np.ndarray
-    weights: list[Weights]
+    firsts: np.ndarray  #: positions of their first events
+    weights: list[Weights]  #: of each total, the number of matches first
 
     def taken(self, kept: np.ndarray) -> Matches:
         """Some of them."""
@@ -66,16 +55,9 @@ class Matches(NamedTuple):
 
 
 class _Runs(NamedTuple):
-    """Successive matches with the same last event and group.
+    """Successive matches with the same last event and group."""
 
-    Attributes
-    ----------
-    codes : ndarray of int64, shape (runs,)
-        Ascending: group times the number of rows, plus row.
-    begins, ends : ndarray of int64, shape (runs,)
-    """
-
-    codes: np.ndarray
+    codes: np.ndarray  #: ascending: group times the number of rows, plus row
     begins: np.ndarray
     ends: np.ndarray
 
@@ -95,17 +77,7 @@ def _runs_of(matches: Matches, wide: int) -> _Runs:
 class CompletedMatches(Stateful):
     """The totals of the matches that each event completes.
 
-    Parameters
-    ----------
-    totals : sequence of Total
-        The first one is the number of matches.
-    stays : bool
-        Whether matches count from then on, rather than after this event only.
-
-    Attributes
-    ----------
-    peak_matches, peak_counters : int
-        The most that count at a time; counters by group.
+    The first total is the number of matches. They count after this event only, or from then on (``stays``).
     """
 
     SAVED: ClassVar[tuple[str, ...]] = ("_counted", "peak_matches", "peak_counters")
@@ -113,23 +85,16 @@ class CompletedMatches(Stateful):
     def __init__(self, totals: Sequence[Total], *, stays: bool = False) -> None:
         self._totals, self._stays = totals, stays
         self._counted = np.zeros(0, np.int64)
+        #: The most that count at a time; counters by group.
         self.peak_matches = self.peak_counters = 0
 
     def to_floats(self, floats: Sequence[bool]) -> None:
         """Say which totals are over floats from now on."""
 
     def push(self, times: np.ndarray, matches: Matches, known: np.ndarray, lowest: int) -> Changes:
-        """The totals after some events.
+        """The totals after some events, of these times, that complete some matches.
 
-        Parameters
-        ----------
-        times : ndarray of int64, shape (events,)
-        matches : Matches
-            Those that the events complete.
-        known : ndarray of int64
-            The times of the events in the window.
-        lowest : int
-            The position of the first of these.
+        ``known`` are the times of the events in the window, the first of which has the position ``lowest``.
         """
         size = len(times)
         runs = _runs_of(matches, size)
@@ -165,12 +130,7 @@ class CompletedMatches(Stateful):
 class FirstEvents(CompletedMatches):
     """The totals of the matches in the window, by group and first event: a *slot* for each.
 
-    Parameters
-    ----------
-    totals : sequence of Total
-        The first one is the number of matches.
-    window : int
-        For how long after its first event a match counts, in ticks.
+    It counts for ``window`` ticks after its first event.
     """
 
     SAVED = ("_groups", "_times", "_positions", "_cells")
@@ -284,16 +244,8 @@ def joined(parts: Sequence[Matches]) -> Matches:
 
 
 def of_sets(total: Total, values: np.ndarray, column: SetColumn, lowest: int) -> Weights:
-    """What sets of events add to a total.
-
-    Parameters
-    ----------
-    total : Total
-    values : ndarray
-        What each event adds, as numbers of the semiring.
-    column : SetColumn
-    lowest : int
-        The position of the first event.
+    """What sets of events add to a total; ``values`` is what each event adds, from the one of position
+    ``lowest`` on.
     """
     zero = total.units(is_float=values.dtype == np.float64)[0]
     its = np.append(values[column.positions - lowest], values.dtype.type(zero))

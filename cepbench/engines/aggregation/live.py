@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,22 +10,19 @@ import numpy as np
 import pandas as pd
 
 from cepbench.arguments import shown
-from cepbench.engines.aggregation.arrival import ArrivalAggregation
-from cepbench.engines.aggregation.e_cube import E_CUBE
-from cepbench.engines.aggregation.opening import opened, task_of
+from cepbench.engines.aggregation.opening import run_of, tasks_of
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Key, Row
 from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.slack import LateEvents
-from cepbench.engines.aggregation.tables import check_values, floats_of, frame_of
-from cepbench.engines.aggregation.workload_run import naming, run_of
-from cepbench.engines.aggregation.workload_tables import QueryRows, check_columns, frame_of_queries
+from cepbench.engines.aggregation.tables import QueryRows, check_values, floats_of, frame_of
 from cepbench.engines.detection.live import Live
 from cepbench.engines.detection.pushes import Progress
-from cepbench.errors import EvaluationError, PatternError
+from cepbench.errors import EvaluationError, errors_naming
 from cepbench.patterns.durations import slack_of
 from cepbench.patterns.model import Pattern, Window
 from cepbench.planning.plans.workload import WorkloadPlan
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload, queries_from_json, queries_to_json
 from cepbench.state import arrays_under
 from cepbench.streams.event_stream import EventStream
@@ -70,7 +67,9 @@ class Aggregator(Live):
 
     Attributes
     ----------
+    pattern : Pattern or Workload
     method : str
+        Of a workload all of its queries', in the order of their first ones.
 
     Raises
     ------
@@ -80,17 +79,13 @@ class Aggregator(Live):
         If the method, or the evaluator, cannot run the pattern.
     """
 
-    KIND = "aggregator"
-
-    CALLED = "aggregator"
+    KIND = CALLED = "aggregator"
 
     HEADER: ClassVar[Mapping[str, Any]] = {
         "arguments": dict,
         "processed": (int, type(None)),
-        "floats": list,
+        "floats": dict,
     }
-
-    _queries: Pattern | Workload
 
     # By no more than the slack events may be late.
     _is_ordered = False
@@ -106,40 +101,27 @@ class Aggregator(Live):
         evaluator: str | None = None,
         slack: float | str | Window = 0,
     ) -> None:
-        assert not isinstance(pattern, Workload)
-        if sharing is not None:
-            raise EvaluationError(
-                "a single pattern shares nothing; leave out sharing, or give a cep.Workload"
-            )
-        if isinstance(method, str) and method.lower() == E_CUBE:
-            raise EvaluationError(
-                f"the method {E_CUBE} is for workloads, whose queries reuse each other's matches; use "
-                "two-step, or give a cep.Workload"
-            )
-        self._task = task_of(pattern, emit, scope, evaluator)
-        chosen, self._run = opened(self._task, method)
-        self.pattern = self._queries = self._task.pattern
-        self.method = chosen.name
-        self._begin([self.pattern], slack)
-
-    def _begin(self, patterns: Sequence[Pattern], slack: float | str | Window) -> None:
-        """The state before the first event, for patterns with windows of the same kind."""
-        self.window = patterns[0].window
+        self.pattern = queries_from(pattern, aggregates=True)
+        self.sharing = sharing
+        queries = self.pattern.queries
+        tasks = tasks_of(self.pattern, emit, scope, evaluator)
+        self._method, self._task = method, next(iter(tasks.values()))
+        self._run: Any = run_of(self.pattern, tasks, method, sharing)
+        methods = dict.fromkeys(self._run.methods[query] for query in queries)
+        self.method = ", ".join(methods)
+        self.window = next(iter(queries.values())).window
         self._start()
         # User-defined methods may compare integers exactly.
-        methods = [AGGREGATORS[name] for name in self._methods() if name in AGGREGATORS]
-        self._read(patterns, exact=not all(method.is_builtin for method in methods))
+        known = [AGGREGATORS[name] for name in methods if name in AGGREGATORS]
+        self._read([*queries.values()], exact=not all(its.is_builtin for its in known))
         self._late = LateEvents(slack_of(slack, self.window), self._progress.kinds.attributes)
         #: What :meth:`prepare` made of the next batch: whether values are floats, and of its events and
         #: those held back the ones to process, and to hold back.
-        self._next: tuple[list[bool], EventStream, EventStream] | None = None
+        self._next: tuple[dict[str, list[bool]], EventStream, EventStream] | None = None
         #: The time of the last event that was processed.
         self._last: int | None = None
-        #: Whether the values of each aggregate are floats, as far as the batches tell.
-        self._floats = [False for pattern in patterns for _ in pattern.aggregates]
-
-    def _methods(self) -> Iterable[str]:
-        return [self.method]
+        #: By query, whether the values of each aggregate are floats, as far as the batches tell.
+        self.floats = {query: [False] * len(its.aggregates) for query, its in queries.items()}
 
     def push(self, batch: EventStream) -> pd.DataFrame:
         """Process the next events and return the rows to report.
@@ -153,7 +135,8 @@ class Aggregator(Live):
         Returns
         -------
         DataFrame
-            ``position``, ``time``, the keys of GROUP BY, and a column for each aggregate.
+            ``position``, ``time``, the keys of GROUP BY, and a column for each aggregate. Of a workload
+            first ``query``, in the order of positions, then of the queries.
 
         Raises
         ------
@@ -173,17 +156,16 @@ class Aggregator(Live):
         if len(batch):
             events, held = self._late.sorted(batch, self.position)
         if len(events):
-            self._prepare(events)
-        self._next = self._floats_with(batch), events, held
-
-    def _prepare(self, events: EventStream) -> None:
-        """Check that a run under ORDER BY arrival takes the next events; an error changes nothing."""
-        if isinstance(self._run, ArrivalAggregation):
             self._run.prepare(events)
+        floats = {
+            query: [a or b for a, b in zip(before, floats_of(its, batch), strict=True)]
+            for (query, before), its in zip(self.floats.items(), self._patterns, strict=True)
+        }
+        self._next = floats, events, held
 
     def _process(self, batch: EventStream, progress: Progress, *, shows: bool) -> Any:
         assert self._next is not None
-        self._floats, events, held = self._next
+        self.floats, events, held = self._next
         rows = self._processed(events)
         if len(batch):
             self._late.hold(batch, held)
@@ -196,12 +178,25 @@ class Aggregator(Live):
         self._note_time()
         return self._given(rows, shows=shows)
 
-    def _processed(self, events: EventStream) -> Rows:
+    def _processed(self, events: EventStream) -> Any:
         if not len(events):
-            return self._no_rows()
+            return self._in_columns(dict.fromkeys(self.floats, ()))
         rows = self._in_columns(self._run.push(events))
         self._last = int(events.timestamps[-1])
         return rows
+
+    def _in_columns(self, found: Mapping[str, Sequence[Row]]) -> Any:
+        """The rows of each query; of a pattern its own."""
+        rows = {query: Rows.of(found[query], floats) for query, floats in self.floats.items()}
+        return rows if self.pattern.by_query else rows[""]
+
+    def by_query(self, found: Any) -> dict[str, QueryRows]:
+        """What :meth:`take` returned, by query also of a pattern."""
+        rows = found if self.pattern.by_query else {"": found}
+        return {
+            query: QueryRows(its, rows[query], rows[query].positions)
+            for query, its in self.pattern.queries.items()
+        }
 
     def value(self, time: Any = None) -> pd.DataFrame:
         """The value of each group seen so far, at a time; nothing changes by asking.
@@ -228,10 +223,10 @@ class Aggregator(Live):
             raise EvaluationError("there was no event yet; give the time of the value")
         ticks = self._last if time is None else ticks_of(time, self.window)
         assert ticks is not None
-        return self._frame(self.rows_at(ticks), at=True)
+        return frame_of(self.by_query(self.rows_at(ticks)), at=True)
 
-    def rows_at(self, ticks: int) -> Rows:
-        """As :meth:`value`, but return the rows as they are."""
+    def rows_at(self, ticks: int) -> Any:
+        """As :meth:`value`, but return the rows as they are, of a workload by query."""
         self._state.check()
         check_no_trigger(self._task.scope)
         if self._last is not None and ticks < self._last:
@@ -247,7 +242,7 @@ class Aggregator(Live):
         if self._last is None:
             return []
         with self._state.changing("asking for a value", reads=True):
-            return [row.key for row in self._run.value(self._last)]
+            return [row.key for row in self._run.value(self._last)[""]]
 
     @property
     def metrics(self) -> AggregateMetrics:
@@ -255,13 +250,17 @@ class Aggregator(Live):
         with self._state.changing("reading metrics"):
             return replace(self._run.metrics(), seconds=self._seconds, events=self._progress.events)
 
-    @property
-    def floats(self) -> list[bool]:
-        """Whether the values of each aggregate are floats, as far as the batches tell."""
-        return self._floats
-
     def _header(self) -> dict[str, Any]:
-        return {"arguments": self._arguments(), "processed": self._last, "floats": self._floats}
+        its = self.sharing
+        arguments = {
+            **queries_to_json(self.pattern),
+            "method": self._method,
+            "sharing": its.to_dict() if isinstance(its, WorkloadPlan) else its,
+            "emit": self._task.emit,
+            "scope": self._task.scope,
+            "evaluator": self._task.evaluator,
+        }
+        return {"arguments": arguments, "processed": self._last, "floats": self.floats}
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {f"{_RUN}{name}": its for name, its in self._run.snapshot().items()}
@@ -270,142 +269,25 @@ class Aggregator(Live):
     def _restore(self, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         self._late.restore(arrays_under(_LATE, arrays))
         self._run.restore(arrays_under(_RUN, arrays))
-        self._last, self._floats = header["processed"], header["floats"]
-
-    def _arguments(self) -> dict[str, Any]:
-        """What :meth:`_of_header` makes an aggregator with; JSON-serializable."""
-        task = self._task
-        return {
-            **queries_to_json(self._queries),
-            "method": self.method,
-            "emit": task.emit,
-            "scope": task.scope,
-            "evaluator": task.evaluator,
-        }
-
-    @classmethod
-    def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        arguments = dict(header["arguments"])
-        queries = queries_from_json(arguments)
-        del arguments["pattern"], arguments["hierarchy"]
-        return cls(queries, **arguments)
-
-    def _check_fit(self, batch: EventStream) -> None:
-        check_fit(self.pattern, batch)
-        check_values(self.pattern, batch)
-
-    def _floats_with(self, batch: EventStream) -> list[bool]:
-        """Whether the values of each aggregate are floats from a batch on."""
-        return [a or b for a, b in zip(self._floats, floats_of(self.pattern, batch), strict=True)]
-
-    def _no_rows(self) -> Rows:
-        return Rows.of([], self._floats)
-
-    def _in_columns(self, rows: Any) -> Rows:
-        return Rows.of(rows, self._floats)
-
-    def _shown(self, rows: Any) -> pd.DataFrame:
-        return self._frame(rows)
-
-    def _frame(self, rows: Rows, *, at: bool = False) -> pd.DataFrame:
-        return frame_of(self.pattern, rows, is_datetime=self.pattern.window.is_datetime, at=at)
-
-
-class WorkloadAggregator(Aggregator):
-    """Computes the values of all queries of a workload; see :class:`Aggregator`.
-
-    The tables have a first column ``query``, and rows in the order of positions, then of the queries.
-    """
-
-    KIND = "aggregator of a workload"
-
-    def __init__(
-        self,
-        pattern: Workload,
-        method: str | None = None,
-        *,
-        sharing: WorkloadPlan | str | None = None,
-        emit: str = "trigger",
-        scope: str = "window",
-        evaluator: str | None = None,
-        slack: float | str | Window = 0,
-    ) -> None:
-        self.workload = self._queries = pattern
-        self.sharing = sharing
-        tasks = {}
-        for name, query in pattern.patterns.items():
-            with naming(name):
-                tasks[name] = task_of(query, emit, scope, evaluator)
-        check_columns(pattern.patterns)
-        windows = [query.window for query in pattern.patterns.values()]
-        if len({window.is_datetime for window in windows}) > 1:
-            raise PatternError(
-                "the windows of a workload are all durations or all numbers of units, because they are "
-                "over the same stream"
-            )
-        self._task = next(iter(tasks.values()))
-        self._asked = method
-        self._run: Any = run_of(pattern, tasks, method, sharing)
-        self.method = ", ".join(dict.fromkeys(self._run.methods.values()))
-        self._begin([*pattern.patterns.values()], slack)
-
-    def _prepare(self, events: EventStream) -> None:
-        self._run.prepare(events)
-
-    def _methods(self) -> Iterable[str]:
-        methods: Iterable[str] = self._run.methods.values()
-        return methods
-
-    @property
-    def floats_by_query(self) -> list[list[bool]]:
-        """Whether the values of each aggregate of each query are floats."""
-        rest = iter(self._floats)
-        return [[next(rest) for _ in q.aggregates] for q in self.workload.patterns.values()]
-
-    def _arguments(self) -> dict[str, Any]:
-        its = self.sharing
-        return super()._arguments() | {
-            "method": self._asked,
-            "sharing": its.to_dict() if isinstance(its, WorkloadPlan) else its,
-        }
+        self._last, self.floats = header["processed"], header["floats"]
 
     @classmethod
     def _of_header(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         arguments = dict(header["arguments"])
         if isinstance(arguments["sharing"], dict):
             arguments["sharing"] = WorkloadPlan.from_dict(arguments["sharing"])
-        return super()._of_header({"arguments": arguments}, arrays)
+        arguments["pattern"] = queries_from_json(arguments)
+        del arguments["hierarchy"]
+        return cls(**arguments)
 
     def _check_fit(self, batch: EventStream) -> None:
-        for name, query in self.workload.patterns.items():
-            with naming(name):
-                check_fit(query, batch)
-                check_values(query, batch)
+        for query, pattern in self.pattern.queries.items():
+            with errors_naming(query):
+                check_fit(pattern, batch)
+                check_values(pattern, batch)
 
-    def _floats_with(self, batch: EventStream) -> list[bool]:
-        queries = self.workload.patterns.values()
-        floats = [its for query in queries for its in floats_of(query, batch)]
-        return [a or b for a, b in zip(self._floats, floats, strict=True)]
-
-    def _no_rows(self) -> Any:
-        return self._in_columns({name: [] for name in self.workload.patterns})
-
-    def _in_columns(self, rows: Any) -> Any:
-        queries = zip(self.workload.patterns, self.floats_by_query, strict=True)
-        return {name: Rows.of(rows[name], floats) for name, floats in queries}
-
-    def _frame(self, rows: Any, *, at: bool = False) -> pd.DataFrame:
-        return frame_of_queries(self.rows_by_query(rows), at=at)
-
-    def rows_by_query(self, rows: Mapping[str, Sequence[Row]]) -> dict[str, QueryRows]:
-        """The rows of each query, in the order of positions."""
-        return {
-            name: QueryRows(self.workload.patterns[name], its, its.positions)
-            for name, its in self._in_columns(rows).items()
-        }
-
-
-Aggregator.of_workloads = WorkloadAggregator
+    def _shown(self, found: Any) -> pd.DataFrame:
+        return frame_of(self.by_query(found), at=False)
 
 
 def check_no_trigger(scope: str) -> None:

@@ -18,14 +18,7 @@ def numbered(
     attributes: Sequence[str | EventType],
     rows: np.ndarray | Sequence[np.ndarray],
 ) -> tuple[np.ndarray, list[Key]]:
-    """Number events, or combinations of events, by their values of attributes.
-
-    Parameters
-    ----------
-    batch : EventStream
-    attributes : sequence of str or EventType
-    rows : ndarray of int64, or a sequence of such
-        Of the batch; a sequence has an array for each attribute.
+    """Number events, or combinations of events (an array of rows for each attribute), by their values.
 
     Returns
     -------

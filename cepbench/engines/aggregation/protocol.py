@@ -97,6 +97,16 @@ class AggregateMetrics:
     peak_objects: int = 0
     peak_bytes: int | float = nan
 
+    @classmethod
+    def of_runs(cls, listed: Sequence[AggregateMetrics]) -> AggregateMetrics:
+        """Those of several runs, summed; the maxima may be of different times."""
+        return cls(
+            updates=sum(its.updates for its in listed),
+            peak_counters=sum(its.peak_counters for its in listed),
+            peak_objects=sum(its.peak_objects for its in listed),
+            peak_bytes=sum(its.peak_bytes for its in listed),
+        )
+
     @property
     def seconds_per_slide(self) -> float:
         """Time per event, with each of which the window slides; NaN without events."""

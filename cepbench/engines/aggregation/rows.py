@@ -20,35 +20,17 @@ Column = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Rows(Sequence[Row]):
-    """A sequence of :class:`~cepbench.engines.aggregation.protocol.Row`, in columns.
-
-    Attributes
-    ----------
-    positions, times : ndarray of int64, shape (rows,)
-    groups : ndarray of int64, shape (rows,)
-        Numbers of keys.
-    keys : sequence of tuple
-    columns : list of ndarray, each of shape (rows,)
-        Of each aggregate: float64 with NaN where missing; int64, masked where missing; or, if an
-        integer is beyond 64 bits, Python ints and None.
-    """
+    """A sequence of :class:`~cepbench.engines.aggregation.protocol.Row`, in columns."""
 
     positions: np.ndarray
     times: np.ndarray
-    groups: np.ndarray
+    groups: np.ndarray  #: numbers of keys
     keys: Sequence[Key]
-    columns: list[Column]
+    columns: list[Column]  #: of each aggregate
 
     @classmethod
     def of(cls, rows: Sequence[Row], floats: Sequence[bool]) -> Rows:
-        """The same rows in columns.
-
-        Parameters
-        ----------
-        rows : sequence of Row
-        floats : sequence of bool
-            Whether the values of each aggregate are floats.
-        """
+        """The same rows in columns; ``floats`` says whether the values of each aggregate are floats."""
         if isinstance(rows, cls):
             return rows
         numbers: dict[Key, int] = {}
@@ -74,7 +56,7 @@ class Rows(Sequence[Row]):
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.groups for part in parts]),
             parts[-1].keys,
-            [_joined(its) for its in zip(*(part.columns for part in parts), strict=True)],
+            [joined_columns(its) for its in zip(*(part.columns for part in parts), strict=True)],
         )
 
     def at_positions(self, places: np.ndarray) -> Rows:
@@ -105,14 +87,7 @@ class Rows(Sequence[Row]):
 
 
 def column_of(values: Sequence[Any], *, is_float: bool) -> Column:
-    """Numbers, None where missing, as a column.
-
-    Parameters
-    ----------
-    values : sequence
-    is_float : bool
-        Whether they are floats, rather than integers.
-    """
+    """Numbers, None where missing, as a column of floats or integers."""
     if is_float:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     if not all(value is None or value in INT64 for value in values):
@@ -123,13 +98,7 @@ def column_of(values: Sequence[Any], *, is_float: bool) -> Column:
 
 
 def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
-    """A column of integers, of which some are missing.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64 or object
-    missing : ndarray of bool
-    """
+    """A column of integers (int64 or object), of which some are missing."""
     if not missing.any():
         return numbers
     if numbers.dtype == object:
@@ -137,11 +106,16 @@ def masked(numbers: np.ndarray, missing: np.ndarray) -> Column:
     return np.ma.MaskedArray(np.where(missing, 0, numbers), missing)
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def joined_columns(columns: Sequence[Column]) -> Column:
+    """Columns one after the other."""
+    if len(columns) == 1:
+        return columns[0]
     if any(column.dtype == object for column in columns):
         return np.array([value for its in columns for value in its.tolist()] + [None], object)[:-1]
     if any(isinstance(column, np.ma.MaskedArray) for column in columns):
-        return np.asanyarray(np.ma.concatenate(columns))
+        joined = np.ma.concatenate(columns)
+        # Those without any value may be of integers.
+        return joined.filled(np.nan) if joined.dtype == np.float64 else joined
     return np.concatenate(columns)
 
 

@@ -130,11 +130,7 @@ def _ordered(bits: np.ndarray) -> np.ndarray:
 def totals_of(aggregate: MatchAggregate, *, counts_values: bool = False) -> list[Total]:
     """The totals from which an aggregate is computed: that of the values, their number before it.
 
-    Parameters
-    ----------
-    aggregate : MatchAggregate
-    counts_values : bool
-        Whether also MIN and MAX have the number of values, so that no value stands for none.
+    With ``counts_values`` also MIN and MAX have the number of values, so that no value stands for none.
     """
     name, attribute = aggregate.variable, aggregate.attribute
     count = Total("COUNT", name, attribute)
@@ -147,16 +143,7 @@ def totals_of(aggregate: MatchAggregate, *, counts_values: bool = False) -> list
 
 
 def value_of(aggregate: MatchAggregate, totals: list[np.ndarray], *, is_float: bool) -> Column:
-    """The values of an aggregate from its totals.
-
-    Parameters
-    ----------
-    aggregate : MatchAggregate
-    totals : list of ndarray
-        Of each of :func:`totals_of`: int64, float64 or Python ints.
-    is_float : bool
-        Whether the aggregated values are floats.
-    """
+    """The values of an aggregate, which are over floats or not, from its :func:`totals_of`."""
     first, last = totals[0], totals[-1]
     if aggregate.function == "COUNT":
         return first
@@ -211,15 +198,8 @@ def in_floats(
     after: Sequence[bool],
     columns: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """Numbers of totals, some of which were over integers and are over floats from now on.
-
-    Parameters
-    ----------
-    totals : sequence of Total
-        With the numbers of values, see :func:`totals_of`.
-    before, after : sequence of bool
-        Whether each is over floats.
-    columns : sequence of ndarray
+    """Columns of totals (with the numbers of values, see :func:`totals_of`), some of which were over
+    integers and are over floats from now on.
     """
     known = dict(zip(totals, columns, strict=True))
     found = []

@@ -25,18 +25,9 @@ from cepbench.streams.numeric import NumericReader
 
 @dataclass(frozen=True)
 class CountedSequence:
-    """A pattern as a sequence of items, whose histories are counted.
+    """A pattern as a sequence of items, whose histories are counted."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        Of the matches, without AGG.
-    layout : CountLayout
-    scope : str
-        See :class:`~cepbench.engines.aggregation.protocol.AggregationTask`.
-    """
-
-    pattern: Pattern
+    pattern: Pattern  #: of the matches, without AGG
     layout: CountLayout
     scope: str
 
@@ -64,11 +55,6 @@ class CountedSequence:
 
     def window(self, total: Total, *, is_float: bool) -> CountingWindow:
         """The state of a total, of one partition."""
-        sequence, columns = self.tables(total, is_float=is_float)
-        return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
-
-    def tables(self, total: Total, *, is_float: bool) -> tuple[tables.Sequence, int]:
-        """The tables of a total, and its number of columns."""
         items, width, final = self.items()
         weighted, picked = -1, 0
         if total.variable is not None:
@@ -79,22 +65,12 @@ class CountedSequence:
                 picked = width
         units, is_maximum = total.units(is_float=is_float), total.is_maximum
         sequence = tables.sequence_of(items, final, weighted, picked, units, is_maximum=is_maximum)
-        return sequence, 2 * width if picked else width
+        columns = 2 * width if picked else width
+        return CountingWindow(sequence, columns, total.dtype(is_float=is_float))
 
 
 def check_items(task: AggregationTask, name: str) -> Pattern:
-    """Check that the matches of a task are those of a sequence, whatever its conditions.
-
-    Parameters
-    ----------
-    task : AggregationTask
-    name : str
-        Of the method, for errors.
-
-    Returns
-    -------
-    Pattern
-        Of the matches, without AGG.
+    """The pattern of the matches of a task, which are those of a sequence, whatever its conditions.
 
     Raises
     ------
@@ -140,22 +116,12 @@ def counted_layout(
     name: str,
     layout_of: Callable[[BranchTask], _L | None],
 ) -> _L:
-    """The tables of a pattern.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    reader : NumericReader
-        Assigns codes to texts.
-    name : str
-        Of the method, for errors.
-    layout_of : callable
-        Task → its tables, or None if it has conditions for which there are none.
+    """The tables of a pattern; ``layout_of`` gives None for conditions for which there are none.
 
     Raises
     ------
     UnsupportedPatternError
-        If there are none; the error names the condition.
+        If there are none; the error names the condition, and the method.
     """
 
     def task_of(pattern: Pattern) -> BranchTask:
@@ -185,17 +151,7 @@ def _refusal(name: str, construct: str, others: str = "two-step") -> Unsupported
 def sequence_of(
     task: AggregationTask, reader: NumericReader, name: str, *, by_start: bool
 ) -> CountedSequence:
-    """The sequence of a pattern.
-
-    Parameters
-    ----------
-    task : AggregationTask
-    reader : NumericReader
-        Assigns codes to texts.
-    name : str
-        Of the method, for errors.
-    by_start : bool
-        Whether counts are kept by the first event of a match.
+    """The sequence of a pattern, counted by the first event of a match or not.
 
     Raises
     ------

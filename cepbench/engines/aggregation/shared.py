@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,10 +17,10 @@ from cepbench.engines.aggregation.rows import Rows
 from cepbench.engines.aggregation.semirings import Total, narrowed
 from cepbench.engines.aggregation.sequences import CountedSequence
 from cepbench.engines.aggregation.shared_counters import SharedCounters
-from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram, Symbol
+from cepbench.engines.aggregation.shared_programs import CountedQuery, SharedProgram
+from cepbench.engines.aggregation.triggers import rows_with
 from cepbench.engines.aggregation.valuation import Changes
 from cepbench.engines.plan_runs.engine import rows_of_types
-from cepbench.patterns.arrays import clause_holds
 from cepbench.patterns.parse import parse
 from cepbench.planning.plans.segments import Segment
 from cepbench.planning.plans.workload import WorkloadPlan
@@ -34,30 +33,8 @@ from cepbench.streams.numeric import NumericReader
 _IDLE = 16
 
 
-class _Sample(NamedTuple):
-    """The totals of a query in a partition after some events.
-
-    Attributes
-    ----------
-    rows : ndarray of int64
-    part : int
-        The number of the partition.
-    totals : list of ndarray
-    """
-
-    rows: np.ndarray
-    part: int
-    totals: list[np.ndarray]
-
-
 class SharedQuery(CountingRun):
-    """Makes rows of values of one query from totals that are counted for several.
-
-    Parameters
-    ----------
-    task : AggregationTask
-    segments : tuple of Segment
-    """
+    """Makes rows of values of one query from totals that are counted for several."""
 
     def __init__(self, task: AggregationTask, segments: tuple[Segment, ...]) -> None:
         super().__init__(task, "a-seq", by_start=True)
@@ -72,7 +49,7 @@ class SharedQuery(CountingRun):
     def totals(self, batch: EventStream) -> list[tuple[Total, bool]]:
         """What is counted, and whether in floats."""
         self._check_kinds(batch)
-        return [*zip(self._valuation.totals, self._kinds, strict=True)]
+        return [*zip(self.valuation.totals, self._kinds, strict=True)]
 
     def partitions_of(self, batch: EventStream, rows: np.ndarray) -> dict[Key, np.ndarray]:
         """The events of each partition, without those that miss a value."""
@@ -81,10 +58,6 @@ class SharedQuery(CountingRun):
             {key: rows[numbers == number] for number, key in enumerate(keys)} if len(rows) else {}
         )
 
-    def weights_of(self, total: Total, batch: EventStream, rows: np.ndarray) -> np.ndarray:
-        """What each event of a batch adds to a match, of those at some rows."""
-        return self._weights(total, batch, rows)
-
     def part(self, key: Key, attributes: Sequence[str]) -> int:
         """The number of a partition, given by the values of attributes."""
         number = self._parts.get(key)
@@ -92,89 +65,67 @@ class SharedQuery(CountingRun):
             of = dict(zip(attributes, key, strict=True))
             group = tuple(of[str(each.attribute)] for each in self._task.pattern.group_by)
             number = self._parts[key] = len(self._parts)
-            self._groups = np.append(self._groups, self._valuation.groups([group]))
+            self._groups = np.append(self._groups, self.valuation.groups([group]))
         return number
 
-    @property
-    def follows_expiry(self) -> bool:
-        """Whether totals are needed when first events expire, too."""
-        return self._valuation.follows_expiry
-
-    def rows(self, batch: EventStream, given: Sequence[_Sample]) -> Rows:
+    def rows(self, batch: EventStream, given: Sequence[Changes]) -> Rows:
         """The rows to report, from the totals of partitions after some events."""
-        rows, parts, totals = self._joined(given)
-        order = np.lexsort((parts, rows)) if len(given) > 1 else slice(None)
-        changes = Changes(rows[order], parts[order], [its[order] for its in totals])
-        return self._valuation.push(batch, changes, self._groups)
+        its = _joined([self._nothing, *given])
+        if len(given) > 1:
+            order = np.lexsort((its.parts, its.rows))
+            totals = [column[order] for column in its.totals]
+            its = Changes(its.rows[order], its.parts[order], totals)
+        return self.valuation.push(batch, its, self._groups)
 
-    def rows_at(self, time: int, given: Sequence[_Sample]) -> Rows:
+    def rows_at(self, time: int, given: Sequence[Changes]) -> Rows:
         """The value of each group at a time, from the totals of partitions."""
-        _, parts, totals = self._joined(given)
-        return self._valuation.at(time, totals, self._groups[parts])
+        its = _joined([self._nothing, *given])
+        return self.valuation.at(time, its.totals, self._groups[its.parts])
 
-    def _joined(self, given: Sequence[_Sample]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Rows, partitions and totals of several samples."""
+    @property
+    def _nothing(self) -> Changes:
         none = np.zeros(0, np.int64)
-        totals = [
-            np.concatenate([np.zeros(0, total.dtype(is_float=is_float)), *its])
-            for total, is_float, its in zip(
-                self._valuation.totals, self._kinds, _columns(given, len(self._kinds)), strict=True
-            )
-        ]
-        return (
-            np.concatenate([none, *(its.rows for its in given)]),
-            np.concatenate([none, *(np.full(len(its.rows), its.part) for its in given)]),
-            [narrowed(its) if its.dtype == object else its for its in totals],
+        kinds = zip(self.valuation.totals, self._kinds, strict=True)
+        return Changes(
+            none, none, [np.zeros(0, its.dtype(is_float=is_float)) for its, is_float in kinds]
         )
 
     def drop(self, keys: Collection[Key]) -> None:
         """Drop the numbers of all partitions but some, once they are many."""
         if len(self._parts) > 2 * len(keys) + _IDLE:
             kept = [part for key, part in self._parts.items() if key in keys]
-            self._valuation.keep(np.array(kept, np.int64))
+            self.valuation.keep(np.array(kept, np.int64))
             self._groups = self._groups[np.array(kept, np.int64)]
             names = [key for key in self._parts if key in keys]
             self._parts = {key: number for number, key in enumerate(names)}
 
 
-def _columns(given: Sequence[_Sample], number: int) -> list[list[np.ndarray]]:
-    """The totals of several samples, by total."""
-    return [[its.totals[place] for its in given] for place in range(number)]
+def _joined(given: Sequence[Changes]) -> Changes:
+    """The totals of several partitions, one after the other."""
+    rows, parts, totals = zip(*given, strict=True)
+    columns = map(np.concatenate, zip(*totals, strict=True))
+    return Changes(np.concatenate(rows), np.concatenate(parts), [*map(narrowed, columns)])
 
 
 @dataclass(eq=False)
 class _Partition(Stateful):
-    """The events that share all values of ``[attribute]``.
-
-    Attributes
-    ----------
-    counters : list of SharedCounters
-        Of each program.
-    starts : list of ndarray of int64
-        By query: times of first events whose expiry has not been seen.
-    held : list of tuple of ndarray
-        By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
-    """
+    """The events that share all values of ``[attribute]``."""
 
     SAVED = ("starts", "held", "counters")
 
+    #: Of each program.
     counters: list[SharedCounters]
+    #: By query: times of first events whose expiry has not been seen.
     starts: list[np.ndarray]
+    #: By program: times, numbers of symbols, symbols and weights of the events at the last timestamp.
     held: list[tuple[np.ndarray, ...]]
 
 
 class SharedRun(Stateful):
-    """Several queries over the same partitions.
-
-    Parameters
-    ----------
-    queries : mapping of str to SharedQuery
-    shares_prefixes : bool
-    scope : {"window", "trigger", "stream"}
-    """
+    """Several queries over the same partitions."""
 
     SAVED = (
-        "_reader", "_queries", "_known_kinds", "_updates", "_peak_rows", "_peak_counters",
+        "reader", "_queries", "_known_kinds", "_updates", "_peak_rows", "_peak_counters",
         "_peak_bytes", "_keys", "_partitions",
     )  # fmt: skip
 
@@ -185,7 +136,7 @@ class SharedRun(Stateful):
         self._shares_prefixes = shares_prefixes
         self._scope = scope
         self._first = next(iter(queries.values()))
-        self._reader = NumericReader()
+        self.reader = NumericReader()
         self._programs: list[SharedProgram] = []
         #: By query and total: its program, and its place among the demands of this.
         self._demands: list[list[tuple[int, int]]] = []
@@ -211,14 +162,14 @@ class SharedRun(Stateful):
 
     def value(self, time: int) -> dict[str, Rows]:
         """The values of each query at a time."""
-        found: list[list[_Sample]] = [[] for _ in self._queries]
+        found: list[list[Changes]] = [[] for _ in self._queries]
         row = np.zeros(1, np.int64)
         for key, partition in self._partitions.items() if self._scope == "window" else ():
             values = [counters.values_at(time) for counters in partition.counters]
             for place, query in enumerate(self._queries.values()):
                 part = query.part(key, self._first.attributes)
                 totals = [values[p][k : k + 1] for p, k in self._demands[place]]
-                found[place].append(_Sample(row, part, totals))
+                found[place].append(Changes(row, np.array([part]), totals))
         return {
             name: query.rows_at(time, its)
             for (name, query), its in zip(self._queries.items(), found, strict=True)
@@ -233,7 +184,7 @@ class SharedRun(Stateful):
         placed: list[list[tuple[object, int]]] = []
         for query, its in zip(self._queries.values(), kinds, strict=True):
             placed.append([])
-            for total, is_float in zip(query._valuation.totals, its, strict=True):
+            for total, is_float in zip(query.valuation.totals, its, strict=True):
                 semiring = total.is_maximum, total.dtype(is_float=is_float)
                 listed = demands.setdefault(semiring, [])
                 placed[-1].append((semiring, len(listed)))
@@ -250,11 +201,12 @@ class SharedRun(Stateful):
             for semiring, listed in demands.items()
         ]  # fmt: skip
 
-    def _changes(self, batch: EventStream) -> list[list[_Sample]]:
+    def _changes(self, batch: EventStream) -> list[list[Changes]]:
         """By query: the totals of partitions after events of the batch."""
         entries = [_Entries(self, program, batch) for program in self._programs]
-        of_queries = [_OfQuery(entries[its[0][0]], its[0][1], len(batch)) for its in self._demands]
-        found: list[list[_Sample]] = [[] for _ in self._queries]
+        # Of each query, the events that begin matches, and those that may complete one.
+        ends = [entries[its[0][0]].ends(its[0][1], len(batch)) for its in self._demands]
+        found: list[list[Changes]] = [[] for _ in self._queries]
         attributes, until = self._first.attributes, int(batch.timestamps[-1])
         one = entries[0].rows
         own = {(): one if len(entries) == 1 else _union([e.rows for e in entries], len(batch))}
@@ -266,8 +218,7 @@ class SharedRun(Stateful):
         for key, rows in own.items():
             partition = self._partition(key)
             samples = [
-                self._samples(partition, place, rows, batch, its)
-                for place, its in enumerate(of_queries)
+                self._samples(partition, place, rows, batch, *its) for place, its in enumerate(ends)
             ]
             values = []
             for number, its in enumerate(entries):
@@ -280,7 +231,8 @@ class SharedRun(Stateful):
                 values.append(self._advance(partition, number, its, rows, asked, batch))
             for place, query in enumerate(self._queries.values()):
                 totals = [values[p][k] for p, k in self._demands[place]]
-                found[place].append(_Sample(samples[place], query.part(key, attributes), totals))
+                parts = np.full(len(samples[place]), query.part(key, attributes))
+                found[place].append(Changes(samples[place], parts, totals))
         self._measure()
         for key in [*own] if attributes else ():
             partition = self._partitions[key]
@@ -290,18 +242,18 @@ class SharedRun(Stateful):
 
     def _samples(
         self, partition: _Partition, place: int, rows: np.ndarray, batch: EventStream,
-        of_query: _OfQuery,
+        begins: np.ndarray, completes: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
         """The events of a partition after which a query's totals may have changed."""
         query = [*self._queries.values()][place]
-        sampled = rows[of_query.completes[rows]]
-        if not query.follows_expiry and not query.attributes:
+        sampled = rows[completes[rows]]
+        if not query.valuation.follows_expiry and not query.attributes:
             return sampled
         times, until, window = batch.timestamps, int(batch.timestamps[-1]), query.query.window
-        starts = np.unique(np.append(partition.starts[place], times[rows[of_query.begins[rows]]]))
+        starts = np.unique(np.append(partition.starts[place], times[rows[begins[rows]]]))
         expired = starts < until - window
         partition.starts[place] = starts[~expired]
-        if query.follows_expiry:
+        if query.valuation.follows_expiry:
             ends = np.searchsorted(times, starts[expired] + window, side="right")
             sampled = np.union1d(sampled, ends)
         return sampled
@@ -321,7 +273,7 @@ class SharedRun(Stateful):
         until = int(batch.timestamps[-1])
         # Another program may have further events of the partition, and this one some of others.
         if np.array_equal(own, entries.rows) and not any(
-            query.follows_expiry for query in self._queries.values()
+            query.valuation.follows_expiry for query in self._queries.values()
         ):
             # All asked for are among them.
             rows, sizes, symbols = own, np.diff(entries.spans)[own], entries.symbols
@@ -405,25 +357,12 @@ class SharedRun(Stateful):
             peak_bytes=self._peak_bytes,
         )
 
-    def holds(self, symbol: Symbol, batch: EventStream, rows: np.ndarray) -> np.ndarray:
-        """The events of a symbol, of those of its type."""
-        for clause in symbol.clauses:
-            if len(rows):
-                rows = rows[
-                    clause_holds(
-                        clause,
-                        lambda a, at=rows: self._reader.read(batch, a.name, at),  # type: ignore[misc]
-                        self._reader.code,
-                    )
-                ]
-        return rows
-
     def weights(self, program: SharedProgram, batch: EventStream, rows: np.ndarray) -> np.ndarray:
         """What events add to matches, by weight of a program."""
         found: np.ndarray = np.zeros((len(program.weights), len(batch)), program.dtype)
         for place, weight in enumerate(program.weights):
             query, total = self._totals[weight]
-            found[place] = query.weights_of(total, batch, rows)
+            found[place] = query.weights(total, batch, rows)
         return found
 
     # -- snapshots ------------------------------------------------------------------------------
@@ -448,29 +387,21 @@ class SharedRun(Stateful):
 
 
 class _Entries:
-    """What the events of a batch are in a program.
-
-    Attributes
-    ----------
-    program : SharedProgram
-    by_symbol : list of ndarray of int64
-        Events.
-    rows : ndarray of int64
-        Of events that concern it, ascending.
-    spans : ndarray of int64, shape (events + 1,)
-        Of ``symbols``, by event of the batch.
-    symbols : ndarray of int64
-    weights : ndarray, shape (weights, events)
-    """
+    """What the events of a batch are in a program."""
 
     def __init__(self, run: SharedRun, program: SharedProgram, batch: EventStream) -> None:
         of_type = rows_of_types(batch, {symbol.type for symbol in program.symbols})
-        listed = [run.holds(symbol, batch, of_type[symbol.type]) for symbol in program.symbols]
+        listed = [
+            rows_with(symbol.clauses, run.reader, batch, of_type[symbol.type])
+            for symbol in program.symbols
+        ]
         rows = np.concatenate(listed)
         symbols = np.repeat(np.arange(len(listed)), [len(its) for its in listed])
         self.program, self.by_symbol = program, listed
         sizes = np.bincount(rows, minlength=len(batch))
+        #: Of symbols, by event of the batch.
         self.spans = np.append(0, np.cumsum(sizes))
+        #: The events that concern the program.
         self.rows = np.flatnonzero(sizes)
         if len(self.rows) == len(rows):
             # Each event is one symbol: without sorting.
@@ -479,24 +410,16 @@ class _Entries:
             self.symbols = of_events[self.rows]
         else:
             self.symbols = symbols[np.argsort(rows, kind="stable")]
+        #: By weight of the program, and event.
         self.weights = run.weights(program, batch, self.rows)
 
-
-class _OfQuery:
-    """Which events of a batch begin matches of a query, and which may complete one.
-
-    Attributes
-    ----------
-    begins, completes : ndarray of bool, shape (events,)
-    """
-
-    def __init__(self, entries: _Entries, demand: int, number: int) -> None:
-        self.begins, self.completes = np.zeros((2, number), bool)
-        first, last = entries.program.ends[demand]
-        for symbol in first:
-            self.begins[entries.by_symbol[symbol]] = True
-        for symbol in last:
-            self.completes[entries.by_symbol[symbol]] = True
+    def ends(self, demand: int, number: int) -> np.ndarray:
+        """Which of so many events begin matches of a demand, and which may complete one."""
+        found = np.zeros((2, number), bool)
+        for its, symbols in zip(found, self.program.ends[demand], strict=True):
+            for symbol in symbols:
+                its[self.by_symbol[symbol]] = True
+        return found
 
 
 def _union(rows: Sequence[np.ndarray], number: int) -> np.ndarray:
@@ -526,11 +449,3 @@ def warm_up() -> None:
     events = pd.DataFrame({"type": list("AB"), "time": range(2), "x": 0.5})
     run.push(EventStream.from_pandas(events, type="type", time="time"))
     run.value(2)
-
-
-def by_partitions(queries: Mapping[str, SharedQuery]) -> Iterator[dict[str, SharedQuery]]:
-    """Queries that are over the same partitions."""
-    found: dict[frozenset[str], dict[str, SharedQuery]] = {}
-    for name, query in queries.items():
-        found.setdefault(frozenset(query.attributes), {})[name] = query
-    yield from found.values()

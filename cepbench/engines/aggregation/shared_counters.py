@@ -31,10 +31,6 @@ class SharedCounters(Stateful):
 
     Numbers are of 64 bits until one might become larger. From then on they are Python integers, and
     the kernel is interpreted.
-
-    Parameters
-    ----------
-    shared : SharedProgram
     """
 
     SAVED = (*(f"_state.{name}" for name in _KEPT), "_state.progress[:]")
@@ -66,12 +62,7 @@ class SharedCounters(Stateful):
         )
 
     def push(self, events: tables.Events) -> np.ndarray:
-        """Process some events; returns the values asked for.
-
-        Parameters
-        ----------
-        events : cepbench.engines.aggregation.kernels.shared_counts.tables.Events
-        """
+        """Process some events; returns the values asked for."""
         progress = self._state.progress
         progress[: tables.UPDATES] = 0
         spans = (self._program.later_spans, self._program.create_spans)

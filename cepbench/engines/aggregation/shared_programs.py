@@ -21,29 +21,16 @@ _LIMIT = float(2**62)
 
 
 class Symbol(NamedTuple):
-    """Events of a type that satisfy conditions on the event alone.
+    """Events of a type that satisfy conditions on the event alone."""
 
-    Attributes
-    ----------
-    type : str or None
-        None for any.
-    clauses : tuple of Clause
-    """
-
-    type: str | None
+    type: str | None  #: None for any
     clauses: tuple[Clause, ...]
 
 
 class Weight(NamedTuple):
-    """What an event adds to a match: its value, or 1 if it has one.
+    """What an event adds to a match: its value, or 1 if it has one."""
 
-    Attributes
-    ----------
-    kind : {"COUNT", "SUM", "MIN", "MAX"}
-    attribute : str
-    """
-
-    kind: str
+    kind: str  #: COUNT, SUM, AVG, MIN or MAX
     attribute: str
 
 
@@ -63,14 +50,7 @@ class _Use(Enum):
 
 
 class _Column(NamedTuple):
-    """What a column counts: histories of some items.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-    pick : _Pick or None
-    use : _Use
-    """
+    """What a column counts: histories of some items."""
 
     steps: tuple[Step, ...]
     pick: _Pick | None
@@ -94,13 +74,7 @@ class _Operation(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedQuery:
-    """A query whose matches are counted with counters in common.
-
-    Attributes
-    ----------
-    sequence : CountedSequence
-    segments : tuple of Segment
-    """
+    """A query whose matches are counted with counters in common."""
 
     sequence: CountedSequence
     segments: tuple[Segment, ...]
@@ -131,24 +105,7 @@ class CountedQuery:
 
 
 class SharedProgram:
-    """The counters of several totals of the queries of a workload, in the same semiring.
-
-    Parameters
-    ----------
-    demands : sequence of (CountedQuery, Total)
-    shares_prefixes : bool
-        See :class:`cepbench.WorkloadPlan`.
-    scope : {"window", "trigger", "stream"}
-    is_float : bool
-        Whether its numbers are floats.
-
-    Attributes
-    ----------
-    symbols : list of Symbol
-    weights : list of Weight
-    is_maximum : bool
-    dtype : type
-    """
+    """The counters of several totals of the queries of a workload, in the same semiring."""
 
     def __init__(
         self,

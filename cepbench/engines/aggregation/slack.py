@@ -18,15 +18,8 @@ _FOREVER = 2**62
 class LateEvents(Stateful):
     """Puts batches that overlap in time in order.
 
-    An event is held back until none may come before it: until another one is ``slack`` later.
-    Events of the same time keep the order in which they came.
-
-    Parameters
-    ----------
-    slack : int
-        By how much an event may be late, in ticks of timestamps.
-    attributes : collection of str
-        Those to keep.
+    An event is held back, with some attributes, until none may come before it: until another one is
+    ``slack`` ticks later. Events of the same time keep the order in which they came.
     """
 
     SAVED = ("_slack", "_latest", "_held")
@@ -40,19 +33,8 @@ class LateEvents(Stateful):
     def sorted(self, batch: EventStream, row: int) -> tuple[EventStream, EventStream]:
         """The events that can no longer change their places, and those to hold back.
 
-        Nothing changes before :meth:`hold`.
-
-        Parameters
-        ----------
-        batch : EventStream
-            The next events, at least one.
-        row : int
-            The number of its first event.
-
-        Raises
-        ------
-        StreamError
-            If an event is later than the slack.
+        Of a batch of at least one event, the first of which has this row; it is refused if it is later than
+        the slack. Nothing changes before :meth:`hold`.
         """
         first, latest = int(batch.timestamps[0]), self._latest
         if latest is not None and first < latest - self._slack:

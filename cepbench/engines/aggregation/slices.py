@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cepbench.arguments import MOST
 from cepbench.engines.aggregation.live import Aggregator
+from cepbench.engines.aggregation.partitions import numbered
 from cepbench.engines.aggregation.protocol import AggregateMetrics, Key, Row
 from cepbench.engines.aggregation.triggers import Triggers
 from cepbench.engines.runs.slices import Batch, Budget, Slice, Slicer, part_of, selection
@@ -38,15 +39,6 @@ class SliceAggregation(Slicer):
 
     Events of all parts of a slice have positions, so each part divides them by itself.
 
-    Attributes
-    ----------
-    pattern : Pattern
-        With AGG.
-    method : str, optional
-    emit : {"trigger", "change"}
-    scope : {"window", "trigger"}
-    evaluator : str, optional
-
     Raises
     ------
     EvaluationError, PatternError
@@ -55,7 +47,7 @@ class SliceAggregation(Slicer):
         If a value depends on events long before, or the method cannot run the pattern.
     """
 
-    pattern: Pattern
+    pattern: Pattern  #: with AGG
     method: str | None = None
     emit: str = "trigger"
     scope: str = "window"
@@ -138,11 +130,8 @@ class SliceAggregation(Slicer):
             positions.append(seen + kept)
             if self._has_unknown_keys:
                 own = int(np.searchsorted(kept, first))
-                unknown += [
-                    (seen - before + int(kept[own + row]), int(events.timestamps[own + row]), known)
-                    for row, found in sorted(triggers.of(events[own:]).items())
-                    for known in found
-                ]
+                places = seen - before + kept[own:]
+                unknown += _unknown_keys(triggers, self.pattern, events[own:], places)
             seen += len(batch)
         at = np.concatenate(positions) - before
         rows = [row._replace(position=int(at[row.position])) for row in rows]
@@ -156,7 +145,7 @@ class SliceAggregation(Slicer):
             types=tuple(types),
             method=live.method,
             metrics=live.metrics,
-            floats=live.floats,
+            floats=live.floats[""],
         )
 
     def joined(self, slices: Sequence[SliceValues]) -> list[Row]:
@@ -209,6 +198,20 @@ class SliceAggregation(Slicer):
         return tuple(0 if its.function == "COUNT" else None for its in self.pattern.aggregates)
 
 
+def _unknown_keys(
+    triggers: Triggers, pattern: Pattern, events: EventStream, places: np.ndarray
+) -> Iterator[Trigger]:
+    """The triggers among some events, at some positions, that do not determine all of their keys."""
+    for known, rows in triggers.by_keys(events):
+        if len(known) == len(pattern.group_by):
+            continue
+        codes, keys = numbered(events, [pattern.group_by[its].attribute for its in known], rows)
+        for row, code in zip(rows[codes >= 0].tolist(), codes[codes >= 0].tolist(), strict=True):
+            own = dict(zip(known, keys[code], strict=True))
+            key = tuple(own.get(place, ...) for place in range(len(pattern.group_by)))
+            yield int(places[row]), int(events.timestamps[row]), key
+
+
 def _parts(column: AttributeColumn, parts: int) -> np.ndarray:
     """The part of each event by its value in a column, in all batches and slices the same."""
     if isinstance(column, CodedStrings | Booleans):
@@ -222,32 +225,14 @@ Trigger = tuple[int, int, Key]
 
 @dataclass(frozen=True)
 class SliceValues:
-    """The values of a slice.
-
-    Attributes
-    ----------
-    events : int
-    start : int or None
-        Time of the first event; None without events.
-    rows : list of Row
-        With positions in the slice; with changes also those of the events before it.
-    groups : list of tuple
-        The groups seen, in order.
-    triggers : list of Trigger
-        Those that do not determine their groups.
-    types : tuple of str
-        Those of the events; () without events.
-    method : str
-    metrics : AggregateMetrics
-    floats : list of bool
-    """
+    """The values of a slice."""
 
     events: int
-    start: int | None
-    rows: list[Row]
-    groups: list[Key]
-    triggers: list[Trigger]
-    types: tuple[str, ...]
+    start: int | None  #: time of the first event; None without events
+    rows: list[Row]  #: with positions in the slice; with changes also those of the events before it
+    groups: list[Key]  #: those seen, in order
+    triggers: list[Trigger]  #: those that do not determine their groups
+    types: tuple[str, ...]  #: those of the events; () without events
     method: str
     metrics: AggregateMetrics
     floats: list[bool]

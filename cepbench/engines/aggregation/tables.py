@@ -1,15 +1,16 @@
-"""Rows of values as tables: DataFrames and Arrow."""
+"""Rows of values of queries as one table: DataFrames and Arrow."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.aggregation.rows import Rows
+from cepbench.engines.aggregation.rows import Column, Rows, joined_columns
 from cepbench.engines.aggregation.semirings import has_floats
 from cepbench.errors import EvaluationError, StreamError
 from cepbench.patterns.model import MatchAggregate, Pattern
@@ -26,20 +27,49 @@ _DIGITS = 15
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def check_names(pattern: Pattern) -> None:
-    """Check that no two columns of the table have the same name.
+class QueryRows(NamedTuple):
+    """The rows of a query.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    rows : Rows
+    places : ndarray of int64
+        By which rows are ordered, those of one place by query.
+    """
+
+    pattern: Pattern
+    rows: Rows
+    places: np.ndarray
+
+
+class _Known(NamedTuple):
+    """A column of few values: ``values[codes]``."""
+
+    values: list[Any]
+    codes: np.ndarray
+
+
+def check_columns(queries: Mapping[str, Pattern]) -> None:
+    """Check that no two columns of the table of all queries have the same name.
 
     Raises
     ------
     EvaluationError
     """
-    names = ["position", "time", *map(str, pattern.group_by), *map(str, pattern.aggregates)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise EvaluationError(
-            f"the table of values would have two columns named {twice!r}; rename the attribute of "
-            f"GROUP BY {twice}"
-        )
+    others = ["query"] * ("" not in queries)
+    others += [str(each) for its in queries.values() for each in its.aggregates]
+    for name, pattern in queries.items():
+        keys = [*map(str, pattern.group_by)]
+        own = ["position", "time", *keys, *map(str, pattern.aggregates)]
+        twice = next((its for its in own if own.count(its) > 1), None)
+        twice = twice or next((key for key in keys if key in others), None)
+        if twice is not None:
+            of = f" of query {name!r}" * bool(name)
+            raise EvaluationError(
+                f"the table of values would have two columns named {twice!r}; rename the attribute "
+                f"of GROUP BY {twice}{of}"
+            )
 
 
 def check_values(pattern: Pattern, stream: EventStream) -> None:
@@ -92,67 +122,113 @@ def _is_float(aggregate: MatchAggregate, stream: EventStream) -> bool:
     )
 
 
-def frame_of(pattern: Pattern, rows: Rows, *, is_datetime: bool, at: bool) -> pd.DataFrame:
-    """One row per value.
+def frame_of(queries: Mapping[str, QueryRows], *, at: bool) -> pd.DataFrame:
+    """One row per value, in the order of places.
 
     Parameters
     ----------
-    pattern : Pattern
-    rows : Rows
-    is_datetime : bool
-        Whether times are datetimes.
+    queries : mapping of str to QueryRows
     at : bool
-        Whether the values are at times, and not after events.
+        Whether the values are at given times.
 
     Returns
     -------
     DataFrame
-        ``position`` (unless ``at``), ``time``, the keys of GROUP BY, the aggregates. COUNT is int64;
-        other integers are Int64 with NA where missing; beyond 64 bits they are Python ints. Floats
-        are float64 with NaN where missing.
+        ``query`` (of a workload), ``position`` (without ``at``), ``time``, the keys of GROUP BY, the
+        aggregates. COUNT is int64; other integers, and those of which some queries have no column, are
+        Int64 with NA where missing; beyond 64 bits they are Python ints. Floats are float64 with NaN
+        where missing.
     """
     table: dict[str, Any] = {}
-    if not at:
-        table["position"] = rows.positions
-    table["time"] = rows.times.view("datetime64[ns]") if is_datetime else rows.times
-    for place, key in enumerate(pattern.group_by):
-        known = pd.Series([its[place] for its in rows.keys])
-        table[str(key)] = known.take(rows.groups).array
-    for aggregate, column in zip(pattern.aggregates, rows.columns, strict=True):
-        table[str(aggregate)] = _array(column, aggregate)
-    return pd.DataFrame(table)
+    for name, column in _columns(queries, at=at).items():
+        if isinstance(column, _Known):
+            # Floats would not tell large integers apart.
+            is_integer = {*map(type, column.values)} == {int, type(None)}
+            known = pd.Series(column.values, dtype="Int64" if is_integer else None)
+            table[name] = known.take(column.codes).array
+        elif column.dtype == object:
+            # An inferred type would be that of floats, which may be too small.
+            listed = [pd.NA if value is None else value for value in column]
+            table[name] = pd.Series(listed, dtype=object)
+        elif name in ("position", "time") or column.dtype == np.float64 or _is_count(name, column):
+            table[name] = column
+        else:
+            missing = np.ma.getmaskarray(column)
+            table[name] = pd.arrays.IntegerArray(np.asarray(column), missing)
+    frame = pd.DataFrame(table)
+    return frame if len(queries) == 1 else frame.iloc[_order(queries)].reset_index(drop=True)
 
 
-def _array(column: np.ndarray, aggregate: MatchAggregate) -> Any:
-    if column.dtype == object:
-        # An inferred type would be that of floats, which may be too small.
-        return pd.Series([pd.NA if value is None else value for value in column], dtype=object)
-    if column.dtype == np.float64 or aggregate.function == "COUNT":
-        return column
-    return pd.arrays.IntegerArray(np.asarray(column), np.ma.getmaskarray(column))
-
-
-def arrow_of(pattern: Pattern, rows: Rows, *, is_datetime: bool, at: bool) -> pa.Table:
+def arrow_of(queries: Mapping[str, QueryRows], *, at: bool) -> pa.Table:
     """The table of :func:`frame_of` with null where missing; integers beyond 64 bits are texts."""
     import pyarrow as pa
 
-    times = pa.array(rows.times, pa.int64())
-    columns: dict[str, Any] = {}
-    if not at:
-        columns["position"] = pa.array(rows.positions, pa.int64())
-    columns["time"] = times.cast(pa.timestamp("ns")) if is_datetime else times
-    for place, key in enumerate(pattern.group_by):
-        known = pa.array([its[place] for its in rows.keys])
-        columns[str(key)] = known.take(pa.array(rows.groups))
-    for aggregate, column in zip(pattern.aggregates, rows.columns, strict=True):
-        if column.dtype == object:
+    table: dict[str, Any] = {}
+    for name, column in _columns(queries, at=at).items():
+        if isinstance(column, _Known):
+            table[name] = pa.array(column.values).take(pa.array(column.codes))
+        elif column.dtype == object:
             # Python itself writes no more than 4300 digits.
             listed = [None if value is None else str(Decimal(value)) for value in column]
-            columns[str(aggregate)] = pa.array(listed)
+            table[name] = pa.array(listed)
+        elif column.dtype.kind == "M":
+            table[name] = pa.array(column)
         else:
             missing = np.isnan(column) if column.dtype == np.float64 else np.ma.getmaskarray(column)
-            columns[str(aggregate)] = pa.array(np.asarray(column), mask=missing)
-    return pa.table(columns)
+            table[name] = pa.array(np.asarray(column), mask=missing)
+    found = pa.table(table)
+    return found if len(queries) == 1 else found.take(_order(queries))
+
+
+def _order(queries: Mapping[str, QueryRows]) -> np.ndarray:
+    return np.argsort(np.concatenate([its.places for its in queries.values()]), kind="stable")
+
+
+def _is_count(name: str, column: Column) -> bool:
+    return name.startswith("COUNT") and not isinstance(column, np.ma.MaskedArray)
+
+
+def _columns(queries: Mapping[str, QueryRows], *, at: bool) -> dict[str, Column | _Known]:
+    """The columns of the table, the rows of each query after those of the one before."""
+    listed = [*queries.values()]
+    table: dict[str, Column | _Known] = {}
+    if "" not in queries:
+        sizes = [len(its.rows) for its in listed]
+        table["query"] = _Known([*queries], np.repeat(np.arange(len(listed)), sizes))
+    if not at:
+        table["position"] = np.concatenate([its.rows.positions for its in listed])
+    times = np.concatenate([its.rows.times for its in listed])
+    table["time"] = times.view("datetime64[ns]") if listed[0].pattern.window.is_datetime else times
+    for key in dict.fromkeys(str(key) for its in listed for key in its.pattern.group_by):
+        table[key] = _key(key, listed)
+    for name in dict.fromkeys(str(each) for its in listed for each in its.pattern.aggregates):
+        table[name] = joined_columns([_aggregate(name, its) for its in listed])
+    return table
+
+
+def _key(name: str, listed: Sequence[QueryRows]) -> _Known:
+    """The values of a key of GROUP BY; None in rows of queries without it."""
+    values: list[Any] = []
+    codes = []
+    for its in listed:
+        names = [*map(str, its.pattern.group_by)]
+        own, groups = [None], np.zeros(len(its.rows), np.int64)
+        if name in names:
+            place, groups = names.index(name), its.rows.groups
+            own = [key[place] for key in its.rows.keys]
+        elif not len(groups):
+            continue
+        codes.append(groups + len(values))
+        values += own
+    return _Known(values, np.concatenate(codes))
+
+
+def _aggregate(name: str, its: QueryRows) -> Column:
+    """The values of an aggregate; missing in the rows of a query without it."""
+    names = [*map(str, its.pattern.aggregates)]
+    if name in names:
+        return its.rows.columns[names.index(name)]
+    return np.ma.MaskedArray(np.zeros(len(its.rows), np.int64), True)
 
 
 def shown_number(value: Any) -> str:

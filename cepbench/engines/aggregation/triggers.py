@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cepbench.engines.aggregation.protocol import Key
 from cepbench.patterns.arrays import clause_holds
-from cepbench.patterns.model import Clause, EventType, Kind, Pattern, Variable
+from cepbench.patterns.model import Attribute, Clause, EventType, Kind, Pattern, Variable
 from cepbench.streams.columns import AttributeColumn, Booleans, CodedStrings, numbers_of
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.numeric import NumericReader
 
 
 class _Last(NamedTuple):
-    """The last positive item of a branch.
-
-    Attributes
-    ----------
-    variable : Variable
-    clauses : tuple of Clause
-        The conditions on single events of it.
-    known : tuple of int
-        The keys of GROUP BY that are known from its events.
-    """
+    """The last positive item of a branch."""
 
     variable: Variable
-    clauses: tuple[Clause, ...]
-    known: tuple[int, ...]
+    clauses: tuple[Clause, ...]  #: the conditions on single events of it
+    known: tuple[int, ...]  #: the places in GROUP BY of the keys that are known from its events
 
 
 class Triggers:
@@ -73,40 +65,26 @@ class Triggers:
             for known, rows in found.items()
         ]
 
-    def of(self, batch: EventStream) -> dict[int, list[Key]]:
-        """Row → what its event determines of its groups: keys with ``...`` for what is not known.
-
-        Events with a missing value of a key are left out.
-        """
-        found: dict[int, list[Key]] = {}
-        for last in self._lasts:
-            rows = self._rows(last, batch)
-            columns = [
-                values_of(key_column(batch, key.attribute), rows)
-                if place in last.known
-                else [...] * len(rows)
-                for place, key in enumerate(self._group_by)
-            ]
-            keys = zip(*columns, strict=True) if columns else [()] * len(rows)
-            for row, key in zip(rows.tolist(), keys, strict=True):
-                own = found.setdefault(row, [])
-                if None not in key and key not in own:
-                    own.append(key)
-        return found
-
     def _rows(self, last: _Last, batch: EventStream) -> np.ndarray:
         rows = batch.rows_of(last.variable.type)
-        for clause in last.clauses:
-            if len(rows):
-                rows = rows[self._holds(clause, batch, rows)]
-        return rows
+        return rows_with(last.clauses, self._reader, batch, rows)
 
-    def _holds(self, clause: Clause, batch: EventStream, rows: np.ndarray) -> np.ndarray:
-        return clause_holds(
-            clause,
-            lambda attribute: self._reader.read(batch, attribute.name, rows),
-            self._reader.code,
-        )
+
+def rows_with(
+    clauses: Sequence[Clause], reader: NumericReader, batch: EventStream, rows: np.ndarray
+) -> np.ndarray:
+    """The rows whose single events satisfy conditions."""
+    for clause in clauses:
+        if len(rows):
+            read = partial(_values, reader, batch, rows)
+            rows = rows[clause_holds(clause, read, reader.code)]
+    return rows
+
+
+def _values(
+    reader: NumericReader, batch: EventStream, rows: np.ndarray, attribute: Attribute
+) -> np.ndarray:
+    return reader.read(batch, attribute.name, rows)
 
 
 def key_column(batch: EventStream, attribute: str | EventType) -> AttributeColumn:

@@ -10,8 +10,8 @@ exact, is computed anew from the STARTs that are left.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.rounds import Rounds
 from cepbench.engines.detection.tasks import constructs_of, evaluator_without_plan, runs_some
 from cepbench.engines.runs.matches import BranchMatches, Found, SetColumn
+from cepbench.engines.runs.result import Metrics
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.plans.model import AnyPlan, OrderPlan, TreePlan, UnionPlan
@@ -53,28 +54,24 @@ _DEFAULT = "stack-nfa"
 class TwoStepRun(Stateful):
     """A run of ``two-step``.
 
-    Parameters
-    ----------
-    task : AggregationTask
-    detector : Detector, optional
-        Finds the matches; by default the evaluator of the task.
+    It finds the matches by the evaluator of the task; or, if it does not, :meth:`folded` is given them.
     """
 
     SAVED = ("_known_kinds", "_updates", "_detector", "_recent", "_valuation", "_folds")
 
-    def __init__(self, task: AggregationTask, detector: Any = None) -> None:
+    def __init__(self, task: AggregationTask, *, finds: bool = True) -> None:
         warm_up()
         self._task = task
         pattern = task.pattern
         #: None if a batch is not to be divided.
         self._rounds: Rounds | None = None
-        if detector is None:
+        self._detector: Detector | None = None
+        if finds:
             matches = pattern.without_aggregate()
             plan, evaluator = matching(matches, task.evaluator)
-            detector = Detector(matches, plan, evaluator=evaluator)
+            self._detector = Detector(matches, plan, evaluator=evaluator)
             # A user-defined evaluator may report a match after the round of its last event.
             self._rounds = Rounds() if EVALUATORS[evaluator].is_builtin else None
-        self._detector = detector
         self._ends = {frozenset(b.positive_names): _ends_of(b) for b in pattern.branches()}
         self._group_by = pattern.group_by
         keys = tuple(key.attribute for key in pattern.group_by)
@@ -100,18 +97,20 @@ class TwoStepRun(Stateful):
 
     def push(self, batch: EventStream) -> Rows:
         """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.push`."""
-        if self._rounds is None:
-            return self._pushed(batch)
-        parts = self._rounds.parts(batch, lambda: self._updates)
-        return Rows.joined([self._pushed(part) for part in parts])
+        assert self._detector is not None
+        parts: Iterable[EventStream] = [batch]
+        if self._rounds is not None:
+            parts = self._rounds.parts(batch, lambda: self._updates)
+        return Rows.joined([self.folded(part, self._detector.take(part)) for part in parts])
 
-    def _pushed(self, batch: EventStream) -> Rows:
-        first = self._detector.position
-        found = self._detector.take(batch)
+    def folded(self, batch: EventStream, found: Found) -> Rows:
+        """The rows of the next events, with the matches that they complete."""
+        first = self._valuation.position
         self._recent.push(batch)
         self._note_floats(batch)
         matches = self._matches(found, first)
         if len(matches.rows) and matches.rows.min() < 0:
+            assert self._detector is not None
             raise EvaluationError(
                 f"the evaluator {self._detector.evaluator} reported a match after the batch of its "
                 "last event; use cep.aggregate, which takes the whole stream"
@@ -128,7 +127,7 @@ class TwoStepRun(Stateful):
 
     def metrics(self) -> AggregateMetrics:
         """See :meth:`cepbench.engines.aggregation.protocol.AggregationRun.metrics`."""
-        found = self._detector.metrics()
+        found = Metrics() if self._detector is None else self._detector.metrics()
         buffered = found.peak_buffered_events
         return AggregateMetrics(
             updates=self._updates,

@@ -24,24 +24,8 @@ class TypedParts:
     In a part these items bind only events of its types, and the others bind what they always do. So
     each match is counted in one part, and an event in as many as there are combinations at most.
 
-    Parameters
-    ----------
-    pattern : Pattern
-        With AGG.
-    flags : mapping of str to int
-        Variable → the flag of the events that it may bind.
-    name : str
-        Of the method, for errors.
-
-    Attributes
-    ----------
-    keys : list of tuple of str
-        Of each part, the values of the keys that are types, ascending.
-
-    Raises
-    ------
-    UnsupportedPatternError
-        If there are more than 1,000 parts.
+    ``flags`` are those of the events that each variable may bind, ``name`` that of the method for errors.
+    There may be 1,000 parts.
     """
 
     def __init__(self, pattern: Pattern, flags: Mapping[str, int], name: str) -> None:
@@ -62,6 +46,7 @@ class TypedParts:
             )
         parts = [dict(zip(self._variables, its, strict=True)) for its in product(*values)]
         self._parts = sorted(parts, key=self._key)
+        #: Of each part, the values of the keys that are types, ascending.
         self.keys = [*map(self._key, self._parts)]
         self._barred: dict[str, np.ndarray] = {}
 

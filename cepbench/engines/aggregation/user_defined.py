@@ -17,14 +17,8 @@ from cepbench.streams.event_stream import EventStream
 class UserRun:
     """An object of a user-defined class as a run.
 
-    Parameters
-    ----------
-    name : str
-        Of the method.
-    made : callable
-        Task → an object with ``push``, and perhaps the other methods of
-        :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
-    task : AggregationTask
+    It has ``push``, and perhaps the other methods of
+    :class:`~cepbench.engines.aggregation.protocol.AggregationRun`.
     """
 
     def __init__(
@@ -36,13 +30,7 @@ class UserRun:
         self._position = 0
 
     def push(self, batch: EventStream) -> list[Row]:
-        """The rows of the object.
-
-        Raises
-        ------
-        EvaluationError
-            If they are no rows.
-        """
+        """The rows of the object, checked."""
         first, self._position = self._position, self._position + len(batch)
         rows = self._rows(self._run.push(batch))
         for row in rows:

@@ -37,47 +37,19 @@ _Asked = tuple[np.ndarray, np.ndarray]
 class Changes(NamedTuple):
     """The totals of partitions after some events.
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (n,)
-        Of the batch, in ascending order; those of a row in the order of partitions.
-    parts : ndarray of int64, shape (n,)
-        Numbers of partitions.
-    totals : list of ndarray, each of shape (n,)
-        Of each of :attr:`Valuation.totals`: int64, float64, or Python ints. In scope ``window`` they
-        are over the matches in the window, else over those that the event completes.
+    In scope ``window`` they are over the matches in the window, else over those that the event completes.
     """
 
-    rows: np.ndarray
-    parts: np.ndarray
-    totals: list[np.ndarray]
+    rows: np.ndarray  #: of the batch, ascending; those of a row in the order of partitions
+    parts: np.ndarray  #: numbers of partitions
+    totals: list[np.ndarray]  #: of each of Valuation.totals: int64, float64, or Python ints
 
 
 class Valuation(Stateful):
     """Makes rows of values of the totals of partitions.
 
-    Parameters
-    ----------
-    task : AggregationTask
-    attributes : tuple of str or EventType
-        Those by which partitions are made: whose values all events of a match share, and the types of
-        some items' events.
-    plain : set of str
-        The variables of which each match has one event.
-    counts_values : bool
-        See :func:`~cepbench.engines.aggregation.semirings.totals_of`.
-
-    Attributes
-    ----------
-    totals : list of Total
-        What is to be counted.
-    keys : list of tuple
-        Of the groups.
-    follows_expiry : bool
-        Whether totals have to be given after the events with which a partition's first events expire
-        too, not only after those that may complete a match of the partition.
-    position : int
-        Of the next event.
+    Partitions are made by ``attributes``: those whose values all events of a match share, and the types of
+    some items' events. Of ``plain`` variables each match has one event.
     """
 
     SAVED = ("keys", "position", "_current", "_leaves", "_seen")
@@ -105,13 +77,17 @@ class Valuation(Stateful):
             else total
             for total in listed
         }
+        #: What is to be counted.
         self.totals = [*dict.fromkeys(self._same.values())]
         self._floats = [False] * len(self.totals)
         self._are_groups = set(self._group_by) == set(attributes)
         self._knows_all = self._triggers.knows_all
+        #: Whether totals have to be given after the events with which a partition's first events expire
+        #: too, not only after those that may complete a match of the partition.
         self.follows_expiry = task.scope == "window" and not (
             task.emit == "trigger" and self._are_groups and self._knows_all
         )
+        #: Of the groups.
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
         #: Positions of the events with which groups were seen.
@@ -119,6 +95,7 @@ class Valuation(Stateful):
         #: By total: the totals of groups, and of partitions.
         self._current = [np.zeros(0, np.int64) for _ in self.totals]
         self._leaves = [np.zeros(0, np.int64) for _ in self.totals]
+        #: Of the next event.
         self.position = 0
         if not self._group_by:
             self.groups([()])
@@ -161,15 +138,7 @@ class Valuation(Stateful):
     # -- after events ---------------------------------------------------------------------------
 
     def push(self, batch: EventStream, changes: Changes, groups: np.ndarray) -> Rows:
-        """The rows to report after the events of a batch.
-
-        Parameters
-        ----------
-        batch : EventStream
-        changes : Changes
-        groups : ndarray of int64
-            The group of each partition.
-        """
+        """The rows to report after the events of a batch; ``groups`` has the group of each partition."""
         first, self.position = self.position, self.position + len(batch)
         # Triggers also say which groups there are.
         asked = []
@@ -327,15 +296,8 @@ class Valuation(Stateful):
     # -- at a time ------------------------------------------------------------------------------
 
     def at(self, time: int, totals: Sequence[np.ndarray], groups: np.ndarray) -> Rows:
-        """The value of each group seen so far.
-
-        Parameters
-        ----------
-        time : int
-        totals : list of ndarray
-            In scope ``window``, those of partitions at this time.
-        groups : ndarray of int64
-            The group of each partition.
+        """The value of each group seen so far; in scope ``window`` from the totals of partitions at the
+        time, and the group of each.
         """
         current = self._current
         if self._task.scope == "window":

@@ -23,15 +23,7 @@ _KEPT = ("times", "marks", "values", "cells", "back", "spans", "weights")
 
 
 class CountingWindow(Stateful):
-    """Histories of a sequence in the window, by partition.
-
-    Parameters
-    ----------
-    sequence : cepbench.engines.sequence_counts.kernels.tables.Sequence
-    columns : int
-    dtype : type
-        Of its numbers.
-    """
+    """Histories of a sequence in the window, by partition; ``dtype`` is that of their numbers."""
 
     SAVED = ("_ends", *(f"_state.{name}" for name in _KEPT))
 
@@ -90,10 +82,7 @@ class CountingWindow(Stateful):
         state.spans[partition, tables.PEAK] = 1
 
     def peaks(self) -> np.ndarray:
-        """The maximum number of rows, and of counters, since this was asked last.
-
-        With several partitions these are the sums of their own.
-        """
+        """The maximum number of rows, and of counters, since this was asked last, each summed over partitions."""
         columns, spans = len(self._state.cells), self._state.spans
         rows = int(spans[:, tables.PEAK].sum())
         end = spans[:, tables.HIGH if self._plan.by_start else tables.MIDDLE]
@@ -126,19 +115,8 @@ class CountingWindow(Stateful):
         return self.state_bytes()
 
     def push(self, events: tables.Events, samples: int) -> tuple[np.ndarray, int]:
-        """Process some events; returns the totals after some of them, and the number of updates.
-
-        Parameters
-        ----------
-        events : cepbench.engines.sequence_counts.kernels.tables.Events
-        samples : int
-            How many there are in ``events.samples``.
-
-        Returns
-        -------
-        totals : ndarray
-            int64, float64, or Python ints.
-        updates : int
+        """Process some events; returns the totals (int64, float64 or Python ints) after those of them that
+        are in ``events.samples``, of which there are so many, and the number of updates.
         """
         self._make_room(np.diff(events.spans))
         progress = self._state.progress
@@ -201,13 +179,7 @@ class CountingWindow(Stateful):
         return self._state.out.shape[1]
 
     def _make_room(self, more: np.ndarray) -> None:
-        """Let each partition have room for more rows; if one has not, all are moved.
-
-        Parameters
-        ----------
-        more : ndarray of int64
-            Rows by partition.
-        """
+        """Let each partition have room for so many more rows; if one has not, all are moved."""
         state, old = self._state, self._state.spans
         if (old[:, tables.HIGH] + more <= self._ends).all():
             return
@@ -263,18 +235,7 @@ def _is_plain(sequence: tables.Sequence, columns: int) -> bool:
 def working_sums(
     cells: np.ndarray, zero: float, *, is_exact: bool, are_weighted: bool
 ) -> dict[str, np.ndarray]:
-    """``found`` and ``out`` for the numbers of a table.
-
-    Parameters
-    ----------
-    cells : ndarray
-    zero : float
-        Of the semiring.
-    is_exact : bool
-        Whether sums may have more digits.
-    are_weighted : bool
-        Whether sums are multiplied by weights.
-    """
+    """``found`` and ``out`` for the numbers of a table, whose sums may have more digits (``is_exact``)."""
     digits = numbers.found_digits(cells, are_weighted=are_weighted) if is_exact else 1
     is_float = cells.dtype == np.float64
     found = np.zeros((2, 1) if is_float else (2, 1, digits), cells.dtype)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cepbench.engines.aggregation.aggregate import AggregateResult
+from cepbench.engines.aggregation.aggregate import AggregateResult, WorkloadResult
 from cepbench.engines.aggregation.tables import power_of_ten, shown_number
-from cepbench.engines.aggregation.workload_aggregate import WorkloadResult
 from cepbench.errors import EvaluationError
 from cepbench.patterns.model import Pattern
 from cepbench.presentation.exploration.open_time import OpenTime, without_pauses

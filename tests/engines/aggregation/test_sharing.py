@@ -190,6 +190,13 @@ def test_large_numbers_survive_snapshots() -> None:
     assert live.value().COUNT.tolist() == [count]
 
 
+def test_large_numbers_of_a_workload_are_shown_short() -> None:
+    workload = cep.Workload({"Q": "PATTERN SEQ(A a, KL(B b), C c) AGG COUNT WITHIN 999 units"})
+    frame = pd.DataFrame({"type": [*"A" + "B" * 70 + "C"], "time": range(72)})
+    stream = cep.EventStream.from_pandas(frame, type="type", time="time")
+    assert "1.1806 × 10²¹" in cep.aggregate(workload, stream)._repr_html_()
+
+
 @pytest.mark.parametrize("sharing", ["NONE", "PRETREE", "CHOP-CONNECT", "SHARON", "steiner"])
 def test_tables_grow(sharing: str) -> None:
     """More active rows than there is room for at first, and rows that expire."""
