@@ -18,6 +18,7 @@ import pandas as pd
 from cepbench.arguments import number
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
+from cepbench.experiments.conformance.checker import entry_of
 from cepbench.experiments.conformance.generator_problems import SIZES, check_problem, check_problems
 from cepbench.experiments.conformance.generator_report import (
     Finding,
@@ -117,7 +118,11 @@ def check_generator(
     >>> cep.check_generator("GREEDY", sizes=[1, 2, 3]).passed
     True
     """
-    entry = _entry(generator)
+    decorated = '@cep.plan_generator("{name}", kind="order") above it (kind="tree" if it returns nested pairs)'
+    if isinstance(generator, PlanGenerator):
+        entry = generator
+    else:
+        entry = entry_of(PLAN_GENERATORS, generator, "function", "a plan generator", decorated)
     time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0, most=1e6)
     seed = seed_from(seed, ExperimentError)
     drawn = check_problems(problems, sizes, seed=seed)
@@ -146,20 +151,6 @@ def check_generator(
         tried=tuple(tried),
         left_out=tuple(name for name in drawn if name not in tried),
         costs=costs,
-    )
-
-
-def _entry(generator: Any) -> PlanGenerator:
-    if not callable(generator):
-        return find_generator(generator)
-    for entry in PLAN_GENERATORS.values():
-        if entry.function is generator:
-            return entry
-    name = getattr(generator, "__name__", "my_idea")
-    raise PlanGeneratorError(
-        f"{name} is not registered as a plan generator; write "
-        f'@cep.plan_generator("{name.upper().replace("_", "-")}", kind="order") above it '
-        '(kind="tree" if it returns nested pairs)'
     )
 
 
@@ -274,7 +265,6 @@ def _line(name: str, seed: int, generator: str) -> str:
 
 
 def _timed_plan(problem: CostedProblem, entry: PlanGenerator, seed: int) -> tuple[Plan, float]:
-    """A plan and the seconds of planning."""
     began = time.perf_counter()
     found = plan_problem(problem, entry, seed=seed)
     return found, time.perf_counter() - began
