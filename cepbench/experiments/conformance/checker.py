@@ -129,7 +129,6 @@ def entry_of(
 
     Parameters
     ----------
-    registry : Registry
     function : str
         The attribute of an entry that holds its function.
     kind, decorated : str

@@ -70,7 +70,6 @@ def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
     ----------
     name : str
         A key of :data:`PROBLEM_KINDS`, a hyphen, and the number of variables.
-    seed : int
 
     Raises
     ------
@@ -98,7 +97,6 @@ def check_problems(
         Keys of :data:`PROBLEM_KINDS`; all by default.
     sizes : sequence of int
         Numbers of variables. Only the first kind has a problem of a single variable.
-    seed : int
 
     Raises
     ------

@@ -23,7 +23,6 @@ class Controls:
 
     Parameters
     ----------
-    pattern : Pattern
     statistics : Statistics
         As measured: rates per second (or tick).
     on_change : callable

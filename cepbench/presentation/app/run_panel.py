@@ -37,7 +37,6 @@ class RunPanel:
         Returns the stream, and the current plans.
     units : callable
         Returns attribute → unit, as for ``cep.match_timeline``.
-    seed : int
 
     Attributes
     ----------

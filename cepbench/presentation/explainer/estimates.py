@@ -64,7 +64,7 @@ def estimate(
     last: str | Sequence[str | None] | None,
     cost: str | CostModel,
 ) -> Estimates:
-    """The nodes of each branch's plan with estimates.
+    """The nodes of each branch's plan with estimates; only with arrival rates if there are none.
 
     Raises
     ------
@@ -74,47 +74,36 @@ def estimate(
         If the cost is unknown, or not a sum over nodes.
     """
     branches = pattern.branches()
+    pairs = list(zip(branches, plan.parts, strict=True))
     try:
         problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     except UnsupportedPatternError as error:
-        nodes = [explained_nodes(*pair) for pair in zip(branches, plan.parts, strict=True)]
-        bare = _with_notes(plan, [_NO_NOTES] * len(branches))
-        tables = [
-            _table(branch, its, statistics) for branch, its in zip(branches, nodes, strict=True)
-        ]
-        return Estimates(bare, tuple(nodes), tuple(tables), (f"No estimates: {error}.",))
-    check_sum_over_nodes(problems[0].cost)
-    noted = _with_notes(
-        plan,
-        [
-            problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
-            for part, problem in zip(plan.parts, problems, strict=True)
-        ],
-    )
-    # Branches run concurrently: only the latency of the slowest one is part of the cost.
-    delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
-    slowest = int(np.argmax(delays))
-    total = noted.log_cost
-    assert total is not None  # each part has its cost now
-    nodes = []
-    tables = []
-    for number, (branch, part, problem) in enumerate(
-        zip(branches, plan.parts, problems, strict=True)
-    ):
-        found = _branch_estimates(branch, part, problem, is_slowest=number == slowest)
-        nodes.append(found.nodes)
-        tables.append(
-            _table(
-                branch,
-                found.nodes,
-                statistics,
-                operators=found.operators,
-                log_sizes=found.log_sizes,
-                log_costs=found.log_costs,
-                log_total=total,
-            )
+        noted, total = _with_notes(plan, [_NO_NOTES] * len(branches)), math.nan
+        found = [_without_estimates(explained_nodes(*pair)) for pair in pairs]
+        remarks: tuple[str, ...] = (f"No estimates: {error}.",)
+    else:
+        check_sum_over_nodes(problems[0].cost)
+        noted = _with_notes(
+            plan,
+            [
+                problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
+                for part, problem in zip(plan.parts, problems, strict=True)
+            ],
         )
-    return Estimates(noted, tuple(nodes), tuple(tables), _remarks(plan, total))
+        # Branches run concurrently: only the latency of the slowest one is part of the cost.
+        delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
+        slowest = int(np.argmax(delays))
+        assert noted.log_cost is not None  # each part has its cost now
+        total, remarks = noted.log_cost, _remarks(plan, noted.log_cost)
+        found = [
+            _branch_estimates(*pair, problem, is_slowest=number == slowest)
+            for number, (pair, problem) in enumerate(zip(pairs, problems, strict=True))
+        ]
+    tables = (
+        _table(number, branch, its, statistics, total)
+        for number, (branch, its) in enumerate(zip(branches, found, strict=True))
+    )
+    return Estimates(noted, tuple(its.nodes for its in found), tuple(tables), remarks)
 
 
 class _BranchEstimates(NamedTuple):
@@ -124,6 +113,11 @@ class _BranchEstimates(NamedTuple):
     operators: list[str]
     log_sizes: np.ndarray
     log_costs: np.ndarray
+
+
+def _without_estimates(nodes: list[ExplainedNode]) -> _BranchEstimates:
+    missing = np.full(len(nodes), np.nan)
+    return _BranchEstimates(nodes, [""] * len(nodes), missing, missing)
 
 
 def _branch_estimates(
@@ -140,14 +134,12 @@ def _branch_estimates(
     else:
         log_sizes = problem.log_node_sizes("tree", tree)
         log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
-    nodes = explained_nodes(branch, part)
+    found = _without_estimates(explained_nodes(branch, part))
     # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
-    missing = np.full(len(nodes) - len(log_sizes), np.nan)
-    return _BranchEstimates(
-        nodes,
-        [""] * len(nodes),
-        np.concatenate((log_sizes, missing)),
-        np.concatenate((log_costs, missing)),
+    missing = found.log_sizes[len(log_sizes) :]
+    return found._replace(
+        log_sizes=np.concatenate((log_sizes, missing)),
+        log_costs=np.concatenate((log_costs, missing)),
     )
 
 
@@ -192,26 +184,25 @@ def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
 
 
 def _table(
-    branch: Pattern,
-    nodes: Sequence[ExplainedNode],
-    statistics: Statistics,
-    *,
-    operators: Sequence[str] | None = None,
-    log_sizes: np.ndarray | None = None,
-    log_costs: np.ndarray | None = None,
-    log_total: float = math.nan,
+    number: int, branch: Pattern, found: _BranchEstimates, statistics: Statistics, log_total: float
 ) -> pd.DataFrame:
-    """The columns of estimates; only arrival rates, if sizes and costs are missing."""
-    missing = np.full(len(nodes), np.nan)
-    log_sizes = missing if log_sizes is None else log_sizes
-    log_costs = missing if log_costs is None else log_costs
+    """The columns that identify the nodes of a branch, and those of their estimates."""
+    nodes, operators, log_sizes, log_costs = found
+    types = {variable.name: variable.type_text for variable in branch.variables}
     # A latency of 0 has no shares.
     with np.errstate(over="ignore", invalid="ignore"):
         sizes, costs = np.exp(log_sizes), np.exp(log_costs)
         shares = np.exp(log_costs - log_total)
     return pd.DataFrame(
         {
-            "operator": [""] * len(nodes) if operators is None else operators,
+            "branch": number,
+            "node": range(len(nodes)),
+            "parent": [node.parent for node in nodes],
+            "kind": [node.kind for node in nodes],
+            "variables": [", ".join(node.variables) for node in nodes],
+            "types": [", ".join(types[name] for name in node.variables) for node in nodes],
+            "step": [node.step for node in nodes],
+            "operator": operators,
             "arrival_rate": [_arrival_rate(branch, node, statistics) for node in nodes],
             "estimated": sizes,
             "log_estimated": log_sizes,

@@ -28,16 +28,7 @@ def measure(
     nodes: Sequence[Sequence[ExplainedNode]],
     estimates: Sequence[pd.DataFrame],
 ) -> list[pd.DataFrame]:
-    """One table per branch, with the columns :data:`MEASURED` and one row per node.
-
-    Parameters
-    ----------
-    result : Result
-        Result of the plan on ``stream``.
-    stream : EventStream
-    nodes, estimates : sequences
-        One entry per branch.
-    """
+    """The tables of estimates by branch, with the columns :data:`MEASURED` of a run on a stream."""
     pattern = result.pattern
     branches = pattern.branches()
     counts = result.nodes
@@ -56,7 +47,7 @@ def measure(
         found["estimated_created"] = expected["estimated_rate"] * active
         found["time_share"] = found["seconds"] / total
         found["q_error"] = _q_errors(branch, nodes[number], expected, found, active)
-        tables.append(found[list(MEASURED)])
+        tables.append(pd.concat([expected, found[list(MEASURED)]], axis=1))
     return tables
 
 

@@ -48,7 +48,6 @@ def explained_nodes(
     ----------
     branch : Pattern
         Without OR.
-    plan : OrderPlan or TreePlan
     placed : mapping of str to collection of str, optional
         Negated variables and groups, each with the variables of its node; by default the nodes
         where evaluators of joins check them: groups and what depends on them at the root.

@@ -60,7 +60,6 @@ def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: 
 
     Parameters
     ----------
-    tree : str or pair of trees
     table : sequence of mapping
         The rows of the branch; see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
     caption : str

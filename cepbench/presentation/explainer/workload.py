@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,7 @@ from cepbench.planning.statistics.measure import active_time, measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.explainer.columns import MARKED, MISSING, Row, percent, short
-from cepbench.presentation.explainer.text import WIDTH
+from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
 from cepbench.streams.event_stream import EventStream
 
 #: Both plans run in turn until this many seconds are spent, at most so many times.
@@ -81,20 +80,11 @@ class WorkloadExplanation:
 
     def describe(self, width: int = WIDTH) -> str:
         """A line for each query, then what the reuse was worth; sentences are wrapped to ``width``."""
-        heads = [name for name, _ in self._columns()]
-        lines = [[show(row) for _, show in self._columns()] for row in self._rows()]
-        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-        table = [
-            "  ".join(
-                # The query and how it is computed to the left, numbers to the right.
-                f"{cell:<{wide}}" if number < 2 else f"{cell:>{wide}}"
-                for number, (cell, wide) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in (heads, *lines)
-        ]
-        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        sentences = wrapped(self.sentences(), width)
         headline = self.plan.describe().splitlines()[0]
-        return "\n".join([headline, *table, *([""] if sentences else []), *sentences])
+        return "\n".join(
+            [headline, *aligned(self._table()), *([""] if sentences else []), *sentences]
+        )
 
     def sentences(self) -> list[str]:
         """What the reuse was worth, in the whole and by query, and how far the estimates were off."""
@@ -129,6 +119,12 @@ class WorkloadExplanation:
 
     def _rows(self) -> Sequence[Row]:
         return self.steps.to_dict("records")
+
+    def _table(self) -> list[list[str]]:
+        """The headings, and the cells of each query."""
+        columns = self._columns()
+        rows = [[show(row) for _, show in columns] for row in self._rows()]
+        return [[name for name, _ in columns], *rows]
 
     def _columns(self) -> list[tuple[str, Any]]:
         total = self.steps["cost"].sum() or math.nan
@@ -166,14 +162,15 @@ class WorkloadExplanation:
             notes=notes,
             slower=[row["query"] for row in self._rows() if row.get("worth_it") is False],
         )
-        columns = self._columns()
+        heads, *rows = self._table()
+        headline = self.plan.describe().splitlines()[0]
         return str(
             _PAGE(
-                headline=self.plan.describe().splitlines()[0],
+                headline=headline,
                 drawing=drawing,
                 sentences=self.sentences(),
-                heads=[name for name, _ in columns],
-                rows=[[show(row) for _, show in columns] for row in self._rows()],
+                heads=heads,
+                rows=rows,
             )
         )
 
@@ -204,7 +201,6 @@ def explain_workload(
     statistics: Mapping[str, Statistics] | None,
     stream: EventStream | None,
     asked: Arguments,
-    *,
     cost: Any,
 ) -> WorkloadExplanation:
     """Estimates and measurements by query; see :func:`cepbench.explain`.

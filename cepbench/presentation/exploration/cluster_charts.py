@@ -57,7 +57,6 @@ def curves_chart(
         points, others a line.
     x, y : str
         The columns, which are the titles of the axes, too.
-    title : str
     log_y : bool
         Whether the vertical axis is logarithmic, too.
     """

@@ -69,7 +69,6 @@ class Cube:
     ----------
     workload : Workload
         Queries with AGG are computed without it.
-    stream : EventStream
     seed : int
         Of sampled statistics.
 

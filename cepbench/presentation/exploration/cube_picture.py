@@ -59,7 +59,6 @@ def cube_layout(workload: Workload, labels: Mapping[str, str]) -> CubeLayout:
 
     Parameters
     ----------
-    workload : Workload
     labels : mapping of str to str
         Query → the text of its box.
 
@@ -149,7 +148,6 @@ def cube_svg(
 
     Parameters
     ----------
-    layout : CubeLayout
     labels : mapping of str to str
         Query → the text of its box; without any only the lines are drawn.
     sources : mapping of str to (str or None)

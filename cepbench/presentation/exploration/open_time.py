@@ -36,12 +36,7 @@ class OpenTime:
     pauses: Sequence[tuple[int, int]]
 
     def places(self, times: np.ndarray) -> np.ndarray:
-        """Seconds since ``first`` without the pauses; a time within a pause maps to its start.
-
-        Parameters
-        ----------
-        times : ndarray of int64
-        """
+        """Seconds since ``first`` without the pauses; a time within a pause maps to its start."""
         left_out = np.zeros(len(times), np.int64)
         for begin, end in self.pauses:
             left_out += np.clip(times, begin, end) - begin

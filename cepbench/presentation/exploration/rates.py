@@ -37,7 +37,6 @@ def rates_over_time(
 
     Parameters
     ----------
-    stream : EventStream
     types : iterable of str, optional
         By default the eight most frequent ones.
     every : float, str or Window, optional

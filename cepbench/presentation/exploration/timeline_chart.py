@@ -33,7 +33,6 @@ def match_timeline(
 
     Parameters
     ----------
-    stream : EventStream
     matches : DataFrame or Result
         As ``cep.evaluate`` returns them.
     pattern : Pattern or str
