@@ -13,12 +13,12 @@ from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, StatisticsError
 from cepbench.experiments.sweeps.compare import Comparison
 from cepbench.markup import Html
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.app.coalesced import Coalesced
 from cepbench.presentation.app.controls import Controls
@@ -102,20 +102,19 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
         If ``dataset``, ``pattern`` or ``seed`` is of another type, or queries of a workload do not fit
         the stream.
     """
-    for workload, data in ((dataset, pattern), (pattern, dataset)):
-        if isinstance(workload, Workload):
-            if isinstance(data, str):
-                _, stream, _ = read(data)
-            else:
-                stream = (
-                    data.stream() if isinstance(data, Dataset) else stream_from(data, "dataset")
-                )
-            return CubeExplorer(workload, stream, seed=seed_from(seed, StatisticsError))
+    if getattr(dataset, "by_query", False):  # a workload comes first
+        dataset, pattern = pattern, dataset
     if not isinstance(dataset, str | Dataset | None):
         dataset = stream_from(dataset, "dataset")
     if not isinstance(pattern, str | None):
-        pattern = pattern_from(pattern)
-    return Explorer(dataset, pattern, seed=seed_from(seed, StatisticsError))
+        pattern = queries_from(pattern)
+    seed = seed_from(seed, StatisticsError)
+    if isinstance(pattern, str | None) or not pattern.by_query:
+        return Explorer(dataset, pattern, seed=seed)
+    if isinstance(dataset, str):
+        _, dataset, _ = read(dataset)
+    stream = dataset.stream() if isinstance(dataset, Dataset) else stream_from(dataset, "dataset")
+    return CubeExplorer(pattern, stream, seed=seed)
 
 
 class Explorer:
@@ -192,8 +191,8 @@ class Explorer:
 
     @property
     def plans(self) -> SideBySide | None:
-        self._settle()
-        return None if self._what_if is None else self._what_if.after
+        changed = self.what_if
+        return None if changed is None else changed.after
 
     @property
     def results(self) -> Comparison | None:

@@ -31,6 +31,9 @@ from cepbench.presentation.explainer.columns import MARKED, MISSING, Row, percen
 from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
 from cepbench.streams.event_stream import EventStream
 
+#: Columns of estimates, of which the first four are those of ``WorkloadPlan.steps``.
+_ESTIMATED = ("query", "source", "method", "change", "cost", "scratch_cost", "estimated")
+
 #: Both plans run in turn until this many seconds are spent, at most so many times.
 _SECONDS, _MOST_RUNS = 0.5, 15
 
@@ -88,9 +91,9 @@ class WorkloadExplanation:
 
     def sentences(self) -> list[str]:
         """What the reuse was worth, in the whole and by query, and how far the estimates were off."""
-        if self.metrics is None:
-            return [*self.remarks]
         found = [*self.remarks]
+        if self.metrics is None:
+            return found
         rows = self._rows()
         took, scratch = self.steps["seconds"].sum(), self.steps["scratch_seconds"].sum(min_count=1)
         if not math.isnan(scratch) and self.steps["source"].notna().any():
@@ -138,10 +141,10 @@ class WorkloadExplanation:
             patterns = self.plan.workload.patterns.values()
             unit = "second" if all(its.window.is_datetime for its in patterns) else "tick"
             return [*found, (f"matches per {unit}", lambda row: short(row["estimated"]))]
-        found.append(("est. matches", lambda row: short(row["estimated"])))
         spent = self.steps["seconds"].sum() or math.nan
         return [
             *found,
+            ("est. matches", lambda row: short(row["estimated"])),
             ("matches", lambda row: f"{row['results']:,}"),
             ("reused", lambda row: f"{row['reused']:,}"),
             ("off by", _off),
@@ -151,18 +154,17 @@ class WorkloadExplanation:
         ]
 
     def _repr_html_(self) -> str:
-        patterns = self.plan.computed.patterns
-        notes = {}
-        for row in self._rows() if self.metrics is not None else ():
-            notes[row["query"]] = f"{short(row['results'])} in {_time(row['seconds'])}"
+        rows = self._rows() if self.metrics is not None else []
         drawing = reuse_svg(
             [self.plan.reuse(query) for query in self.plan.order],
-            {query: str(its) for query, its in patterns.items()},
+            {query: str(its) for query, its in self.plan.computed.patterns.items()},
             self.plan.virtual,
-            notes=notes,
-            slower=[row["query"] for row in self._rows() if row.get("worth_it") is False],
+            notes={
+                row["query"]: f"{short(row['results'])} in {_time(row['seconds'])}" for row in rows
+            },
+            slower=[row["query"] for row in rows if row["worth_it"] is False],
         )
-        heads, *rows = self._table()
+        heads, *cells = self._table()
         headline = self.plan.describe().splitlines()[0]
         return str(
             _PAGE(
@@ -170,7 +172,7 @@ class WorkloadExplanation:
                 drawing=drawing,
                 sentences=self.sentences(),
                 heads=heads,
-                rows=rows,
+                rows=cells,
             )
         )
 
@@ -218,42 +220,31 @@ def explain_workload(
     name = asked.packed()["evaluator"]
     model = reuse_cost(cost, computed, known, plan.plans, name)
     expected = Calibrated(computed, known, plan.plans)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for query in plan.order:
-        way = plan.reuse(query)
+        way, pattern = plan.reuse(query), computed.patterns[query]
         scratch = model.scratch(query)
-        active = 1.0
-        if stream is not None:
-            pattern = computed.patterns[query]
-            active = max(active_time(pattern, stream), pattern.window.seconds)
-        rows.append(
-            {
-                **{name: getattr(way, name) for name in ("query", "source", "method", "change")},
-                "cost": scratch if way.source is None else model.reused(way),
-                "scratch_cost": scratch,
-                "estimated": expected.matches(query) * active,
-            }
+        costs = (scratch if way.source is None else model.reused(way), scratch)
+        active = (
+            1.0 if stream is None else max(active_time(pattern, stream), pattern.window.seconds)
         )
-    steps = pd.DataFrame(rows)
+        matches = expected.matches(query) * active
+        rows.append((query, way.source, way.method, way.change, *costs, matches))
+    steps = pd.DataFrame(rows, columns=list(_ESTIMATED))
     if stream is None:
         return WorkloadExplanation(plan, name, steps)
     runs, alone, remarks = _runs(workload, plan, stream, asked)
     best = min(runs, key=lambda run: run.metrics.seconds)
     measured = best.steps.set_index("query").loc[steps["query"]].reset_index()
-    steps = steps.assign(**{name: measured[name] for name in ("results", "reused", "delta")})
+    steps = steps.join(measured[["results", "reused", "delta"]])
     steps["q_error"] = q_error(steps["estimated"], steps["results"], 1.0)
     steps["seconds"] = _medians(runs, steps["query"])
     steps["scratch_seconds"] = _medians(alone, steps["query"]) if alone else math.nan
     shares = [steps[name] / (steps[name].sum() or math.nan) for name in ("cost", "seconds")]
     steps["cost_q_error"] = q_error(*shares)
     gains = steps["scratch_seconds"] - steps["seconds"]
-    steps["worth_it"] = pd.Series(
-        [
-            None if source is None or math.isnan(gain) else bool(gain > 0)
-            for source, gain in zip(steps["source"], gains, strict=True)
-        ],
-        dtype=object,
-    )
+    is_known = steps["source"].notna() & gains.notna()
+    steps["worth_it"] = (gains > 0).astype(object).where(is_known, None)
     return WorkloadExplanation(plan, name, steps, best.metrics, remarks)
 
 
