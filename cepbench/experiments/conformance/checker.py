@@ -125,14 +125,9 @@ def chosen_patterns(patterns: Any, known: Mapping[str, str]) -> list[str]:
 def entry_of(
     registry: Registry[Entry], given: Any, function: str, kind: str, decorated: str
 ) -> Entry:
-    """The entry of a name, or of a function that was registered.
+    """The entry of a name, or of a function that was registered: that whose attribute ``function`` it is.
 
-    Parameters
-    ----------
-    function : str
-        The attribute of an entry that holds its function.
-    kind, decorated : str
-        What it is not registered as, and the line to write above it, with the field ``name``.
+    The error says what ``kind`` it is not registered as, and the line to write above it, ``decorated``.
     """
     if not callable(given):
         return registry.find(given)

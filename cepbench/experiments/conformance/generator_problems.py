@@ -64,12 +64,7 @@ class ProblemKind:
 
 
 def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
-    """The planning problem of that name, such as ``sequence-4``.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`PROBLEM_KINDS`, a hyphen, and the number of variables.
+    """The planning problem of a name: a key of :data:`PROBLEM_KINDS`, a hyphen, the number of variables.
 
     Raises
     ------
@@ -89,14 +84,9 @@ def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
 def check_problems(
     kinds: Sequence[str] | None = None, sizes: Sequence[int] = SIZES, *, seed: int = 0
 ) -> dict[str, CostedProblem]:
-    """Planning problems by name, small ones first.
+    """Planning problems by name, small ones first, of kinds in :data:`PROBLEM_KINDS`, by default all.
 
-    Parameters
-    ----------
-    kinds : sequence of str, optional
-        Keys of :data:`PROBLEM_KINDS`; all by default.
-    sizes : sequence of int
-        Numbers of variables. Only the first kind has a problem of a single variable.
+    Sizes are numbers of variables. Only the first kind has a problem of a single variable.
 
     Raises
     ------

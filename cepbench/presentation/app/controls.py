@@ -19,14 +19,9 @@ _LEAST_SELECTIVITY = 1e-4
 
 
 class Controls:
-    """Sliders for the window, every rate, every selectivity, and α.
+    """Sliders for the window, every rate, every selectivity, and α, and their ``box``.
 
-    Parameters
-    ----------
-    statistics : Statistics
-        As measured: rates per second (or tick).
-    on_change : callable
-        Observer of the widgets.
+    Statistics are as measured: rates per second (or tick). ``on_change`` observes the widgets.
 
     Attributes
     ----------
@@ -34,8 +29,6 @@ class Controls:
         ``"window"``, ``"alpha"``, a variable's name for its rate, a pair of names for a
         selectivity → :class:`~cepbench.presentation.app.sliders.NumberSlider`. Rates are per minute if time is
         a datetime.
-    box : Box
-        The widgets.
     """
 
     def __init__(

@@ -18,18 +18,10 @@ _FIELD, _SLIDER = "13rem", "9.5rem"
 
 
 class NumberSlider(widgets.HBox):
-    """A number with a slider and a text field.
+    """A number, at first ``measured``, with its name, a slider and a text field.
 
-    Parameters
-    ----------
-    name : str
-        The label.
-    measured : float
-        The initial number.
-    low, high, step : float
-        Ends and step of the slider; with ``powers`` those of the exponent.
-    powers : bool
-        Whether the slider is logarithmic.
+    ``low``, ``high`` and ``step`` are those of the slider; with ``powers`` it is logarithmic, and they are
+    those of the exponent.
 
     Attributes
     ----------

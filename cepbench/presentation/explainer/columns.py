@@ -41,15 +41,7 @@ class NodeColumn:
 
 
 def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
-    """The columns shown for each node.
-
-    Parameters
-    ----------
-    unit : str
-        Unit of time of rates: ``second`` or ``tick``.
-    measured : bool
-        Whether there are measurements.
-    """
+    """The columns shown for each node; ``unit`` is that of time in rates, ``second`` or ``tick``."""
     cost = NodeColumn("est.", "cost", lambda row: percent(row["cost_share"]))
     expected = NodeColumn("partial matches", "est.", _estimate)
     if not measured:

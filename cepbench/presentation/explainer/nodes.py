@@ -42,15 +42,10 @@ class ExplainedNode:
 def explained_nodes(
     branch: Pattern, plan: Plan, placed: Mapping[str, Collection[str]] | None = None
 ) -> list[ExplainedNode]:
-    """The plan's nodes in post-order, then the negated variables and groups in written order.
+    """The nodes of a branch's plan in post-order, then the negated variables and groups in written order.
 
-    Parameters
-    ----------
-    branch : Pattern
-        Without OR.
-    placed : mapping of str to collection of str, optional
-        Negated variables and groups, each with the variables of its node; by default the nodes
-        where evaluators of joins check them: groups and what depends on them at the root.
+    ``placed`` has for each negated variable and group the variables of its node; by default the nodes where
+    evaluators of joins check them: groups and what depends on them at the root.
     """
     kinds = {variable.name: _KINDS[variable.kind] for variable in branch.variables}
     below: list[tuple[str, ...]] = []

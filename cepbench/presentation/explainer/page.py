@@ -56,17 +56,7 @@ LEGEND = "Thicker lines carry more partial matches (logarithmic). ▲ more, ▼ 
 
 
 def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
-    """The tree of one branch as an inline SVG, with partial matches beside its nodes.
-
-    Parameters
-    ----------
-    table : sequence of mapping
-        The rows of the branch; see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
-    caption : str
-        May be empty.
-    measured : bool
-        Whether the plan was run.
-    """
+    """The tree of one branch as an inline SVG, with partial matches beside its nodes; ``table`` has its rows."""
     return _FIGURE(caption=caption, picture=tree_picture(tree, table, measured=measured))
 
 
@@ -79,19 +69,11 @@ def tree_picture(
     largest: float | None = None,
     colour: str = "currentColor",
 ) -> str:
-    """An ``<svg>`` element without ids, styles or scripts.
+    """The tree of one branch, whose rows are ``table``, as an ``<svg>`` without ids, styles or scripts.
 
-    Parameters
-    ----------
-    tree, table, measured
-        As for :func:`as_figure`.
-    small : bool
-        Whether it is one of many pictures side by side.
-    largest : float, optional
-        ln of the partial matches of the thickest line; by default the maximum of this tree. The
-        lines of trees with equal ``largest`` are comparable.
-    colour : str
-        Of the lines.
+    With ``small`` it is one of many pictures side by side. ``largest`` is the ln of the partial matches of
+    the thickest line, by default the maximum of this tree: the lines of trees with an equal one are
+    comparable. The lines have the ``colour``.
     """
     placed, edges = placed_nodes(tree)
     leaves = sum(bool(node.name) for node in placed)

@@ -33,14 +33,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def tree_lines(
     branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn], width: int = WIDTH
 ) -> Iterator[str]:
-    """The headings, then each branch's tree from its root down.
+    """The headings, then each branch's tree from its root down, of the rows of each branch.
 
-    Parameters
-    ----------
-    branches : sequence of sequence of mapping
-        The rows of each branch; see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
-    width : int
-        Characters per line; exceeded only by very deep trees.
+    Lines have up to ``width`` characters; only very deep trees have more.
     """
     rows = [list(labelled(table)) for table in branches]
     cells = [
@@ -77,13 +72,7 @@ def tree_lines(
 
 
 def labelled(table: Sequence[Row]) -> Iterator[tuple[int, str, str]]:
-    """Number, indentation (as tree lines) and label of each node of a branch, from the root down.
-
-    Parameters
-    ----------
-    table : sequence of mapping
-        The rows of one branch.
-    """
+    """Number, indentation (as tree lines) and label of each node of a branch, from the root down."""
     children: dict[int, list[int]] = {}
     for number, row in enumerate(table):
         children.setdefault(row["parent"], []).append(number)

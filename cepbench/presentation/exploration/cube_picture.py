@@ -29,20 +29,16 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class CubeLayout:
-    """Where queries and lines are.
+    """Where queries and lines are, in pixels.
 
     Attributes
     ----------
     boxes : mapping of str to (float, float)
-        Query → left and upper corner, in pixels.
+        Query → left and upper corner; each box is ``wide`` and ``high``.
     lines : mapping of (str, str) to sequence of (float, float)
         General and specific query → the points of the line between them.
     changes : mapping of (str, str) to str
         In what they differ.
-    wide, high : float
-        Of a box.
-    width, height : float
-        Of the picture.
     """
 
     boxes: Mapping[str, tuple[float, float]]
@@ -57,16 +53,8 @@ class CubeLayout:
 def cube_layout(workload: Workload, labels: Mapping[str, str]) -> CubeLayout:
     """Place some queries of a workload in layers, each below all more general ones.
 
-    Parameters
-    ----------
-    labels : mapping of str to str
-        Query → the text of its box.
-
-    Returns
-    -------
-    CubeLayout
-        Lines are those of direct refinements; of equal queries the first is above. Lines that pass a
-        layer have a place of their own in it.
+    ``labels`` are the texts of their boxes. Lines are those of direct refinements; of equal queries the
+    first is above. Lines that pass a layer have a place of their own in it.
     """
     place = {query: number for number, query in enumerate(workload.patterns)}
     changes = {}
@@ -144,7 +132,7 @@ def cube_svg(
     tips: Mapping[str, str] = MappingProxyType({}),
     chosen: str | None = None,
 ) -> str:
-    """The picture of a layout.
+    """The picture of a layout, an ``<svg>`` without ids, styles or scripts, in the colour of the text around it.
 
     Parameters
     ----------
@@ -156,11 +144,6 @@ def cube_svg(
         Query → its tooltip.
     chosen : str, optional
         The query whose box is filled.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
     lines = [
         element(
