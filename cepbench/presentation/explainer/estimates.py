@@ -1,17 +1,19 @@
-"""Estimates by node of a plan: arrivals, partial matches, rows and cost."""
+"""The nodes of a plan, and estimates by node: arrivals, partial matches, rows and cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.plan_runs.nodes import PlannedNodes
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.negations import negated_apart
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.model import CostModel
@@ -23,12 +25,90 @@ from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.planning.plans.notes import shown_log
 from cepbench.planning.plans.tree import leaves, post_order, relabel
 from cepbench.planning.statistics.model import Statistics
-from cepbench.presentation.explainer.nodes import ExplainedNode, explained_nodes
 
 #: Notes of a plan without estimates.
 _NO_NOTES: dict[str, Any] = {
     "log_cost": None, "cost_model": None, "estimates": (), "alpha": 0.0, "log_latency": None,
 }  # fmt: skip
+
+
+_KINDS = {Kind.PLAIN: "event", Kind.KLEENE: "set", Kind.NEGATED: "negated", Kind.GROUP: "group"}
+
+
+class ExplainedNode(NamedTuple):
+    """A node of a plan's tree, or a negated variable or group as a child of the node that checks or forms it.
+
+    Attributes
+    ----------
+    kind : str
+        ``event``, ``set`` (a Kleene variable), ``join``, ``negated`` or ``group``.
+    variables : tuple of str
+        In the order of the plan.
+    parent : int
+        Number of its parent, or of the node that checks a negated variable or forms a group; -1 for
+        the root.
+    step : int
+        Step of an order plan: 1 for its first variable, then its joins; otherwise 0.
+    """
+
+    kind: str
+    variables: tuple[str, ...]
+    parent: int
+    step: int
+
+
+def explained_nodes(
+    branch: Pattern, plan: Plan, placed: Mapping[str, Collection[str]] | None = None
+) -> list[ExplainedNode]:
+    """The nodes of a branch's plan in post-order, then the negated variables and groups in written order.
+
+    ``placed`` has for each negated variable and group the variables of its node; by default the nodes where
+    evaluators of joins check them: groups and what depends on them at the root.
+    """
+    kinds = {variable.name: _KINDS[variable.kind] for variable in branch.variables}
+    below: list[tuple[str, ...]] = []
+    parents: list[int] = []
+    waiting: list[int] = []  # nodes whose parent was not visited yet
+    for number, tree in enumerate(post_order(plan.tree)):
+        below.append(tuple(leaves(tree)))
+        parents.append(-1)
+        if isinstance(tree, tuple):
+            for child in (waiting.pop(), waiting.pop()):
+                parents[child] = number
+        waiting.append(number)
+    number_of = {frozenset(names): number for number, names in enumerate(below)}
+    nodes = [
+        ExplainedNode(
+            kind="join" if len(names) > 1 else kinds[names[0]],
+            variables=names,
+            parent=parents[number],
+            # In post-order the prefix of an order immediately follows its last leaf.
+            step=number // 2 + 1 if plan.kind == "order" and number % 2 == 0 else 0,
+        )
+        for number, names in enumerate(below)
+    ]
+    if placed is None:
+        placed = _checked_at(branch, plan)
+    return nodes + [
+        ExplainedNode(kinds[v.name], (v.name,), number_of[frozenset(placed[v.name])], 0)
+        for v in branch.variables
+        if v.kind in (Kind.NEGATED, Kind.GROUP)
+    ]
+
+
+def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The variables of the nodes that check negated variables and form groups."""
+    at_root = dict.fromkeys((v.name for v in branch.groups), tuple(plan.names))
+    if branch.groups:
+        apart = negated_apart(branch)
+        touched = [v for v in branch.negated if v not in apart]
+        at_root |= dict.fromkeys((v.name for v in touched), tuple(plan.names))
+        branch = branch.without((*branch.groups, *touched))
+    placements = tuple(its for its in plan.placements if its[0] not in at_root)
+    planned = PlannedNodes(
+        branch.with_partition(), plan.tree, positions=False, placements=placements
+    )
+    return at_root | {check.name: node.variables for node in planned.nodes for check in node.checks}
 
 
 @dataclass(frozen=True)

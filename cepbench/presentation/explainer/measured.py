@@ -12,7 +12,7 @@ from cepbench.engines.runs.result import Result
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.q_error import q_error
 from cepbench.planning.statistics.measure import active_time
-from cepbench.presentation.explainer.nodes import ExplainedNode
+from cepbench.presentation.explainer.estimates import ExplainedNode
 from cepbench.streams.event_stream import EventStream
 
 #: Columns of measurements, in the order of the table.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -33,8 +33,7 @@ _THINNEST, _THICKEST = 1.0, 11.0
 _DECADES = 3.0  # orders of magnitude between the thickest and the thinnest line
 
 
-@dataclass(frozen=True)
-class _Spacing:
+class _Spacing(NamedTuple):
     """Pixels per leaf, per level, above the root and to its right, and below the leaves."""
 
     column: float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from markupsafe import Markup
@@ -112,15 +113,8 @@ def _layers(queries: Iterable[str], pairs: Collection[tuple[str, str]]) -> dict[
     for general, specific in pairs:
         above[specific].append(general)
     layer: dict[str, int] = {}
-    for query in above:
-        waiting = [query]
-        while waiting:
-            open_ = [it for it in above[waiting[-1]] if it not in layer]
-            if open_:
-                waiting += open_
-            else:
-                its = waiting.pop()
-                layer[its] = 1 + max((layer[it] for it in above[its]), default=-1)
+    for query in TopologicalSorter(above).static_order():
+        layer[query] = 1 + max((layer[it] for it in above[query]), default=-1)
     return layer
 
 
