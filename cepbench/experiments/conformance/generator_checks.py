@@ -135,7 +135,9 @@ def check_generator(
         if not trial.run(name):
             break
     costs = _costs(trial, tried, seed)
-    findings = [*trial.findings, *_exactness(entry, costs, seed)]
+    if _claims_all(entry):
+        trial.check_exactness(costs)
+    findings = trial.findings
     if trial.rows and all(row["status"] == REFUSED for row in trial.rows):
         findings.append(
             Finding("refusal", tried[0], f"refused all problems: {trial.rows[0]['reason']}", "")
@@ -255,13 +257,21 @@ class _Trial:
                 f"such as np.array(problem.{key})",
             )
 
+    def check_exactness(self, costs: pd.DataFrame) -> None:
+        own = costs[costs["generator"] == self.entry.name].set_index("problem")["log_distance"]
+        for name, distance in own[own > TOLERANCE].items():
+            message = (
+                f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
+                f"{OPTIMAL[self.entry.kind]}; repair it, or leave out exact=True"
+            )
+            self._found("exact", str(name), message)
+
     def _found(self, check: str, name: str, message: str) -> None:
-        self.findings.append(Finding(check, name, message, _line(name, self.seed, self.entry.name)))
-
-
-def _line(name: str, seed: int, generator: str) -> str:
-    """A line of Python that plans the problem again."""
-    return f'plan_problem(check_problem("{name}", seed={seed}), "{generator}", seed={seed})'
+        line = (
+            f'plan_problem(check_problem("{name}", seed={self.seed}), "{self.entry.name}", '
+            f"seed={self.seed})"
+        )
+        self.findings.append(Finding(check, name, message, line))
 
 
 def _timed_plan(problem: CostedProblem, entry: PlanGenerator, seed: int) -> tuple[Plan, float]:
@@ -298,20 +308,6 @@ def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
 def _claims_all(entry: PlanGenerator) -> bool:
     """Whether it claims to be exact over all plans; the least cost of other spaces is unknown."""
     return entry.exact and entry.space in ("", *_ALL)
-
-
-def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator[Finding]:
-    if not _claims_all(entry):
-        return
-    own = costs[(costs["generator"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
-    for name, distance in zip(own["problem"], own["log_distance"], strict=True):
-        yield Finding(
-            "exact",
-            name,
-            f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
-            f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
-            _line(name, seed, entry.name),
-        )
 
 
 def _copied(problem: CostedProblem) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from cepbench.presentation.app.shown import error_html, show_chart
 from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
-from cepbench.presentation.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.presentation.exploration.side_by_side import SideBySide
 from cepbench.presentation.exploration.what_if import WhatIf, what_if
 from cepbench.streams.datasets.dataset import Dataset
 from cepbench.streams.event_stream import EventStream
@@ -253,27 +253,15 @@ class Explorer:
         chosen = widgets.Accordion([self.generators], titles=("plan generators",))
         self._sliders = widgets.Box()
         self._runs = RunPanel(self._to_run, self._units, self._seed)
-        self.tabs = widgets.Tab(
-            [
-                widgets.VBox(
-                    [widgets.HBox([self.types, self.every]), self._rates, self._data_note]
-                ),
-                self._graph,
-                widgets.VBox([self._sliders, self._side_by_side, chosen]),
-                self._runs.box,
-            ],
-            titles=_TABS,
-            selected_index=2,
-        )
-        self.widget = widgets.VBox(
-            [
-                widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"}),
-                self._about,
-                self.text,
-                self._message,
-                self.tabs,
-            ]
-        )
+        tabs = [
+            widgets.VBox([widgets.HBox([self.types, self.every]), self._rates, self._data_note]),
+            self._graph,
+            widgets.VBox([self._sliders, self._side_by_side, chosen]),
+            self._runs.box,
+        ]
+        self.tabs = widgets.Tab(tabs, titles=_TABS, selected_index=2)
+        choosers = widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"})
+        self.widget = widgets.VBox([choosers, self._about, self.text, self._message, self.tabs])
 
     def _observe(self) -> None:
         self.chooser.observe(lambda _: self._guarded(self._choose), "value")
@@ -390,37 +378,30 @@ class Explorer:
 
     def _plan_first(self) -> None:
         """Plan with the measured statistics, after the pattern or the generators changed."""
-        if self._pattern is None or self._statistics is None:
-            return
-        before = plans_side_by_side(
-            self._pattern, self._statistics, self._chosen(), seed=self._seed
-        )
-        self._plan_by_sliders(before)
-        self._stale |= {*_TABS}
-        self._draw()
+        if self._pattern is not None:
+            self._plan(None)
+            self._stale |= {*_TABS}
+            self._draw()
 
     def _plan_again(self) -> None:
         """Plan with the changed statistics, after a slider moved."""
         if self._what_if is None:
             return
         try:
-            self._plan_by_sliders(self._what_if.before)
+            self._plan(self._what_if.before)
             self._show_status(None)
         except Exception as error:
             self._show_status(error)
             return
         self._redraw("Plans")
 
-    def _plan_by_sliders(self, before: SideBySide) -> None:
+    def _plan(self, before: SideBySide | None) -> None:
+        assert self._pattern is not None and self._statistics is not None
         assert self._controls is not None
         self._what_if = what_if(
-            before.pattern,
-            before.statistics,
-            generators=self._chosen(),
-            seed=self._seed,
-            before=before,
-            **self._controls.changes(),
-        )
+            self._pattern, self._statistics, generators=self._chosen(), seed=self._seed,
+            before=before, **self._controls.changes(),
+        )  # fmt: skip
 
     def _chosen(self) -> Sequence[str]:
         names = self.generators.value or default_generators()

@@ -51,10 +51,18 @@ class Controls:
                 shown, value, math.log10(_LEAST_SELECTIVITY), 0.0, _STEP, powers=True
             )
         self.sliders["alpha"] = NumberSlider("α, latency", 0.0, 0.0, 2.0, 0.05)
-        self._last = _last_chooser(pattern)
+        #: Of each branch the variables whose event may be the last, on which latency depends.
+        self._latest = [TemporalOrder(branch).latest() for branch in pattern.branches()]
+        names = dict.fromkeys(name for its in self._latest if len(its) > 1 for name in its)
+        self._last = widgets.Dropdown(
+            options=list(names),
+            description="arrives last",
+            layout={"width": "20.5rem", "margin": "0 0.6rem 0 0"},
+            style={"description_width": "7.5rem"},
+        )
         reset = widgets.Button(description="as measured", icon="undo", layout={"width": "9rem"})
         reset.on_click(lambda _: self.reset())
-        choosers = [self._last] if self._last else []
+        choosers = [self._last] if names else []
         for widget in (*self.sliders.values(), *choosers):
             widget.observe(on_change, "value")
         self.box = widgets.Box(
@@ -67,6 +75,7 @@ class Controls:
         moved = {key: slider.value for key, slider in self.sliders.items() if slider.is_moved}
         alpha = moved.pop("alpha", 0.0)
         window = moved.pop("window", None)
+        last = self._last.value
         if window is not None:
             # Of the unit's decimal places as many as time has.
             window = round(window, len(str(NANOSECONDS.get(self._pattern.window.unit, 1))) - 1)
@@ -75,7 +84,7 @@ class Controls:
             "rates": {k: value / self._per for k, value in moved.items() if isinstance(k, str)},
             "selectivities": {k: value for k, value in moved.items() if isinstance(k, tuple)},
             "alpha": alpha,
-            "last": self._last_of_branches() if alpha else None,
+            "last": [last if last in its else its[0] for its in self._latest] if alpha else None,
         }
 
     def reset(self) -> None:
@@ -89,26 +98,3 @@ class Controls:
         self.sliders[key] = NumberSlider(
             shown, value, middle - reach, middle + reach, _STEP, powers=True
         )
-
-    def _last_of_branches(self) -> list[str | None]:
-        """The variable whose event is last in each branch, chosen if the pattern allows several."""
-        found: list[str | None] = []
-        for branch in self._pattern.branches():
-            possible = TemporalOrder(branch).latest()
-            chosen = self._last.value if self._last else None
-            found.append(chosen if chosen in possible else possible[0])
-        return found
-
-
-def _last_chooser(pattern: Pattern) -> widgets.Dropdown | None:
-    """A menu for patterns that do not determine the last event, on which latency depends."""
-    possible = [TemporalOrder(branch).latest() for branch in pattern.branches()]
-    names = dict.fromkeys(name for latest in possible if len(latest) > 1 for name in latest)
-    if not names:
-        return None
-    return widgets.Dropdown(
-        options=list(names),
-        description="arrives last",
-        layout={"width": "20.5rem", "margin": "0 0.6rem 0 0"},
-        style={"description_width": "7.5rem"},
-    )

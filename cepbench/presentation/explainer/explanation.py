@@ -25,7 +25,7 @@ from cepbench.presentation.explainer.columns import (
     severity,
     short,
 )
-from cepbench.presentation.explainer.page import LEGEND, as_figure, as_table
+from cepbench.presentation.explainer.page import LEGEND, as_table, tree_picture
 from cepbench.presentation.explainer.text import WIDTH, tree_lines, wrapped
 
 
@@ -135,16 +135,14 @@ class Explanation:
     def _repr_html_(self) -> str:
         branches = self._branches()
         ran = self.metrics is not None
-        figures = [
-            as_figure(
-                part.tree, table, f"branch {number}" if len(branches) > 1 else "", measured=ran
-            )
-            for number, (part, table) in enumerate(zip(self.plan.parts, branches, strict=True))
+        pictures = [
+            tree_picture(part.tree, table, measured=ran)
+            for part, table in zip(self.plan.parts, branches, strict=True)
         ]
         return str(
             _PAGE(
                 captions=list(self._headlines()),
-                figures=figures,
+                pictures=pictures,
                 sentences=[*[LEGEND] * ran, *self.sentences()],
                 table=as_table(branches, self._columns()),
             )
@@ -155,7 +153,12 @@ _PAGE = Html(
     """{% macro paragraph(lines) %}
 {% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
 {% endmacro %}
-<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(sentences) }}
+<div class="cep-explanation">{{ paragraph(captions) }}
+{% for picture in pictures %}
+<figure style="margin:0.5em 0">
+{% if pictures | length > 1 %}<figcaption>branch {{ loop.index0 }}</figcaption>{% endif %}
+{{ picture }}</figure>{% endfor %}
+{{ paragraph(sentences) }}
 {{ table }}</div>"""
 )
 

@@ -54,11 +54,6 @@ _MORE, _LESS = "#d55e00", "#3b8ed0"
 LEGEND = "Thicker lines carry more partial matches (logarithmic). ▲ more, ▼ fewer than expected."
 
 
-def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
-    """The tree of one branch as an inline SVG, with partial matches beside its nodes; ``table`` has its rows."""
-    return _FIGURE(caption=caption, picture=tree_picture(tree, table, measured=measured))
-
-
 def tree_picture(
     tree: Tree[str],
     table: Sequence[Row],
@@ -145,12 +140,6 @@ def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn]) -
         ],
     )
 
-
-_FIGURE = Html(
-    """<figure style="margin:0.5em 0">
-{% if caption %}<figcaption>{{ caption }}</figcaption>{% endif %}
-{{ picture }}</figure>"""
-)
 
 _TABLE = Html(
     """<table class="dataframe"><thead><tr><th></th>
