@@ -107,7 +107,7 @@ def check_aggregator(
     if not chosen.expires:
         stream = stream[: int(np.searchsorted(stream.timestamps, stream.timestamps[0] + _WINDOW))]
     checks = (check for name in wanted for check in _checks(chosen, name, stream, seed))
-    heading = f"{chosen.name} {{verdict}} gave the values of the matches, {{refused}} are refused, seed {seed}"
+    heading = "{name} {verdict} gave the values of the matches, {refused} are refused, seed {seed}"
     return CheckReport(chosen.name, seed, checked(checks, _COLUMNS), "values", heading)
 
 

@@ -48,7 +48,8 @@ class CheckReport:
     counted : str
         What that number counts, and its column.
     heading : str
-        The result in one line, with the fields ``verdict`` and ``refused``, a number of runs.
+        The result in one line, with the fields ``name``, ``seed``, ``verdict`` and ``refused``, a number
+        of runs.
     """
 
     name: str
@@ -76,6 +77,8 @@ class CheckReport:
         number = self.table["status"].value_counts()
         verdict = "passed" if self.passed else "FAILED"
         return self.heading.format(
+            name=self.name,
+            seed=self.seed,
             verdict=f"{verdict}: {number.get(OK, 0)} of {len(self.table)} runs",
             refused=number.get(REFUSED, 0),
         )

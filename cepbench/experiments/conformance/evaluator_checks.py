@@ -121,8 +121,7 @@ def check_evaluator(
     checks = [check for name in wanted for check in _checks(chosen, name, stream, seed)]
     checks += [_option(name, option) for name, option in chosen.options.items()]
     heading = (
-        f"{chosen.name} {{verdict}} found what all evaluators find, {{refused}} are not declared, "
-        f"seed {seed}"
+        "{name} {verdict} found what all evaluators find, {refused} are not declared, seed {seed}"
     )
     return CheckReport(chosen.name, seed, checked(checks, _COLUMNS), "matches", heading)
 

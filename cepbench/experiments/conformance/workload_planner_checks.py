@@ -56,7 +56,7 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
     -------
     CheckReport
         With ``passed``, ``describe()`` and ``table``, a row for each problem: ``pattern`` (a key of
-        :data:`PROBLEMS`), ``text`` (a call that makes it), ``status``, ``reason``, ``queries``,
+        :data:`PROBLEMS`), ``text`` (the call that makes it of the seed), ``status``, ``reason``, ``queries``,
         ``edges``, ``cost``, and ``ratio``, of the cost to the least one.
 
     Raises
@@ -75,7 +75,7 @@ def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) 
         )
     seed = seed_from(seed, ExperimentError)
     table = checked((_check(name, entry, seed) for name in PROBLEMS), _COLUMNS)
-    return CheckReport(entry.name, seed, table, "queries", f"planner {entry.name} {{verdict}}")
+    return CheckReport(entry.name, seed, table, "queries", "planner {name} {verdict}")
 
 
 def planner_problem(name: str, seed: int = 0) -> ReuseProblem:
@@ -103,7 +103,7 @@ def planner_problem(name: str, seed: int = 0) -> ReuseProblem:
 def _check(name: str, entry: WorkloadPlanner, seed: int) -> Check:
     problem = planner_problem(name, seed)
     row: dict[str, object] = {
-        "pattern": name, "text": f'planner_problem("{name}", {seed})', "check": "sources",
+        "pattern": name, "text": f'planner_problem("{name}", seed)', "check": "sources",
         "queries": len(problem.scratch), "edges": len(problem.edges),
     }  # fmt: skip
     return row, partial(_wrong, entry, problem, seed, row)
