@@ -175,23 +175,18 @@ def _table(
     best: dict[str, float] = {}
     for name, found in plans.items():
         best[found.kind] = min(best.get(found.kind, math.inf), logs[name])
-    rows = []
+    rows: list[tuple[object, ...]] = []
     seen: dict[tuple[str, str], list[str]] = {}
     for generator in generators:
         name, kind = generator.name, generator.kind
-        row: dict[str, object] = dict.fromkeys(COLUMNS, math.nan)
-        row |= {"generator": name, "plan_kind": kind, "plan": "", "same_as": ()}
-        row["reason"] = reasons.get(name, "")
         if name in plans:
             text = plans[name].text
             equal = seen.setdefault((kind, text), [])
-            ratio = from_log(logs[name] - best[kind])
-            row |= {
-                "plan": text, "cost": plans[name].cost, "log_cost": logs[name],
-                "relative_cost": ratio, "same_as": tuple(equal),
-            }  # fmt: skip
+            costs = (plans[name].cost, logs[name], from_log(logs[name] - best[kind]))
+            rows.append((name, kind, text, *costs, tuple(equal), ""))
             equal.append(name)
-        rows.append(row)
+        else:
+            rows.append((name, kind, "", *[math.nan] * 3, (), reasons[name]))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

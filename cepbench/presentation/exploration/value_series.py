@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from cepbench.engines.aggregation.aggregate import AggregateResult
 from cepbench.engines.aggregation.tables import power_of_ten, shown_number
 from cepbench.engines.aggregation.workload_aggregate import WorkloadResult
 from cepbench.errors import EvaluationError
-from cepbench.patterns.model import Pattern
 from cepbench.presentation.exploration.open_time import OpenTime, without_pauses
 
 if TYPE_CHECKING:
@@ -115,13 +113,10 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
 
 def _columns(result: AggregateResult | WorkloadResult) -> tuple[list[str], dict[str, list[str]]]:
     """The columns that tell lines apart, and those of values with the queries that have them."""
-    queries: Mapping[str, Pattern]
-    if isinstance(result, WorkloadResult):
-        queries, keys = result.workload.patterns, {"query": None}
-    else:
-        queries, keys = {"": result.pattern}, {}
+    asked = result.workload if isinstance(result, WorkloadResult) else result.pattern
+    keys = {"query": None} if asked.by_query else {}
     found: dict[str, list[str]] = {}
-    for query, pattern in queries.items():
+    for query, pattern in asked.queries.items():
         keys |= dict.fromkeys(map(str, pattern.group_by))
         for aggregate in pattern.aggregates:
             found.setdefault(str(aggregate), []).append(query)
