@@ -214,10 +214,10 @@ def _branch_estimates(
     else:
         log_sizes = problem.log_node_sizes("tree", tree)
         log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
-    found = _without_estimates(explained_nodes(branch, part))
+    bare = _without_estimates(explained_nodes(branch, part))
     # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
-    missing = found.log_sizes[len(log_sizes) :]
-    return found._replace(
+    missing = bare.log_sizes[len(log_sizes) :]
+    return bare._replace(
         log_sizes=np.concatenate((log_sizes, missing)),
         log_costs=np.concatenate((log_costs, missing)),
     )

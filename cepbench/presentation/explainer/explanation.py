@@ -126,7 +126,7 @@ class Explanation:
 
     def _branches(self) -> list[list[Row]]:
         """The rows of each branch."""
-        return [table.to_dict("records") for _, table in self.nodes.groupby("branch")]
+        return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
     def _columns(self) -> tuple[NodeColumn, ...]:
         unit = "second" if self.pattern.window.is_datetime else "tick"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cepbench.engines.detection.workload_evaluate import evaluate_workload, workload_plan
@@ -244,7 +245,7 @@ def explain_workload(
     steps["cost_q_error"] = q_error(*shares)
     gains = steps["scratch_seconds"] - steps["seconds"]
     is_known = steps["source"].notna() & gains.notna()
-    steps["worth_it"] = (gains > 0).astype(object).where(is_known, None)
+    steps["worth_it"] = np.where(is_known, gains > 0, np.array(None, object))
     return WorkloadExplanation(plan, name, steps, best.metrics, remarks)
 
 
