@@ -58,6 +58,6 @@ def test_who_interrupts_a_check_ends_it() -> None:
 def test_the_text_of_a_problem_makes_it() -> None:
     table = cep.check_workload_planner("NAIVE", seed=5).table
     for its in table.itertuples():
-        problem = eval(its.text, {**vars(workload_planner_checks), "seed": 5})
+        problem = eval(str(its.text), {**vars(workload_planner_checks), "seed": 5})
         assert (len(problem.scratch), len(problem.edges)) == (its.queries, its.edges)
         assert sum(problem.scratch.values()) == its.cost
