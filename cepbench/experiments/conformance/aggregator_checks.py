@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import choice, texts
 from cepbench.arguments import seed as seed_from
 from cepbench.engines.aggregation.aggregate import aggregate
 from cepbench.engines.aggregation.agreement import difference
 from cepbench.engines.aggregation.live import Aggregator
 from cepbench.engines.aggregation.protocol import EMITS, SCOPES, AggregationMethod
 from cepbench.engines.aggregation.registry import AGGREGATORS
-from cepbench.errors import ExperimentError, UnsupportedPatternError
-from cepbench.experiments.conformance.check_report import CheckReport
+from cepbench.errors import ExperimentError
+from cepbench.experiments.conformance.checker import (
+    Check,
+    CheckReport,
+    batches,
+    checked,
+    chosen_patterns,
+)
 from cepbench.experiments.conformance.evaluator_checks import check_stream
-from cepbench.experiments.sweeps.cells import ERROR, OK, REFUSED
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.streams.event_stream import EventStream
@@ -58,36 +61,9 @@ _WINDOW = 30
 _COLUMNS = ("pattern", "text", "check", "status", "reason", "values", "seconds")
 
 
-@dataclass(frozen=True, repr=False)
-class AggregatorReport(CheckReport):
-    """The result of :func:`cepbench.check_aggregator`.
-
-    Attributes
-    ----------
-    method : str
-    seed : int
-    table : DataFrame
-        One row a check: ``pattern`` (a key of :data:`PATTERNS`), its ``text``, ``check``
-        (``emit/scope``, ``times``, ``batches``, ``snapshots``), ``status`` (``ok``, ``refused``, ``error``), ``reason``, ``values`` (the correct number) and
-        ``seconds``.
-    """
-
-    method: str
-    seed: int
-    table: pd.DataFrame
-
-    counted: ClassVar[str] = "values"
-
-    def _heading(self) -> str:
-        return (
-            f"{self.method} {self._verdict()} gave the values of the matches, "
-            f"{self._refused()} are refused, seed {self.seed}"
-        )
-
-
 def check_aggregator(
     method: str, *, patterns: Sequence[str] | None = None, seed: int = 0
-) -> AggregatorReport:
+) -> CheckReport:
     """Compare the values of an aggregation method with those of the matches.
 
     Each construct is tried on a small stream with ties in time and missing values, with every
@@ -106,8 +82,10 @@ def check_aggregator(
 
     Returns
     -------
-    AggregatorReport
-        With ``passed``, ``table`` and ``describe()``.
+    CheckReport
+        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern`` (a key of
+        :data:`PATTERNS`), its ``text``, ``check`` (``emit/scope``, ``times``, ``batches``,
+        ``snapshots``), ``status``, ``reason``, ``values`` (the correct number) and ``seconds``.
 
     Raises
     ------
@@ -123,15 +101,14 @@ def check_aggregator(
     True
     """
     chosen = AGGREGATORS.find(method)
-    wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
+    wanted = chosen_patterns(patterns, PATTERNS)
     seed = seed_from(seed, ExperimentError)
-    for name in wanted:
-        choice(name, "each of patterns", PATTERNS, ExperimentError)
     stream = aggregate_check_stream(seed)
     if not chosen.expires:
         stream = stream[: int(np.searchsorted(stream.timestamps, stream.timestamps[0] + _WINDOW))]
-    rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
-    return AggregatorReport(chosen.name, seed, pd.DataFrame(rows, columns=list(_COLUMNS)))
+    checks = (check for name in wanted for check in _checks(chosen, name, stream, seed))
+    heading = "{name} {verdict} gave the values of the matches, {refused} are refused, seed {seed}"
+    return CheckReport(chosen.name, seed, checked(checks, _COLUMNS), "values", heading)
 
 
 def aggregate_check_stream(seed: int = 0) -> EventStream:
@@ -143,75 +120,46 @@ def aggregate_check_stream(seed: int = 0) -> EventStream:
     return EventStream.from_pandas(events, type="type", time="time", hierarchy=stream.hierarchy)
 
 
-@dataclass(frozen=True)
-class _Check:
-    """A way to ask for values.
-
-    Attributes
-    ----------
-    options : mapping
-        Of :func:`cepbench.aggregate`.
-    in_batches, restored : bool
-        Whether the stream is pushed in batches, and the method is saved and restored between them.
-    needs : str, optional
-        The method that a user-defined class must have for it.
-    """
-
-    options: Mapping[str, Any]
-    in_batches: bool = False
-    restored: bool = False
-    needs: str = "push"
-
-    def values(self, method: str, pattern: Pattern, stream: EventStream, seed: int) -> pd.DataFrame:
-        """What a method gives."""
-        if not self.in_batches:
-            return aggregate(pattern, stream, method, **self.options).values
-        live = Aggregator(pattern, method, **self.options)
-        rng = np.random.default_rng([seed, 1])
-        cuts = [0, *np.sort(rng.integers(0, len(stream), 6)).tolist(), len(stream)]
-        found = []
-        for begin, end in pairwise(cuts):
-            found.append(live.push(stream[begin:end]))
-            if self.restored:
-                live = Aggregator.restore(live.snapshot())
-        return pd.concat([rows for rows in found if len(rows)] or found[:1], ignore_index=True)
-
-
-def _checks(stream: EventStream) -> dict[str, _Check]:
-    times = stream.timestamps[[len(stream) // 3, len(stream) // 2, -1]].tolist()
-    return {
-        **{
-            f"{emit}/{scope}": _Check({"emit": emit, "scope": scope})
-            for emit, scope in product(EMITS, SCOPES)
-        },
-        "times": _Check({"at": times}, needs="value"),
-        "batches": _Check({"emit": "change"}, in_batches=True),
-        "snapshots": _Check({"emit": "change"}, in_batches=True, restored=True, needs="snapshot"),
-    }
-
-
-def _runs(
+def _checks(
     chosen: AggregationMethod, name: str, stream: EventStream, seed: int
-) -> list[dict[str, object]]:
+) -> Iterator[Check]:
+    """The values of a pattern in all ways to ask for them that the method knows."""
     text = f"PATTERN {PATTERNS[name]} WITHIN {_WINDOW} units"
     pattern = parse(text).with_hierarchy(stream.hierarchy)
-    rows = []
-    for check, its in _checks(stream).items():
-        if not chosen.is_builtin and not hasattr(chosen.implementation, its.needs):
+    times = stream.timestamps[[len(stream) // 3, len(stream) // 2, -1]].tolist()
+    emits = {
+        f"{emit}/{scope}": {"emit": emit, "scope": scope} for emit, scope in product(EMITS, SCOPES)
+    }
+    for check, options in {
+        **emits,
+        "times": {"at": times},
+        "batches": {"emit": "change"},
+        "snapshots": {"emit": "change"},
+    }.items():
+        # The method that a user-defined class must have for it.
+        needed = {"times": "value", "snapshots": "snapshot"}.get(check, "push")
+        if not chosen.is_builtin and not hasattr(chosen.implementation, needed):
             continue
-        options = {"evaluator": "lazy-nfa", **its.options}
-        expected = aggregate(pattern, stream, "two-step", **options).values
-        row: dict[str, object] = {"pattern": name, "text": str(pattern), "check": check}
-        row["values"] = len(expected)
-        began = time.perf_counter()
-        try:
-            reason = difference(its.values(chosen.name, pattern, stream, seed), expected, pattern)
-            row |= {"status": ERROR if reason else OK, "reason": reason}
-        except UnsupportedPatternError as error:
-            row |= {"status": REFUSED, "reason": str(error)}
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # any error is a finding
-            row |= {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
-        rows.append(row | {"seconds": time.perf_counter() - began})
-    return rows
+        expected = aggregate(pattern, stream, "two-step", evaluator="lazy-nfa", **options).values
+        row = {"pattern": name, "text": str(pattern), "check": check, "values": len(expected)}
+        yield row, partial(_wrong, chosen.name, pattern, stream, check, options, expected, seed)
+
+
+def _wrong(
+    method: str,
+    pattern: Pattern,
+    stream: EventStream,
+    check: str,
+    options: dict[str, Any],
+    expected: pd.DataFrame,
+    seed: int,
+) -> str | None:
+    """The difference between a method's values and the expected ones."""
+    if check in ("batches", "snapshots"):
+        live = Aggregator(pattern, method, **options)
+        pushed = batches(live, stream, seed, restored=check == "snapshots")
+        found = [rows for _, rows in pushed]
+        values = pd.concat([rows for rows in found if len(rows)] or found[:1], ignore_index=True)
+    else:
+        values = aggregate(pattern, stream, method, **options).values
+    return difference(values, expected, pattern)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cepbench.arguments import choice, texts
 from cepbench.arguments import seed as seed_from
 from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
@@ -22,8 +20,13 @@ from cepbench.engines.detection.tasks import constructs_of
 from cepbench.engines.runs.protocol import Evaluator, Option
 from cepbench.engines.runs.result import Result
 from cepbench.errors import EvaluationError, ExperimentError, UnsupportedPatternError
-from cepbench.experiments.conformance.check_report import CheckReport
-from cepbench.experiments.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.experiments.conformance.checker import (
+    Check,
+    CheckReport,
+    batches,
+    checked,
+    chosen_patterns,
+)
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
@@ -70,37 +73,9 @@ _COLUMNS = (
 _EVENTS = 160
 
 
-@dataclass(frozen=True, repr=False)
-class EvaluatorReport(CheckReport):
-    """The result of :func:`cepbench.check_evaluator`.
-
-    Attributes
-    ----------
-    evaluator : str
-    seed : int
-    table : DataFrame
-        One row a check: ``pattern`` (a key of :data:`PATTERNS`, or ``options``), its ``text``,
-        ``check`` (a key of :data:`CHECKS`), ``generator`` and ``plan`` (empty without one),
-        ``status`` (``ok``, ``refused``, ``error``), ``reason``, ``matches`` (the correct number)
-        and ``seconds``.
-    """
-
-    evaluator: str
-    seed: int
-    table: pd.DataFrame
-
-    counted: ClassVar[str] = "matches"
-
-    def _heading(self) -> str:
-        return (
-            f"{self.evaluator} {self._verdict()} found what all evaluators find, "
-            f"{self._refused()} are not declared, seed {self.seed}"
-        )
-
-
 def check_evaluator(
     evaluator: str, *, patterns: Sequence[str] | None = None, seed: int = 0
-) -> EvaluatorReport:
+) -> CheckReport:
     """Run an evaluator along plans of every kind it declares and compare its matches.
 
     Plans change the cost of finding matches, never the matches. Each construct of the pattern
@@ -120,8 +95,11 @@ def check_evaluator(
 
     Returns
     -------
-    EvaluatorReport
-        With ``passed``, ``table`` and ``describe()``.
+    CheckReport
+        With ``passed``, ``describe()`` and ``table``, a row for each run: ``pattern`` (a key of
+        :data:`PATTERNS`, or ``options``), its ``text``, ``check`` (a key of :data:`CHECKS`),
+        ``generator`` and ``plan`` (empty without one), ``status``, ``reason``, ``matches`` (the
+        correct number) and ``seconds``.
 
     Raises
     ------
@@ -137,14 +115,15 @@ def check_evaluator(
     True
     """
     chosen = evaluator_for(evaluator)
-    wanted = texts(PATTERNS if patterns is None else patterns, "patterns", ExperimentError)
+    wanted = chosen_patterns(patterns, PATTERNS)
     seed = seed_from(seed, ExperimentError)
-    for name in wanted:
-        choice(name, "each of patterns", PATTERNS, ExperimentError)
     stream = check_stream(seed)
-    rows = [row for name in wanted for row in _runs(chosen, name, stream, seed)]
-    rows += [_option(name, option) for name, option in chosen.options.items()]
-    return EvaluatorReport(chosen.name, seed, pd.DataFrame(rows, columns=list(_COLUMNS)))
+    checks = [check for name in wanted for check in _checks(chosen, name, stream, seed)]
+    checks += [_option(name, option) for name, option in chosen.options.items()]
+    heading = (
+        "{name} {verdict} found what all evaluators find, {refused} are not declared, seed {seed}"
+    )
+    return CheckReport(chosen.name, seed, checked(checks, _COLUMNS), "matches", heading)
 
 
 def check_stream(seed: int = 0) -> EventStream:
@@ -168,7 +147,8 @@ def check_stream(seed: int = 0) -> EventStream:
     )
 
 
-def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[dict[str, object]]:
+def _checks(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> Iterator[Check]:
+    """All checks along the first plan of a pattern, and its matches along the other plans."""
     pattern = parse(f"PATTERN {PATTERNS[name]} WITHIN 30 units").with_hierarchy(stream.hierarchy)
     statistics = measure_statistics(pattern, stream, seed=seed)
     # The reference: the trivial plan in another evaluator.
@@ -181,22 +161,15 @@ def _runs(chosen: Evaluator, name: str, stream: EventStream, seed: int) -> list[
         for generator in GENERATORS.get(kind, of_kind):
             plans.append((generator, make_plan(pattern, statistics, generator, seed=seed)))
     checks = [check for check, (applies, _) in CHECKS.items() if applies(chosen)]
-    rows = []
     for number, (generator, plan) in enumerate(plans):
+        trial = _Trial(chosen, pattern, stream, plan, expected, seed)
         # For further plans matches suffice: the other checks run the same code.
         for check in checks if number == 0 else checks[:1]:
             row: dict[str, object] = {
-                "pattern": name,
-                "text": str(pattern),
-                "check": check,
-                "generator": generator,
-                "plan": "" if plan is None else plan.text,
-                "matches": len(expected),
-            }
-            began = time.perf_counter()
-            row |= _outcome(_Trial(chosen, pattern, stream, plan, expected, seed), check)
-            rows.append(row | {"seconds": time.perf_counter() - began})
-    return rows
+                "pattern": name, "text": str(pattern), "check": check, "generator": generator,
+                "plan": "" if plan is None else plan.text, "matches": len(expected),
+            }  # fmt: skip
+            yield row, partial(trial.wrong, check)
 
 
 @dataclass(frozen=True)
@@ -209,6 +182,19 @@ class _Trial:
     plan: AnyPlan | None
     expected: pd.DataFrame
     seed: int
+
+    def wrong(self, check: str) -> str | None:
+        """What a check of :data:`CHECKS` finds; refusing what is declared is wrong, too."""
+        its, pattern = self.evaluator, self.pattern
+        try:
+            return CHECKS[check][1](self)
+        except UnsupportedPatternError as error:
+            if (
+                constructs_of(pattern) <= {*its.constructs}
+                and pattern.strategy.name in its.strategies
+            ):
+                return f"{error} (it is declared: leave it out of constructs or strategies)"
+            raise
 
     def whole(self, **asked: Any) -> Result:
         return evaluate(self.pattern, self.stream, self.plan, evaluator=self.evaluator, **asked)
@@ -244,13 +230,10 @@ class _Trial:
             output=next(iter(self.evaluator.outputs)),
             position=position,
         )
-        rng = np.random.default_rng([self.seed, 1])
         found = []
-        cuts = [0, *np.sort(rng.integers(0, _EVENTS, 6)).tolist(), _EVENTS]
-        for begin, end in pairwise(cuts):
-            found.append(detector.push(self.stream[begin:end]))
-            if restored:
-                detector = Detector.restore(detector.snapshot())
+        for live, its in batches(detector, self.stream, self.seed, restored=restored):
+            detector = live
+            found.append(its)
         found.append(detector.flush())
         if detector.output == "count":
             return _difference_in_number(sum(found), self.expected)
@@ -278,38 +261,15 @@ CHECKS: dict[str, tuple[Callable[[Evaluator], bool], Callable[[_Trial], str | No
 }
 
 
-def _outcome(trial: _Trial, check: str) -> dict[str, object]:
-    """Status and reason of a check."""
-    its, pattern = trial.evaluator, trial.pattern
-    declared = constructs_of(pattern) <= set(its.constructs)
-    declared = declared and pattern.strategy.name in its.strategies
-    try:
-        reason = CHECKS[check][1](trial)
-    except UnsupportedPatternError as error:
-        if not declared:
-            return {"status": REFUSED, "reason": str(error)}
-        reason = f"{error} (it is declared: leave it out of constructs or strategies)"
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # any error is a finding
-        reason = f"{type(error).__name__}: {error}"
-    return {"status": ERROR if reason else OK, "reason": reason}
-
-
-def _option(name: str, option: Option) -> dict[str, object]:
+def _option(name: str, option: Option) -> Check:
     """Whether the default passes the option's own check, and can be written as JSON."""
-    row: dict[str, object] = {
-        "pattern": "options",
-        "text": f"{name}={option.default!r}",
-        "check": "default",
-        "plan": "",
-    }
-    try:
+
+    def run() -> None:
         option.check(option.default, name, EvaluationError)
         json.dumps(option.default)
-    except Exception as error:  # any error is a finding
-        return row | {"status": ERROR, "reason": f"{type(error).__name__}: {error}"}
-    return row | {"status": OK, "matches": 0}
+
+    text = f"{name}={option.default!r}"
+    return {"pattern": "options", "text": text, "check": "default", "plan": "", "matches": 0}, run
 
 
 def _difference_in_number(found: int, expected: pd.DataFrame) -> str | None:

@@ -18,6 +18,7 @@ import pandas as pd
 from cepbench.arguments import number
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
+from cepbench.experiments.conformance.checker import entry_of
 from cepbench.experiments.conformance.generator_problems import SIZES, check_problem, check_problems
 from cepbench.experiments.conformance.generator_report import (
     Finding,
@@ -117,7 +118,11 @@ def check_generator(
     >>> cep.check_generator("GREEDY", sizes=[1, 2, 3]).passed
     True
     """
-    entry = _entry(generator)
+    decorated = '@cep.plan_generator("{name}", kind="order") above it (kind="tree" if it returns nested pairs)'
+    if isinstance(generator, PlanGenerator):
+        entry = generator
+    else:
+        entry = entry_of(PLAN_GENERATORS, generator, "function", "a plan generator", decorated)
     time_limit = number(time_limit, "time_limit", ExperimentError, above=0.0, most=1e6)
     seed = seed_from(seed, ExperimentError)
     drawn = check_problems(problems, sizes, seed=seed)
@@ -130,7 +135,9 @@ def check_generator(
         if not trial.run(name):
             break
     costs = _costs(trial, tried, seed)
-    findings = [*trial.findings, *_exactness(entry, costs, seed)]
+    if _claims_all(entry):
+        trial.check_exactness(costs)
+    findings = trial.findings
     if trial.rows and all(row["status"] == REFUSED for row in trial.rows):
         findings.append(
             Finding("refusal", tried[0], f"refused all problems: {trial.rows[0]['reason']}", "")
@@ -146,20 +153,6 @@ def check_generator(
         tried=tuple(tried),
         left_out=tuple(name for name in drawn if name not in tried),
         costs=costs,
-    )
-
-
-def _entry(generator: Any) -> PlanGenerator:
-    if not callable(generator):
-        return find_generator(generator)
-    for entry in PLAN_GENERATORS.values():
-        if entry.function is generator:
-            return entry
-    name = getattr(generator, "__name__", "my_idea")
-    raise PlanGeneratorError(
-        f"{name} is not registered as a plan generator; write "
-        f'@cep.plan_generator("{name.upper().replace("_", "-")}", kind="order") above it '
-        '(kind="tree" if it returns nested pairs)'
     )
 
 
@@ -264,17 +257,24 @@ class _Trial:
                 f"such as np.array(problem.{key})",
             )
 
+    def check_exactness(self, costs: pd.DataFrame) -> None:
+        own = costs[costs["generator"] == self.entry.name].set_index("problem")["log_distance"]
+        for name, distance in own[own > TOLERANCE].items():
+            message = (
+                f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
+                f"{OPTIMAL[self.entry.kind]}; repair it, or leave out exact=True"
+            )
+            self._found("exact", str(name), message)
+
     def _found(self, check: str, name: str, message: str) -> None:
-        self.findings.append(Finding(check, name, message, _line(name, self.seed, self.entry.name)))
-
-
-def _line(name: str, seed: int, generator: str) -> str:
-    """A line of Python that plans the problem again."""
-    return f'plan_problem(check_problem("{name}", seed={seed}), "{generator}", seed={seed})'
+        line = (
+            f'plan_problem(check_problem("{name}", seed={self.seed}), "{self.entry.name}", '
+            f"seed={self.seed})"
+        )
+        self.findings.append(Finding(check, name, message, line))
 
 
 def _timed_plan(problem: CostedProblem, entry: PlanGenerator, seed: int) -> tuple[Plan, float]:
-    """A plan and the seconds of planning."""
     began = time.perf_counter()
     found = plan_problem(problem, entry, seed=seed)
     return found, time.perf_counter() - began
@@ -308,20 +308,6 @@ def _costs(trial: _Trial, tried: Sequence[str], seed: int) -> pd.DataFrame:
 def _claims_all(entry: PlanGenerator) -> bool:
     """Whether it claims to be exact over all plans; the least cost of other spaces is unknown."""
     return entry.exact and entry.space in ("", *_ALL)
-
-
-def _exactness(entry: PlanGenerator, costs: pd.DataFrame, seed: int) -> Iterator[Finding]:
-    if not _claims_all(entry):
-        return
-    own = costs[(costs["generator"] == entry.name) & (costs["log_distance"] > TOLERANCE)]
-    for name, distance in zip(own["problem"], own["log_distance"], strict=True):
-        yield Finding(
-            "exact",
-            name,
-            f"has a plan of {shown_ratio(from_log(distance))} times the least cost, that of "
-            f"{OPTIMAL[entry.kind]}; repair it, or leave out exact=True",
-            _line(name, seed, entry.name),
-        )
 
 
 def _copied(problem: CostedProblem) -> dict[str, Any]:

@@ -40,13 +40,8 @@ class ProblemKind:
 
     Attributes
     ----------
-    name : str
-    description : str
     draw : callable
         (size, random numbers) -> Numbers.
-    operator : str
-    strategy : str
-    time_selectivity : str
     alpha : float
         Weight of latency.
     special : str
@@ -54,7 +49,6 @@ class ProblemKind:
     """
 
     name: str
-    description: str
     draw: Callable[[int, np.random.Generator], Numbers]
     operator: str = "SEQ"
     strategy: str = "any"
@@ -64,13 +58,7 @@ class ProblemKind:
 
 
 def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
-    """The planning problem of that name, such as ``sequence-4``.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`PROBLEM_KINDS`, a hyphen, and the number of variables.
-    seed : int
+    """The planning problem of a name: a key of :data:`PROBLEM_KINDS`, a hyphen, the number of variables.
 
     Raises
     ------
@@ -90,15 +78,9 @@ def check_problem(name: str, *, seed: int = 0) -> CostedProblem:
 def check_problems(
     kinds: Sequence[str] | None = None, sizes: Sequence[int] = SIZES, *, seed: int = 0
 ) -> dict[str, CostedProblem]:
-    """Planning problems by name, small ones first.
+    """Planning problems by name, small ones first, of kinds in :data:`PROBLEM_KINDS`, by default all.
 
-    Parameters
-    ----------
-    kinds : sequence of str, optional
-        Keys of :data:`PROBLEM_KINDS`; all by default.
-    sizes : sequence of int
-        Numbers of variables. Only the first kind has a problem of a single variable.
-    seed : int
+    Sizes are numbers of variables. Only the first kind has a problem of a single variable.
 
     Raises
     ------
@@ -124,10 +106,12 @@ def _skewed(n: int, rng: np.random.Generator) -> Numbers:
 
 
 def _unconnected(n: int, rng: np.random.Generator) -> Numbers:
+    """As :func:`_skewed`, but without any condition."""
     return 10.0 ** rng.uniform(-1, 3, n), np.ones((n, n))
 
 
 def _equal(n: int, rng: np.random.Generator) -> Numbers:
+    """All rates and selectivities the same."""
     return np.full(n, 10.0), np.where(np.eye(n, dtype=bool), 1.0, 0.5)
 
 
@@ -170,25 +154,20 @@ PROBLEM_KINDS: Mapping[str, ProblemKind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            ProblemKind("sequence", "SEQ; rates over four powers of ten", _skewed),
-            ProblemKind("conjunction", "AND; rates over four powers of ten", _skewed, "AND"),
-            ProblemKind("acyclic", "AND; conditions without a cycle", _acyclic, "AND"),
-            ProblemKind("unconnected", "AND without any condition", _unconnected, "AND"),
-            ProblemKind("equal", "SEQ; all rates and selectivities the same", _equal),
-            ProblemKind("negation", "SEQ with a NOT, which no plan sees", _skewed,
-                        special="NOT"),
-            ProblemKind("kleene", "SEQ with a KL, whose sets of events count", _kleene,
-                        special="KL"),
-            ProblemKind("extreme", "AND; rates of 0, of 10^12 and beyond a float", _extreme, "AND",
-                        special="KL"),
-            ProblemKind("latency", "SEQ; latency weighs in the cost, alpha = 0.5", _skewed,
-                        alpha=0.5),
-            ProblemKind("consuming", "SEQ; events are used up", _skewed, strategy="consuming"),
-            ProblemKind("exact", 'SEQ; time_selectivity="exact"', _skewed,
-                        time_selectivity="exact"),
+            ProblemKind("sequence", _skewed),
+            ProblemKind("conjunction", _skewed, "AND"),
+            ProblemKind("acyclic", _acyclic, "AND"),
+            ProblemKind("unconnected", _unconnected, "AND"),
+            ProblemKind("equal", _equal),
+            ProblemKind("negation", _skewed, special="NOT"),
+            ProblemKind("kleene", _kleene, special="KL"),
+            ProblemKind("extreme", _extreme, "AND", special="KL"),
+            ProblemKind("latency", _skewed, alpha=0.5),
+            ProblemKind("consuming", _skewed, strategy="consuming"),
+            ProblemKind("exact", _skewed, time_selectivity="exact"),
         )
     }
-)  # fmt: skip
+)
 
 
 def _made(kind: ProblemKind, n: int, seed: int) -> CostedProblem:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from cepbench.arguments import seed as seed_from
-from cepbench.errors import ExperimentError, PlanGeneratorError, PlanningRefusedError
-from cepbench.experiments.conformance.check_report import CheckReport
-from cepbench.experiments.sweeps.cells import ERROR, OK, REFUSED
+from cepbench.errors import ExperimentError, PlanGeneratorError
+from cepbench.experiments.conformance.checker import Check, CheckReport, checked, entry_of
 from cepbench.planning.costs.reuse import ReuseProblem
 from cepbench.planning.planners.sharing.generate import planned_sources
 from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS, WorkloadPlanner
@@ -34,38 +32,12 @@ PROBLEMS = {
 }
 
 
-@dataclass(frozen=True, repr=False)
-class WorkloadPlannerReport(CheckReport):
-    """The result of :func:`cepbench.check_workload_planner`.
-
-    Attributes
-    ----------
-    planner : str
-    table : DataFrame
-        A row for each problem: ``pattern`` (its name), ``status``, ``reason``, ``queries``, ``edges``,
-        ``cost``, and ``ratio``, of the cost to the least one.
-    """
-
-    planner: str
-    table: pd.DataFrame
-    counted: ClassVar[str] = "queries"
-
-    def _heading(self) -> str:
-        return f"planner {self.planner} {self._verdict()}"
-
-    def _lines(self) -> list[str]:
-        lines = []
-        for row in self.table.to_dict("records"):
-            said = (
-                row["reason"] or f"{row['queries']} queries: {row['ratio']:.3f} of the least cost"
-            )
-            lines.append(f"  {row['status']:<8} {row['pattern']:<17} {said}")
-        return lines
+_COLUMNS = (
+    "pattern", "text", "check", "status", "reason", "queries", "edges", "cost", "ratio", "seconds",
+)  # fmt: skip
 
 
-def check_workload_planner(
-    planner: str | Callable[..., Any], *, seed: int = 0
-) -> WorkloadPlannerReport:
+def check_workload_planner(planner: str | Callable[..., Any], *, seed: int = 0) -> CheckReport:
     """Run a planner that reuses matches on problems of several sizes and report violated rules.
 
     The checks: no error; a source for each query, which is None or has an edge to it, without
@@ -82,7 +54,10 @@ def check_workload_planner(
 
     Returns
     -------
-    WorkloadPlannerReport
+    CheckReport
+        With ``passed``, ``describe()`` and ``table``, a row for each problem: ``pattern`` (a key of
+        :data:`PROBLEMS`), ``text`` (the call that makes it of the seed), ``status``, ``reason``, ``queries``,
+        ``edges``, ``cost``, and ``ratio``, of the cost to the least one.
 
     Raises
     ------
@@ -91,10 +66,16 @@ def check_workload_planner(
     ExperimentError
         If the seed is invalid.
     """
-    entry = _entry(planner)
+    decorated = '@cep.workload_planner("{name}") above it'
+    entry = entry_of(WORKLOAD_PLANNERS, planner, "plan", "a planner of workloads", decorated)
+    if entry.shares != "matches":
+        raise PlanGeneratorError(
+            f"{entry.name} shares counts of sequences; cep.check_workload_planner is for planners that "
+            "reuse matches"
+        )
     seed = seed_from(seed, ExperimentError)
-    rows = [_row(name, entry, seed) for name in PROBLEMS]
-    return WorkloadPlannerReport(entry.name, pd.DataFrame(rows))
+    table = checked((_check(name, entry, seed) for name in PROBLEMS), _COLUMNS)
+    return CheckReport(entry.name, seed, table, "queries", "planner {name} {verdict}")
 
 
 def planner_problem(name: str, seed: int = 0) -> ReuseProblem:
@@ -119,35 +100,24 @@ def planner_problem(name: str, seed: int = 0) -> ReuseProblem:
     return ReuseProblem(scratch, edges)
 
 
-def _entry(planner: Any) -> WorkloadPlanner:
-    found = next((its for its in WORKLOAD_PLANNERS.values() if its.plan is planner), None)
-    if found is None and callable(planner):
-        name = getattr(planner, "__name__", "mine").upper().replace("_", "-")
-        raise PlanGeneratorError(
-            f"{getattr(planner, '__name__', planner)} is not registered as a planner of workloads; "
-            f'write @cep.workload_planner("{name}") above it'
-        )
-    found = found or WORKLOAD_PLANNERS.find(planner)
-    if found.shares != "matches":
-        raise PlanGeneratorError(
-            f"{found.name} shares counts of sequences; cep.check_workload_planner is for planners that "
-            "reuse matches"
-        )
-    return found
-
-
-def _row(name: str, entry: WorkloadPlanner, seed: int) -> dict[str, Any]:
+def _check(name: str, entry: WorkloadPlanner, seed: int) -> Check:
     problem = planner_problem(name, seed)
-    sizes = {"queries": len(problem.scratch), "edges": len(problem.edges)}
-    row: dict[str, Any] = {"pattern": name, "status": ERROR, "reason": None, **sizes}
-    try:
-        plans = [planned_sources(entry, problem, np.random.default_rng(seed)) for _ in range(2)]
-    except PlanningRefusedError as error:
-        return row | {"status": REFUSED, "reason": str(error)}
-    except PlanGeneratorError as error:
-        return row | {"reason": str(error)}
+    row: dict[str, object] = {
+        "pattern": name, "text": f'planner_problem("{name}", seed)', "check": "sources",
+        "queries": len(problem.scratch), "edges": len(problem.edges),
+    }  # fmt: skip
+    return row, partial(_wrong, entry, problem, seed, row)
+
+
+def _wrong(
+    entry: WorkloadPlanner, problem: ReuseProblem, seed: int, row: dict[str, object]
+) -> str | None:
+    """What is wrong with a planner's plans of a problem; adds their cost to the row."""
+    plans = [planned_sources(entry, problem, np.random.default_rng(seed)) for _ in range(2)]
     if plans[0] != plans[1]:
-        return row | {"reason": "two plans for the same seed; draw random numbers from rng only"}
+        return "two plans for the same seed; draw random numbers from rng only"
     best = planned_sources(WORKLOAD_PLANNERS[_OPTIMAL], problem, np.random.default_rng(seed))
     cost, least = problem.cost(plans[0]), problem.cost(best)
-    return row | {"status": OK, "cost": cost, "ratio": cost / least if least else 1.0}
+    ratio = cost / least if least else 1.0
+    row |= {"cost": cost, "ratio": ratio, "check": f"{ratio:.3f} of the least cost"}
+    return None

@@ -13,12 +13,12 @@ from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, StatisticsError
 from cepbench.experiments.sweeps.compare import Comparison
 from cepbench.markup import Html
-from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.registry import PLAN_GENERATORS, default_generators
 from cepbench.planning.statistics.measure import measure_statistics
 from cepbench.planning.statistics.model import Statistics
+from cepbench.planning.workloads.given import queries_from
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.app.coalesced import Coalesced
 from cepbench.presentation.app.controls import Controls
@@ -28,7 +28,7 @@ from cepbench.presentation.app.shown import error_html, show_chart
 from cepbench.presentation.app.sources import DEFAULT, OWN, library_of, offered, read
 from cepbench.presentation.exploration.predicate_graph import predicate_graph
 from cepbench.presentation.exploration.rates import rates_over_time
-from cepbench.presentation.exploration.side_by_side import SideBySide, plans_side_by_side
+from cepbench.presentation.exploration.side_by_side import SideBySide
 from cepbench.presentation.exploration.what_if import WhatIf, what_if
 from cepbench.streams.datasets.dataset import Dataset
 from cepbench.streams.event_stream import EventStream
@@ -102,20 +102,19 @@ def explore(dataset: Any = None, pattern: Any = None, *, seed: int = 0) -> Explo
         If ``dataset``, ``pattern`` or ``seed`` is of another type, or queries of a workload do not fit
         the stream.
     """
-    for workload, data in ((dataset, pattern), (pattern, dataset)):
-        if isinstance(workload, Workload):
-            if isinstance(data, str):
-                _, stream, _ = read(data)
-            else:
-                stream = (
-                    data.stream() if isinstance(data, Dataset) else stream_from(data, "dataset")
-                )
-            return CubeExplorer(workload, stream, seed=seed_from(seed, StatisticsError))
+    if getattr(dataset, "by_query", False):  # a workload comes first
+        dataset, pattern = pattern, dataset
     if not isinstance(dataset, str | Dataset | None):
         dataset = stream_from(dataset, "dataset")
     if not isinstance(pattern, str | None):
-        pattern = pattern_from(pattern)
-    return Explorer(dataset, pattern, seed=seed_from(seed, StatisticsError))
+        pattern = queries_from(pattern)
+    seed = seed_from(seed, StatisticsError)
+    if isinstance(pattern, str | None) or not pattern.by_query:
+        return Explorer(dataset, pattern, seed=seed)
+    if isinstance(dataset, str):
+        _, dataset, _ = read(dataset)
+    stream = dataset.stream() if isinstance(dataset, Dataset) else stream_from(dataset, "dataset")
+    return CubeExplorer(pattern, stream, seed=seed)
 
 
 class Explorer:
@@ -192,8 +191,8 @@ class Explorer:
 
     @property
     def plans(self) -> SideBySide | None:
-        self._settle()
-        return None if self._what_if is None else self._what_if.after
+        changed = self.what_if
+        return None if changed is None else changed.after
 
     @property
     def results(self) -> Comparison | None:
@@ -254,27 +253,15 @@ class Explorer:
         chosen = widgets.Accordion([self.generators], titles=("plan generators",))
         self._sliders = widgets.Box()
         self._runs = RunPanel(self._to_run, self._units, self._seed)
-        self.tabs = widgets.Tab(
-            [
-                widgets.VBox(
-                    [widgets.HBox([self.types, self.every]), self._rates, self._data_note]
-                ),
-                self._graph,
-                widgets.VBox([self._sliders, self._side_by_side, chosen]),
-                self._runs.box,
-            ],
-            titles=_TABS,
-            selected_index=2,
-        )
-        self.widget = widgets.VBox(
-            [
-                widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"}),
-                self._about,
-                self.text,
-                self._message,
-                self.tabs,
-            ]
-        )
+        tabs = [
+            widgets.VBox([widgets.HBox([self.types, self.every]), self._rates, self._data_note]),
+            self._graph,
+            widgets.VBox([self._sliders, self._side_by_side, chosen]),
+            self._runs.box,
+        ]
+        self.tabs = widgets.Tab(tabs, titles=_TABS, selected_index=2)
+        choosers = widgets.HBox([self.chooser, self.library], layout={"flex_flow": "row wrap"})
+        self.widget = widgets.VBox([choosers, self._about, self.text, self._message, self.tabs])
 
     def _observe(self) -> None:
         self.chooser.observe(lambda _: self._guarded(self._choose), "value")
@@ -391,37 +378,30 @@ class Explorer:
 
     def _plan_first(self) -> None:
         """Plan with the measured statistics, after the pattern or the generators changed."""
-        if self._pattern is None or self._statistics is None:
-            return
-        before = plans_side_by_side(
-            self._pattern, self._statistics, self._chosen(), seed=self._seed
-        )
-        self._plan_by_sliders(before)
-        self._stale |= {*_TABS}
-        self._draw()
+        if self._pattern is not None:
+            self._plan(None)
+            self._stale |= {*_TABS}
+            self._draw()
 
     def _plan_again(self) -> None:
         """Plan with the changed statistics, after a slider moved."""
         if self._what_if is None:
             return
         try:
-            self._plan_by_sliders(self._what_if.before)
+            self._plan(self._what_if.before)
             self._show_status(None)
         except Exception as error:
             self._show_status(error)
             return
         self._redraw("Plans")
 
-    def _plan_by_sliders(self, before: SideBySide) -> None:
+    def _plan(self, before: SideBySide | None) -> None:
+        assert self._pattern is not None and self._statistics is not None
         assert self._controls is not None
         self._what_if = what_if(
-            before.pattern,
-            before.statistics,
-            generators=self._chosen(),
-            seed=self._seed,
-            before=before,
-            **self._controls.changes(),
-        )
+            self._pattern, self._statistics, generators=self._chosen(), seed=self._seed,
+            before=before, **self._controls.changes(),
+        )  # fmt: skip
 
     def _chosen(self) -> Sequence[str]:
         names = self.generators.value or default_generators()

@@ -7,17 +7,10 @@ from collections.abc import Callable
 
 
 class Coalesced:
-    """An action that runs once for all requests within a delay.
+    """An action that runs once for all requests within a delay, in seconds; it handles its own errors.
 
     The delay starts with the first request and is not extended by later ones, so that pictures
     follow a slider while it is dragged. Without an event loop, as in tests, it runs immediately.
-
-    Parameters
-    ----------
-    action : callable
-        Without arguments; handles its own errors.
-    delay : float
-        Seconds.
     """
 
     def __init__(self, action: Callable[[], None], delay: float) -> None:

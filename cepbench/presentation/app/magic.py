@@ -22,6 +22,7 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.planned import generator_for
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.detection.tasks import evaluator_without_plan, runs_some, runs_without
+from cepbench.engines.runs.result import Result
 from cepbench.errors import CepbenchError, did_you_mean
 from cepbench.patterns.concepts import ConceptHierarchy
 from cepbench.patterns.model import Pattern
@@ -173,9 +174,7 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         _refuse(options, ("columns",), "Spark DataFrames")
     if pattern.aggregates:
         _refuse(options, _OF_MATCHES, "patterns without AGG")
-        if on_spark:
-            return _values_on_spark(options, pattern, source)
-        return _values(options, pattern, names)
+        return _values(options, pattern, names, source if on_spark else None)
     _refuse(options, _OF_VALUES, "patterns with AGG")
     if on_spark:
         return _on_spark(options, pattern, source)
@@ -193,18 +192,28 @@ def _result(options: argparse.Namespace, cell: str, names: dict[str, Any]) -> An
         found = plan(pattern, statistics, generator, seed=options.seed)
     elif runs_some(chosen, "automaton"):
         found = automaton(pattern)
+    result = _matches(options, pattern, found, statistics, stream, its_options)
+    # Of a data set only a part may be read; positions are those in the whole.
+    if isinstance(result, Result) and not isinstance(names[_LAST], EventStream):
+        return result.in_whole_stream(stream)
+    return result
+
+
+def _matches(
+    options: argparse.Namespace,
+    asked: Any,
+    found: Any,
+    statistics: Any,
+    stream: EventStream,
+    its_options: Mapping[str, Any],
+) -> Any:
+    """The matches of one pattern or several by a plan, the plan, or its explanation."""
     if options.plan:
         return found
+    how: dict[str, Any] = {"evaluator": options.evaluator, "options": its_options}
     if options.explain:
-        return explain(
-            pattern, found, statistics, stream, evaluator=options.evaluator, options=its_options
-        )
-    result = evaluate(
-        pattern, stream, found, evaluator=options.evaluator, options=its_options,
-        output="count" if options.count else "matches",
-    )  # fmt: skip
-    # Of a data set only a part may be read; positions are those in the whole.
-    return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
+        return explain(asked, found, statistics, stream, **how)
+    return evaluate(asked, stream, found, output="count" if options.count else "matches", **how)
 
 
 def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
@@ -219,19 +228,6 @@ def _on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> Any:
         df, pattern, **columns, generator=generator, evaluator=options.evaluator,
         output="count" if options.count else "matches",
     )  # fmt: skip
-
-
-def _values_on_spark(options: argparse.Namespace, pattern: Pattern, df: Any) -> AggregateResult:
-    """The values of AGG of a Spark DataFrame; shows their chart."""
-    from cepbench.spark.aggregation import aggregate as aggregate_on_spark  # loads Spark
-
-    given = {name: vars(options)[name] for name in ("emit", "scope") if vars(options)[name]}
-    result = aggregate_on_spark(
-        df, pattern, options.method, **_columns(options), evaluator=options.evaluator, **given
-    )
-    if len(result.values):
-        display(value_series(result))
-    return result
 
 
 def _columns(options: argparse.Namespace) -> dict[str, Any]:
@@ -288,26 +284,29 @@ def _of_queries(
         workload, statistics, options.planner or "CHASE", generator=options.generator, delays=True,
         seed=options.seed, evaluator=options.evaluator,
     )  # fmt: skip
-    if options.plan:
-        return found
-    how: dict[str, Any] = {"evaluator": options.evaluator, "options": its_options}
-    if options.explain:
-        return explain(workload, found, statistics, stream, **how)
-    return evaluate(workload, stream, found, output="count" if options.count else "matches", **how)
+    return _matches(options, workload, found, statistics, stream, its_options)
 
 
 def _values(
-    options: argparse.Namespace, pattern: Pattern, names: dict[str, Any]
+    options: argparse.Namespace, pattern: Pattern, names: dict[str, Any], df: Any
 ) -> AggregateResult:
-    """The values of AGG; shows their chart."""
+    """The values of AGG, of a Spark DataFrame if there is one; shows their chart."""
     given = {name: vars(options)[name] for name in ("emit", "scope") if vars(options)[name]}
-    # Values may change at events of other types.
-    own_types = pattern if options.emit != "change" else None
-    stream = _stream(options.data, own_types, names, positions=True)
-    result = aggregate(pattern, stream, options.method, evaluator=options.evaluator, **given)
+    given["evaluator"] = options.evaluator
+    if df is not None:
+        from cepbench.spark.aggregation import aggregate as aggregate_on_spark  # loads Spark
+
+        result = aggregate_on_spark(df, pattern, options.method, **_columns(options), **given)
+    else:
+        # Values may change at events of other types.
+        own_types = pattern if options.emit != "change" else None
+        stream = _stream(options.data, own_types, names, positions=True)
+        result = aggregate(pattern, stream, options.method, **given)
     if len(result.values):
         display(value_series(result))
-    return result if isinstance(names[_LAST], EventStream) else result.in_whole_stream(stream)
+    if df is not None or isinstance(names[_LAST], EventStream):
+        return result
+    return result.in_whole_stream(stream)
 
 
 def _parameters(cell: str, names: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,15 +29,9 @@ _PARAGRAPH = Html("<p>{{ sentences | join(' ') }}</p>")
 
 
 class RunPanel:
-    """Runs the plans of the other tabs.
+    """Runs the plans of the other tabs, with the stream and the plans that ``stream_and_plans`` returns.
 
-    Parameters
-    ----------
-    stream_and_plans : callable
-        Returns the stream, and the current plans.
-    units : callable
-        Returns attribute → unit, as for ``cep.match_timeline``.
-    seed : int
+    ``units`` returns attribute → unit, as for ``cep.match_timeline``.
 
     Attributes
     ----------

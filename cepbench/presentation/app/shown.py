@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def error_html(error: Exception) -> str:
-    """An error as a block of text; a bug with its traceback, folded.
-
-    Parameters
-    ----------
-    error : Exception
-    """
+    """An error as a block of text; a bug with its traceback, folded."""
     foreseen = isinstance(error, CepbenchError)
     return str(
         _ERROR(

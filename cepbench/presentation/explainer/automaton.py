@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import Any
 
 from cepbench.engines.automata.drawing import automaton_svg
 from cepbench.engines.automata.model import Automaton
 from cepbench.markup import Html
-from cepbench.presentation.explainer.columns import MISSING, percent, short
+from cepbench.presentation.explainer.columns import MISSING, Row, percent, short
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.explainer.text import WIDTH
+from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
 
 #: Columns of the text and of the table in notebooks that a run adds: heading -> its text.
 _COUNTED = {
@@ -44,9 +42,8 @@ class AutomatonExplanation(Explanation):
 
         Sentences have up to ``width`` characters a line; an edge is on one line.
         """
-        sentences = [line for text in self.sentences() for line in wrap(text, width)]
         counted = ["", *self._table()] if self._is_counted else []
-        return "\n".join([self.plan.describe(), *counted, "", *sentences])
+        return "\n".join([self.plan.describe(), *counted, "", *wrapped(self.sentences(), width)])
 
     def sentences(self) -> list[str]:
         """The bound on runs of each branch, and what the run counted."""
@@ -59,27 +56,15 @@ class AutomatonExplanation(Explanation):
     def _automata(self) -> list[Automaton]:
         return [part for part in self.plan.parts if isinstance(part, Automaton)]
 
-    def _rows(self) -> list[list[dict[Any, Any]]]:
-        """The rows of each branch."""
-        found: list[list[dict[Any, Any]]] = [[] for _ in self._automata()]
-        for row in self.nodes.to_dict("records"):
-            found[row["branch"]].append(row)
-        return found
-
     def _table(self) -> Iterator[str]:
         """What was counted, an edge a line."""
-        branches = self._rows()
+        branches = self._branches()
         lines = [["state", "edge", *_COUNTED]]
         for number, rows in enumerate(branches):
             if len(branches) > 1:
                 lines.append([f"branch {number}", *[""] * (1 + len(_COUNTED))])
             lines += [[row["state"], row["edge"], *_cells(row)] for row in rows]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        for state, edge, *cells in lines:
-            texts = "".join(
-                f"{text:>{width + 2}}" for text, width in zip(cells, widths[2:], strict=True)
-            )
-            yield f"  {state:<{widths[0]}}  {edge:<{widths[1]}}{texts}".rstrip()
+        return (f"  {line}" for line in aligned(lines))
 
     def _bounds(self) -> Iterator[str]:
         several = len(self.plan.parts) > 1
@@ -124,11 +109,11 @@ class AutomatonExplanation(Explanation):
                 "drawing": self._drawing(automaton, rows),
                 "rows": [(row, _cells(row) if headings else []) for row in rows],
             }
-            for automaton, rows in zip(self._automata(), self._rows(), strict=True)
+            for automaton, rows in zip(self._automata(), self._branches(), strict=True)
         ]
         return str(_PAGE(figures=figures, headings=headings, sentences=self.sentences()))
 
-    def _drawing(self, automaton: Automaton, rows: Sequence[dict[Any, Any]]) -> str:
+    def _drawing(self, automaton: Automaton, rows: Sequence[Row]) -> str:
         """The automaton with passes at its edges and the mean number of runs in its states."""
         if not self._is_counted:
             return automaton.svg()
@@ -145,7 +130,7 @@ class AutomatonExplanation(Explanation):
         return automaton_svg(automaton.states, automaton.edges, notes, contents)
 
 
-def _cells(row: dict[Any, Any]) -> list[str]:
+def _cells(row: Row) -> list[str]:
     return [shown(row) for shown in _COUNTED.values()]
 
 

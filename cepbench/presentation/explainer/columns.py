@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cepbench.planning.costs.q_error import FEWEST_MATCHES
 from cepbench.planning.plans.notes import shown_log
@@ -23,16 +22,10 @@ _SUFFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 Row = Mapping[Any, Any]
 
 
-@dataclass(frozen=True)
-class NodeColumn:
-    """A column of numbers about nodes.
+class NodeColumn(NamedTuple):
+    """A column of numbers about nodes: the two lines of its heading, and a row's text.
 
-    Attributes
-    ----------
-    group, name : str
-        Two lines of the heading; adjacent columns may share a group, and a group may be empty.
-    shown : callable
-        Row of the table of nodes → text.
+    Adjacent columns may share a group, and a group may be empty.
     """
 
     group: str
@@ -41,15 +34,7 @@ class NodeColumn:
 
 
 def columns_of(unit: str, *, measured: bool) -> tuple[NodeColumn, ...]:
-    """The columns shown for each node.
-
-    Parameters
-    ----------
-    unit : str
-        Unit of time of rates: ``second`` or ``tick``.
-    measured : bool
-        Whether there are measurements.
-    """
+    """The columns shown for each node; ``unit`` is that of time in rates, ``second`` or ``tick``."""
     cost = NodeColumn("est.", "cost", lambda row: percent(row["cost_share"]))
     expected = NodeColumn("partial matches", "est.", _estimate)
     if not measured:

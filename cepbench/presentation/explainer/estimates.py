@@ -1,17 +1,19 @@
-"""Estimates by node of a plan: arrivals, partial matches, rows and cost."""
+"""The nodes of a plan, and estimates by node: arrivals, partial matches, rows and cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from cepbench.engines.plan_runs.nodes import PlannedNodes
 from cepbench.errors import UnsupportedPatternError
 from cepbench.patterns.model import Kind, Pattern
+from cepbench.patterns.negations import negated_apart
 from cepbench.planning.costs.branches import branch_problems
 from cepbench.planning.costs.costed import CostedProblem
 from cepbench.planning.costs.model import CostModel
@@ -23,12 +25,90 @@ from cepbench.planning.plans.model import AnyPlan, Plan, UnionPlan
 from cepbench.planning.plans.notes import shown_log
 from cepbench.planning.plans.tree import leaves, post_order, relabel
 from cepbench.planning.statistics.model import Statistics
-from cepbench.presentation.explainer.nodes import ExplainedNode, explained_nodes
 
 #: Notes of a plan without estimates.
 _NO_NOTES: dict[str, Any] = {
     "log_cost": None, "cost_model": None, "estimates": (), "alpha": 0.0, "log_latency": None,
 }  # fmt: skip
+
+
+_KINDS = {Kind.PLAIN: "event", Kind.KLEENE: "set", Kind.NEGATED: "negated", Kind.GROUP: "group"}
+
+
+class ExplainedNode(NamedTuple):
+    """A node of a plan's tree, or a negated variable or group as a child of the node that checks or forms it.
+
+    Attributes
+    ----------
+    kind : str
+        ``event``, ``set`` (a Kleene variable), ``join``, ``negated`` or ``group``.
+    variables : tuple of str
+        In the order of the plan.
+    parent : int
+        Number of its parent, or of the node that checks a negated variable or forms a group; -1 for
+        the root.
+    step : int
+        Step of an order plan: 1 for its first variable, then its joins; otherwise 0.
+    """
+
+    kind: str
+    variables: tuple[str, ...]
+    parent: int
+    step: int
+
+
+def explained_nodes(
+    branch: Pattern, plan: Plan, placed: Mapping[str, Collection[str]] | None = None
+) -> list[ExplainedNode]:
+    """The nodes of a branch's plan in post-order, then the negated variables and groups in written order.
+
+    ``placed`` has for each negated variable and group the variables of its node; by default the nodes where
+    evaluators of joins check them: groups and what depends on them at the root.
+    """
+    kinds = {variable.name: _KINDS[variable.kind] for variable in branch.variables}
+    below: list[tuple[str, ...]] = []
+    parents: list[int] = []
+    waiting: list[int] = []  # nodes whose parent was not visited yet
+    for number, tree in enumerate(post_order(plan.tree)):
+        below.append(tuple(leaves(tree)))
+        parents.append(-1)
+        if isinstance(tree, tuple):
+            for child in (waiting.pop(), waiting.pop()):
+                parents[child] = number
+        waiting.append(number)
+    number_of = {frozenset(names): number for number, names in enumerate(below)}
+    nodes = [
+        ExplainedNode(
+            kind="join" if len(names) > 1 else kinds[names[0]],
+            variables=names,
+            parent=parents[number],
+            # In post-order the prefix of an order immediately follows its last leaf.
+            step=number // 2 + 1 if plan.kind == "order" and number % 2 == 0 else 0,
+        )
+        for number, names in enumerate(below)
+    ]
+    if placed is None:
+        placed = _checked_at(branch, plan)
+    return nodes + [
+        ExplainedNode(kinds[v.name], (v.name,), number_of[frozenset(placed[v.name])], 0)
+        for v in branch.variables
+        if v.kind in (Kind.NEGATED, Kind.GROUP)
+    ]
+
+
+def _checked_at(branch: Pattern, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The variables of the nodes that check negated variables and form groups."""
+    at_root = dict.fromkeys((v.name for v in branch.groups), tuple(plan.names))
+    if branch.groups:
+        apart = negated_apart(branch)
+        touched = [v for v in branch.negated if v not in apart]
+        at_root |= dict.fromkeys((v.name for v in touched), tuple(plan.names))
+        branch = branch.without((*branch.groups, *touched))
+    placements = tuple(its for its in plan.placements if its[0] not in at_root)
+    planned = PlannedNodes(
+        branch.with_partition(), plan.tree, positions=False, placements=placements
+    )
+    return at_root | {check.name: node.variables for node in planned.nodes for check in node.checks}
 
 
 @dataclass(frozen=True)
@@ -64,7 +144,7 @@ def estimate(
     last: str | Sequence[str | None] | None,
     cost: str | CostModel,
 ) -> Estimates:
-    """The nodes of each branch's plan with estimates.
+    """The nodes of each branch's plan with estimates; only with arrival rates if there are none.
 
     Raises
     ------
@@ -74,47 +154,36 @@ def estimate(
         If the cost is unknown, or not a sum over nodes.
     """
     branches = pattern.branches()
+    pairs = list(zip(branches, plan.parts, strict=True))
     try:
         problems = branch_problems(pattern, statistics, time_selectivity, alpha, last, cost)
     except UnsupportedPatternError as error:
-        nodes = [explained_nodes(*pair) for pair in zip(branches, plan.parts, strict=True)]
-        bare = _with_notes(plan, [_NO_NOTES] * len(branches))
-        tables = [
-            _table(branch, its, statistics) for branch, its in zip(branches, nodes, strict=True)
-        ]
-        return Estimates(bare, tuple(nodes), tuple(tables), (f"No estimates: {error}.",))
-    check_sum_over_nodes(problems[0].cost)
-    noted = _with_notes(
-        plan,
-        [
-            problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
-            for part, problem in zip(plan.parts, problems, strict=True)
-        ],
-    )
-    # Branches run concurrently: only the latency of the slowest one is part of the cost.
-    delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
-    slowest = int(np.argmax(delays))
-    total = noted.log_cost
-    assert total is not None  # each part has its cost now
-    nodes = []
-    tables = []
-    for number, (branch, part, problem) in enumerate(
-        zip(branches, plan.parts, problems, strict=True)
-    ):
-        found = _branch_estimates(branch, part, problem, is_slowest=number == slowest)
-        nodes.append(found.nodes)
-        tables.append(
-            _table(
-                branch,
-                found.nodes,
-                statistics,
-                operators=found.operators,
-                log_sizes=found.log_sizes,
-                log_costs=found.log_costs,
-                log_total=total,
-            )
+        noted, total = _with_notes(plan, [_NO_NOTES] * len(branches)), math.nan
+        found = [_without_estimates(explained_nodes(*pair)) for pair in pairs]
+        remarks: tuple[str, ...] = (f"No estimates: {error}.",)
+    else:
+        check_sum_over_nodes(problems[0].cost)
+        noted = _with_notes(
+            plan,
+            [
+                problem.cost.notes(problem, part.kind, indices_of(part, problem.names))
+                for part, problem in zip(plan.parts, problems, strict=True)
+            ],
         )
-    return Estimates(noted, tuple(nodes), tuple(tables), _remarks(plan, total))
+        # Branches run concurrently: only the latency of the slowest one is part of the cost.
+        delays = [-math.inf if p.log_latency is None else p.log_latency for p in noted.parts]
+        slowest = int(np.argmax(delays))
+        assert noted.log_cost is not None  # each part has its cost now
+        total, remarks = noted.log_cost, _remarks(plan, noted.log_cost)
+        found = [
+            _branch_estimates(*pair, problem, is_slowest=number == slowest)
+            for number, (pair, problem) in enumerate(zip(pairs, problems, strict=True))
+        ]
+    tables = (
+        _table(number, branch, its, statistics, total)
+        for number, (branch, its) in enumerate(zip(branches, found, strict=True))
+    )
+    return Estimates(noted, tuple(its.nodes for its in found), tuple(tables), remarks)
 
 
 class _BranchEstimates(NamedTuple):
@@ -124,6 +193,11 @@ class _BranchEstimates(NamedTuple):
     operators: list[str]
     log_sizes: np.ndarray
     log_costs: np.ndarray
+
+
+def _without_estimates(nodes: list[ExplainedNode]) -> _BranchEstimates:
+    missing = np.full(len(nodes), np.nan)
+    return _BranchEstimates(nodes, [""] * len(nodes), missing, missing)
 
 
 def _branch_estimates(
@@ -140,14 +214,12 @@ def _branch_estimates(
     else:
         log_sizes = problem.log_node_sizes("tree", tree)
         log_costs = problem.cost.log_node_costs(problem, part.kind, tree)
-    nodes = explained_nodes(branch, part)
+    bare = _without_estimates(explained_nodes(branch, part))
     # Negated variables and groups come after the plan's nodes and do not contribute to its cost.
-    missing = np.full(len(nodes) - len(log_sizes), np.nan)
-    return _BranchEstimates(
-        nodes,
-        [""] * len(nodes),
-        np.concatenate((log_sizes, missing)),
-        np.concatenate((log_costs, missing)),
+    missing = bare.log_sizes[len(log_sizes) :]
+    return bare._replace(
+        log_sizes=np.concatenate((log_sizes, missing)),
+        log_costs=np.concatenate((log_costs, missing)),
     )
 
 
@@ -192,26 +264,25 @@ def _remarks(plan: AnyPlan, log_cost: float) -> tuple[str, ...]:
 
 
 def _table(
-    branch: Pattern,
-    nodes: Sequence[ExplainedNode],
-    statistics: Statistics,
-    *,
-    operators: Sequence[str] | None = None,
-    log_sizes: np.ndarray | None = None,
-    log_costs: np.ndarray | None = None,
-    log_total: float = math.nan,
+    number: int, branch: Pattern, found: _BranchEstimates, statistics: Statistics, log_total: float
 ) -> pd.DataFrame:
-    """The columns of estimates; only arrival rates, if sizes and costs are missing."""
-    missing = np.full(len(nodes), np.nan)
-    log_sizes = missing if log_sizes is None else log_sizes
-    log_costs = missing if log_costs is None else log_costs
+    """The columns that identify the nodes of a branch, and those of their estimates."""
+    nodes, operators, log_sizes, log_costs = found
+    types = {variable.name: variable.type_text for variable in branch.variables}
     # A latency of 0 has no shares.
     with np.errstate(over="ignore", invalid="ignore"):
         sizes, costs = np.exp(log_sizes), np.exp(log_costs)
         shares = np.exp(log_costs - log_total)
     return pd.DataFrame(
         {
-            "operator": [""] * len(nodes) if operators is None else operators,
+            "branch": number,
+            "node": range(len(nodes)),
+            "parent": [node.parent for node in nodes],
+            "kind": [node.kind for node in nodes],
+            "variables": [", ".join(node.variables) for node in nodes],
+            "types": [", ".join(types[name] for name in node.variables) for node in nodes],
+            "step": [node.step for node in nodes],
+            "operator": operators,
             "arrival_rate": [_arrival_rate(branch, node, statistics) for node in nodes],
             "estimated": sizes,
             "log_estimated": log_sizes,

@@ -31,7 +31,6 @@ from cepbench.presentation.explainer.automaton import AutomatonExplanation
 from cepbench.presentation.explainer.estimates import estimate
 from cepbench.presentation.explainer.explanation import Explanation
 from cepbench.presentation.explainer.measured import measure
-from cepbench.presentation.explainer.nodes import ExplainedNode
 from cepbench.presentation.explainer.workload import WorkloadExplanation, explain_workload
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import reporting_missing_types, under_one_hierarchy
@@ -100,7 +99,6 @@ def explain(
 
     Parameters
     ----------
-    pattern : Pattern, str or Workload
     plan : OrderPlan, TreePlan, Automaton or UnionPlan, optional
         None for the automaton of the pattern. Of a workload a WorkloadPlan with sources, or a mapping
         of queries to plans; None for each query from scratch.
@@ -159,7 +157,6 @@ def explain(
     number of rows created. Under ``time_selectivity="exact"``, a nested SEQ has no estimates; a
     remark says so.
     """
-    runs = not (stream is None and type is None and time is None)
     pattern = queries_from(pattern)
     asked = Arguments(
         evaluator=evaluator,
@@ -167,72 +164,54 @@ def explain(
         output="matches" if pattern.by_query else "count",
         partial_match_limit=partial_match_limit,
     )
-    if pattern.by_query:
-        if (time_selectivity, alpha, last) != ("adjacent", None, None):
-            raise PlanError(
-                "time_selectivity, alpha and last are of plans of single patterns; explain "
-                "workload.patterns[...] one by one"
-            )
-        with reporting_missing_types(missing_types):
-            return explain_workload(
-                pattern,
-                plan,
-                statistics,
-                events_from(stream, type, time) if runs else None,
-                asked,
-                cost="calibrated" if cost is None else cost,
-            )
-    cost = "throughput" if cost is None else cost
-    plan = automaton(pattern) if plan is None else plan_from(plan)
-    events = None
-    if runs:
-        pattern, events = under_one_hierarchy(pattern, events_from(stream, type, time))
-    if plan.kind == "automaton":
-        with reporting_missing_types(missing_types):
+    with reporting_missing_types(missing_types):
+        given = (stream, type, time)
+        events = None if all(its is None for its in given) else events_from(*given)
+        if pattern.by_query:
+            if (time_selectivity, alpha, last) != ("adjacent", None, None):
+                raise PlanError(
+                    "time_selectivity, alpha and last are of plans of single patterns; explain "
+                    "workload.patterns[...] one by one"
+                )
+            cost = "calibrated" if cost is None else cost
+            return explain_workload(pattern, plan, statistics, events, asked, cost)
+        if events is not None:
+            pattern, events = under_one_hierarchy(pattern, events)
+        plan = automaton(pattern) if plan is None else plan_from(plan)
+        if plan.kind == "automaton":
             return _explain_automaton(pattern, plan, events, asked)
-    if statistics is None and events is not None:
-        with reporting_missing_types(missing_types):
+        if statistics is None and events is not None:
             statistics = measure_statistics(pattern, events)
-    statistics = statistics_from(statistics)
-    asked = replace(asked, node_times=events is not None)
-    task = task_for(pattern, plan, asked, whole_stream=True)
-    assert task.plan is not None
-    remarks: tuple[str, ...] = ()
-    if len(task.plan.parts) > len(plan.parts):
-        remarks = (f"Shown and measured are the alternatives of {plan.text}, one by one.",)
-    plan = task.plan
-    if alpha is None:
-        alpha = plan.parts[0].alpha if cost_from(cost) == Throughput() else 0.0
-    estimates = estimate(
-        pattern,
-        plan,
-        statistics,
-        time_selectivity=time_selectivity,
-        alpha=alpha,
-        last=last,
-        cost=cost,
-    )
-    branches = pattern.branches()
-    tables = [
-        pd.concat([_about(number, branch, its), expected], axis=1)
-        for number, (branch, its, expected) in enumerate(
-            zip(branches, estimates.nodes, estimates.tables, strict=True)
-        )
-    ]
-    metrics = None
-    if events is not None:
-        with reporting_missing_types(missing_types):
+        statistics = statistics_from(statistics)
+        asked = replace(asked, node_times=events is not None)
+        task = task_for(pattern, plan, asked, whole_stream=True)
+        assert task.plan is not None
+        if alpha is None:
+            of_plan = cost is None or cost_from(cost) == Throughput()
+            alpha = task.plan.parts[0].alpha if of_plan else 0.0
+        estimates = estimate(
+            pattern, task.plan, statistics, time_selectivity=time_selectivity, alpha=alpha,
+            last=last, cost="throughput" if cost is None else cost,
+        )  # fmt: skip
+        tables: Sequence[pd.DataFrame] = estimates.tables
+        metrics = None
+        if events is not None:
             result = run_task(task, events)
-        metrics = result.metrics
-        found = measure(result, events, estimates.nodes, estimates.tables)
-        tables = [pd.concat(pair, axis=1) for pair in zip(tables, found, strict=True)]
+            metrics = result.metrics
+            tables = measure(result, events, estimates.nodes, tables)
+    remarks = estimates.remarks
+    if len(task.plan.parts) > len(plan.parts):
+        remarks = (
+            f"Shown and measured are the alternatives of {plan.text}, one by one.",
+            *remarks,
+        )
     return Explanation(
         pattern=pattern,
         plan=estimates.plan,
         evaluator=task.evaluator.name,
         nodes=pd.concat(tables, ignore_index=True),
         metrics=metrics,
-        remarks=remarks + estimates.remarks,
+        remarks=remarks,
         stakes=_stakes(pattern, statistics, time_selectivity),
     )
 
@@ -259,13 +238,8 @@ def _explain_automaton(
             keys = ["branch", "state", "edge"]
             counted = result.nodes if len(tables) > 1 else result.nodes.assign(branch=0)
             edges = edges.merge(counted, how="left", on=keys, validate="one_to_one")
-    return AutomatonExplanation(
-        pattern=pattern,
-        plan=plan,
-        evaluator=chosen.name,
-        nodes=edges[["branch", *edges.columns.drop("branch")]],
-        metrics=metrics,
-    )
+    edges.insert(0, "branch", edges.pop("branch"))
+    return AutomatonExplanation(pattern, plan, chosen.name, edges, metrics)
 
 
 def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> Stakes | None:
@@ -274,19 +248,3 @@ def _stakes(pattern: Pattern, statistics: Statistics, time_selectivity: str) -> 
         return plan_stakes(pattern, statistics, time_selectivity=time_selectivity)
     except UnsupportedPatternError:
         return None
-
-
-def _about(number: int, branch: Pattern, nodes: Sequence[ExplainedNode]) -> pd.DataFrame:
-    """The columns that identify the node of each row of a branch."""
-    types = {variable.name: variable.type_text for variable in branch.variables}
-    return pd.DataFrame(
-        {
-            "branch": number,
-            "node": range(len(nodes)),
-            "parent": [node.parent for node in nodes],
-            "kind": [node.kind for node in nodes],
-            "variables": [", ".join(node.variables) for node in nodes],
-            "types": [", ".join(types[name] for name in node.variables) for node in nodes],
-            "step": [node.step for node in nodes],
-        }
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 
 import pandas as pd
 
@@ -13,10 +13,20 @@ from cepbench.markup import Html
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.stakes import Stakes
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.presentation.explainer.columns import MARKED, NodeColumn, Row, columns_of
-from cepbench.presentation.explainer.findings import findings
-from cepbench.presentation.explainer.page import LEGEND, as_figure, as_table
-from cepbench.presentation.explainer.text import WIDTH, tree_lines
+from cepbench.presentation.explainer.columns import (
+    MARKED,
+    NodeColumn,
+    Row,
+    columns_of,
+    is_more,
+    is_rare,
+    listed,
+    percent,
+    severity,
+    short,
+)
+from cepbench.presentation.explainer.page import LEGEND, as_table, tree_picture
+from cepbench.presentation.explainer.text import WIDTH, tree_lines, wrapped
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,9 +95,11 @@ class Explanation:
 
         Lines have up to ``width`` characters, in very deep trees more.
         """
-        lines = [line for text in self._headlines() for line in wrap(text, width)]
-        lines += tree_lines(self._branches(), self._columns(), width)
-        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        lines = [
+            *wrapped(self._headlines(), width),
+            *tree_lines(self._branches(), self._columns(), width),
+        ]
+        sentences = wrapped(self.sentences(), width)
         return "\n".join([*lines, *([""] if sentences else []), *sentences])
 
     def sentences(self) -> list[str]:
@@ -97,7 +109,9 @@ class Explanation:
             return at_stake
         once, twice = (f"{limit:g}" for limit in MARKED)
         return [
-            *findings(self.nodes.to_dict("records"), self.metrics, self.evaluator),
+            f"{self.metrics.matches:,} matches in {self.metrics.events:,} events; "
+            f"{self.metrics.seconds:.3g} s by the {self.evaluator} evaluator.",
+            *findings(self.nodes.to_dict("records")),
             f"Off by: × more or ÷ fewer than expected, ! from {once} and !! from {twice} on; "
             "at the root by rows created.",
             *at_stake,
@@ -112,10 +126,7 @@ class Explanation:
 
     def _branches(self) -> list[list[Row]]:
         """The rows of each branch."""
-        found: list[list[Row]] = [[] for _ in self.plan.parts]
-        for row in self.nodes.to_dict("records"):
-            found[row["branch"]].append(row)
-        return found
+        return [[*table.to_dict("records")] for _, table in self.nodes.groupby("branch")]
 
     def _columns(self) -> tuple[NodeColumn, ...]:
         unit = "second" if self.pattern.window.is_datetime else "tick"
@@ -124,16 +135,14 @@ class Explanation:
     def _repr_html_(self) -> str:
         branches = self._branches()
         ran = self.metrics is not None
-        figures = [
-            as_figure(
-                part.tree, table, f"branch {number}" if len(branches) > 1 else "", measured=ran
-            )
-            for number, (part, table) in enumerate(zip(self.plan.parts, branches, strict=True))
+        pictures = [
+            tree_picture(part.tree, table, measured=ran)
+            for part, table in zip(self.plan.parts, branches, strict=True)
         ]
         return str(
             _PAGE(
                 captions=list(self._headlines()),
-                figures=figures,
+                pictures=pictures,
                 sentences=[*[LEGEND] * ran, *self.sentences()],
                 table=as_table(branches, self._columns()),
             )
@@ -144,6 +153,77 @@ _PAGE = Html(
     """{% macro paragraph(lines) %}
 {% if lines %}<p>{% for line in lines %}{{ line }}{% if not loop.last %}<br/>{% endif %}{% endfor %}</p>{% endif %}
 {% endmacro %}
-<div class="cep-explanation">{{ paragraph(captions) }}{{ figures | join }}{{ paragraph(sentences) }}
+<div class="cep-explanation">{{ paragraph(captions) }}
+{% for picture in pictures %}
+<figure style="margin:0.5em 0">
+{% if pictures | length > 1 %}<figcaption>branch {{ loop.index0 }}</figcaption>{% endif %}
+{{ picture }}</figure>{% endfor %}
+{{ paragraph(sentences) }}
 {{ table }}</div>"""
 )
+
+
+def findings(nodes: Sequence[Row]) -> list[str]:
+    """Sentences about the nodes of all branches of a plan that was run: the worst estimate, the most time."""
+    return [*filter(None, (_worst_estimate(nodes), _most_time(nodes)))]
+
+
+def _worst_estimate(nodes: Sequence[Row]) -> str:
+    judged = [row for row in nodes if not (math.isnan(row["q_error"]) or is_rare(row))]
+    if not judged:
+        return "No node has an estimate and enough rows to judge it."
+    row = max(judged, key=lambda row: row["q_error"])
+    error = row["q_error"]
+    if error < MARKED[0]:
+        return (
+            f"No estimate is off by more than a factor of {math.ceil(10 * error) / 10:.1f}; "
+            f"the worst is at {_place(row, nodes)} ({_numbers(row)})."
+        )
+    sentence = (
+        f"The worst estimate is at {_place(row, nodes)}, {short(error)} times too "
+        f"{'low' if is_more(row) else 'high'} ({_numbers(row)})."
+    )
+    origin = _origin(row, nodes)
+    if origin is not row:
+        sentence += f" The error originates at {_place(origin, nodes)} ({_numbers(origin)})."
+    return sentence
+
+
+def _origin(row: Row, nodes: Sequence[Row]) -> Row:
+    """The lowest node from which all estimates up to ``row`` are marked."""
+    below = [
+        child
+        for child in nodes
+        if (child["branch"], child["parent"]) == (row["branch"], row["node"])
+        and severity(child)
+        and is_more(child) == is_more(row)
+    ]
+    return _origin(max(below, key=lambda child: child["q_error"]), nodes) if below else row
+
+
+def _numbers(row: Row) -> str:
+    if math.isnan(row["measured"]):
+        what, expected, found = "rows", row["estimated_created"], row["created"]
+    else:
+        what, expected, found = "partial matches", row["estimated"], row["measured"]
+    return f"{what}: {short(expected)} expected, {short(found)} measured"
+
+
+def _most_time(nodes: Sequence[Row]) -> str:
+    row = max(nodes, key=lambda row: row["seconds"])
+    total = sum(row["seconds"] for row in nodes)
+    if not total:
+        return ""
+    expected = ""
+    if not math.isnan(row["cost_share"]):
+        expected = f"; its expected share of the cost is {percent(row['cost_share'])}"
+    return (
+        f"Most time was spent in {_place(row, nodes)}: {percent(row['time_share'])} of the "
+        f"{total:.3g} s of all nodes{expected}."
+    )
+
+
+def _place(row: Row, nodes: Sequence[Row]) -> str:
+    branch = f" of branch {row['branch']}" if nodes[-1]["branch"] else ""
+    root = "the root " if row["parent"] < 0 else ""
+    return f"{root}({listed(row['variables'])}){branch}"

@@ -12,7 +12,7 @@ from cepbench.engines.runs.result import Result
 from cepbench.patterns.model import Pattern
 from cepbench.planning.costs.q_error import q_error
 from cepbench.planning.statistics.measure import active_time
-from cepbench.presentation.explainer.nodes import ExplainedNode
+from cepbench.presentation.explainer.estimates import ExplainedNode
 from cepbench.streams.event_stream import EventStream
 
 #: Columns of measurements, in the order of the table.
@@ -28,16 +28,7 @@ def measure(
     nodes: Sequence[Sequence[ExplainedNode]],
     estimates: Sequence[pd.DataFrame],
 ) -> list[pd.DataFrame]:
-    """One table per branch, with the columns :data:`MEASURED` and one row per node.
-
-    Parameters
-    ----------
-    result : Result
-        Result of the plan on ``stream``.
-    stream : EventStream
-    nodes, estimates : sequences
-        One entry per branch.
-    """
+    """The tables of estimates by branch, with the columns :data:`MEASURED` of a run on a stream."""
     pattern = result.pattern
     branches = pattern.branches()
     counts = result.nodes
@@ -46,48 +37,43 @@ def measure(
     span = _span(stream)
     total = float(counts["seconds"].sum()) or math.nan
     tables = []
-    for number, branch in enumerate(branches):
+    for number, (branch, its, expected) in enumerate(zip(branches, nodes, estimates, strict=True)):
         rows = counts[counts["branch"] == number] if len(branches) > 1 else counts
-        rows = rows.reset_index(drop=True)
-        found = pd.DataFrame(
-            [_measured(branch, node, rows, span, active) for node in nodes[number]]
-        )
-        expected = estimates[number]
+        found = _measured(branch, its, rows, span, active)
         found["estimated_created"] = expected["estimated_rate"] * active
         found["time_share"] = found["seconds"] / total
-        found["q_error"] = _q_errors(branch, nodes[number], expected, found, active)
-        tables.append(found[list(MEASURED)])
+        found["q_error"] = _q_errors(branch, its, expected, found, active)
+        tables.append(pd.concat([expected, found[list(MEASURED)]], axis=1))
     return tables
 
 
 def _measured(
-    branch: Pattern, node: ExplainedNode, rows: pd.DataFrame, span: float, active: float
-) -> dict[str, float]:
+    branch: Pattern, nodes: Sequence[ExplainedNode], rows: pd.DataFrame, span: float, active: float
+) -> pd.DataFrame:
+    """What was counted at each node; NaN for groups, and negations beside them, which no engine counts."""
+    keys = [", ".join(sorted(node.variables, key=branch.names.index)) for node in nodes]
     # Several rows if sets of a Kleene variable are materialized alone, or the plan is a single
     # leaf.
-    own = rows[rows["variables"] == ", ".join(sorted(node.variables, key=branch.names.index))]
-    if own.empty:  # groups, and negations beside them, are not nodes of the engine
-        return dict.fromkeys(
-            ("measured", "created", "peak_stored", "comparisons", "seconds"), math.nan
-        )
-    last = own.iloc[-1]
-    is_root = node.parent < 0
-    is_partial_match = node.kind in ("event", "join") or len(own) > 1
-    alive = math.nan
-    # Events stored as future members of sets, or for negation, are not partial matches.
-    if active and is_partial_match:
-        if node.kind == "event" or (not span and not is_root):
-            # Every event is alive for a whole window, as are rows if all timestamps are equal.
-            alive = int(own["created"].iloc[-1]) * branch.window.seconds / active
-        elif not is_root:
-            alive = float(last["mean_stored"]) * span / active
-    return {
-        "measured": alive,
-        "created": int(last["created"]),
-        "peak_stored": int(own["peak_stored"].max()),
-        "comparisons": int(own["comparisons"].sum()),
-        "seconds": float(own["seconds"].sum()),
-    }
+    own = rows.groupby("variables").agg(
+        created=("created", "last"),
+        mean_stored=("mean_stored", lambda its: its.iloc[-1]),
+        peak_stored=("peak_stored", "max"),
+        comparisons=("comparisons", "sum"),
+        seconds=("seconds", "sum"),
+        parts=("created", "size"),
+    )
+    own = own.reindex(keys).reset_index(drop=True)
+    own["measured"] = np.nan
+    if active:
+        is_event = np.array([node.kind == "event" for node in nodes])
+        is_root = np.array([node.parent < 0 for node in nodes])
+        # Events stored as future members of sets, or for negation, are not partial matches.
+        is_row = np.array([node.kind == "join" for node in nodes]) | (own["parts"] > 1).to_numpy()
+        # Every event is alive for a whole window, as are rows if all timestamps are equal.
+        for_window = own["created"] * branch.window.seconds / active
+        in_part = own["mean_stored"] * span / active if span else for_window
+        own["measured"] = in_part.where(is_row & ~is_root).mask(is_event, for_window)
+    return own
 
 
 def _q_errors(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -33,8 +33,7 @@ _THINNEST, _THICKEST = 1.0, 11.0
 _DECADES = 3.0  # orders of magnitude between the thickest and the thinnest line
 
 
-@dataclass(frozen=True)
-class _Spacing:
+class _Spacing(NamedTuple):
     """Pixels per leaf, per level, above the root and to its right, and below the leaves."""
 
     column: float
@@ -55,22 +54,6 @@ _MORE, _LESS = "#d55e00", "#3b8ed0"
 LEGEND = "Thicker lines carry more partial matches (logarithmic). ▲ more, ▼ fewer than expected."
 
 
-def as_figure(tree: Tree[str], table: Sequence[Row], caption: str, *, measured: bool) -> str:
-    """The tree of one branch as an inline SVG, with partial matches beside its nodes.
-
-    Parameters
-    ----------
-    tree : str or pair of trees
-    table : sequence of mapping
-        The rows of the branch; see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
-    caption : str
-        May be empty.
-    measured : bool
-        Whether the plan was run.
-    """
-    return _FIGURE(caption=caption, picture=tree_picture(tree, table, measured=measured))
-
-
 def tree_picture(
     tree: Tree[str],
     table: Sequence[Row],
@@ -80,19 +63,11 @@ def tree_picture(
     largest: float | None = None,
     colour: str = "currentColor",
 ) -> str:
-    """An ``<svg>`` element without ids, styles or scripts.
+    """The tree of one branch, whose rows are ``table``, as an ``<svg>`` without ids, styles or scripts.
 
-    Parameters
-    ----------
-    tree, table, measured
-        As for :func:`as_figure`.
-    small : bool
-        Whether it is one of many pictures side by side.
-    largest : float, optional
-        ln of the partial matches of the thickest line; by default the maximum of this tree. The
-        lines of trees with equal ``largest`` are comparable.
-    colour : str
-        Of the lines.
+    With ``small`` it is one of many pictures side by side. ``largest`` is the ln of the partial matches of
+    the thickest line, by default the maximum of this tree: the lines of trees with an equal one are
+    comparable. The lines have the ``colour``.
     """
     placed, edges = placed_nodes(tree)
     leaves = sum(bool(node.name) for node in placed)
@@ -165,12 +140,6 @@ def as_table(branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn]) -
         ],
     )
 
-
-_FIGURE = Html(
-    """<figure style="margin:0.5em 0">
-{% if caption %}<figcaption>{{ caption }}</figcaption>{% endif %}
-{{ picture }}</figure>"""
-)
 
 _TABLE = Html(
     """<table class="dataframe"><thead><tr><th></th>

@@ -1,8 +1,9 @@
-"""An explanation as text: the tree with aligned columns beside it."""
+"""An explanation as text: wrapped sentences, tables, and the tree with aligned columns beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 
 from cepbench.markup import shortened
 from cepbench.presentation.explainer.columns import NodeColumn, Row, listed
@@ -13,18 +14,28 @@ WIDTH = 100
 _LEAST_LABEL = 16
 
 
+def wrapped(texts: Iterable[str], width: int) -> list[str]:
+    """Sentences as lines of up to ``width`` characters."""
+    return [line for text in texts for line in wrap(text, width)]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table with aligned columns: the first two to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            f"{cell:<{wide}}" if number < 2 else f"{cell:>{wide}}"
+            for number, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
 def tree_lines(
     branches: Sequence[Sequence[Row]], columns: Sequence[NodeColumn], width: int = WIDTH
 ) -> Iterator[str]:
-    """The headings, then each branch's tree from its root down.
+    """The headings, then each branch's tree from its root down, of the rows of each branch.
 
-    Parameters
-    ----------
-    branches : sequence of sequence of mapping
-        The rows of each branch; see :class:`~cepbench.presentation.explainer.explanation.Explanation`.
-    columns : sequence of NodeColumn
-    width : int
-        Characters per line; exceeded only by very deep trees.
+    Lines have up to ``width`` characters; only very deep trees have more.
     """
     rows = [list(labelled(table)) for table in branches]
     cells = [
@@ -61,13 +72,7 @@ def tree_lines(
 
 
 def labelled(table: Sequence[Row]) -> Iterator[tuple[int, str, str]]:
-    """Number, indentation (as tree lines) and label of each node of a branch, from the root down.
-
-    Parameters
-    ----------
-    table : sequence of mapping
-        The rows of one branch.
-    """
+    """Number, indentation (as tree lines) and label of each node of a branch, from the root down."""
     children: dict[int, list[int]] = {}
     for number, row in enumerate(table):
         children.setdefault(row["parent"], []).append(number)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,9 @@ from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.registry import evaluator_for
 from cepbench.engines.sase.run import prunes
 from cepbench.errors import EvaluationError
+from cepbench.markup import element, picture, shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
-from cepbench.presentation.explainer.buffer_drawing import buffer_svg
 from cepbench.presentation.explainer.tracer import Pointer, Tracer, dewey
 from cepbench.streams.event_stream import EventStream
 from cepbench.streams.fit import (
@@ -30,6 +31,9 @@ from cepbench.streams.given import Frame, events_from
 
 #: The engines of automata whose runs can be traced.
 TRACED = ("sase-basic", "sase", "sase-backtrack")
+
+_COLUMN, _ROW, _WIDE, _HIGH = 170.0, 46.0, 54.0, 24.0
+_LONGEST = 12  # letters of a stack's name that are shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,27 +76,21 @@ class Trace:
         )
 
     def _stored(self, branch: int, position: int) -> pd.DataFrame:
-        states = self.automata[branch].states
-        rows = [
-            {
-                "stack": states[pointer.stack].name,
-                "event": pointer.position,
-                "previous_stack": ""
-                if pointer.previous is None
-                else states[pointer.previous[0]].name,
-                "previous": -1 if pointer.previous is None else pointer.previous[1],
-                "version": dewey(pointer.version),
-            }
-            for pointer in self._pointers[branch]
-            if pointer.position <= position
-        ]
+        names = [state.name for state in self.automata[branch].states]
+        rows = []
+        for pointer in self._pointers[branch]:
+            if pointer.position <= position:
+                stack, before = pointer.previous or (None, -1)
+                previous = "" if stack is None else names[stack]
+                version = dewey(pointer.version)
+                rows.append((names[pointer.stack], pointer.position, previous, before, version))
         columns = ["stack", "event", "previous_stack", "previous", "version"]
         return pd.DataFrame(rows, columns=columns)
 
     def draw(self, position: int, branch: int = 0) -> str:
         """The shared buffer after an event as SVG, in the style of [agrawal2008]_, Figure 4d."""
         stacks = [state.name for state in self.automata[branch].states[:-1]]
-        return buffer_svg(stacks, self._stored(branch, position).to_dict("records"))
+        return _buffer_svg(stacks, self._stored(branch, position).to_dict("records"))
 
     def __repr__(self) -> str:
         return f"Trace({len(self.runs)} steps, {len(self.matches)} matches)"
@@ -111,7 +109,6 @@ def trace(
 
     Parameters
     ----------
-    pattern : Pattern or str
     stream, type, time
         See :func:`cepbench.evaluate`.
     evaluator : {"sase-basic", "sase", "sase-backtrack"}
@@ -183,3 +180,60 @@ def _of_branches(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(
         [table.assign(branch=number) for number, table in enumerate(tables)], ignore_index=True
     )
+
+
+def _buffer_svg(stacks: Sequence[str], pointers: Sequence[dict[Any, Any]]) -> str:
+    """Stacks side by side in the order of states, their events by position, and pointers with versions."""
+    rows = {event: k for k, event in enumerate(sorted({p["event"] for p in pointers}))}
+    places = {
+        (stack, event): (60.0 + _COLUMN * number, 62.0 + _ROW * row)
+        for number, stack in enumerate(stacks)
+        for event, row in rows.items()
+    }
+    parts: list[str] = []
+    for number, name in enumerate(stacks):
+        x = 60.0 + _COLUMN * number
+        shown = element("text", shortened(name, _LONGEST), x=x, y=22, font_weight=600)
+        parts.append(element("g", element("title", name), shown))
+    for pointer in pointers:
+        before = places.get((pointer["previous_stack"], pointer["previous"]))
+        parts += _pointer(places[pointer["stack"], pointer["event"]], before, pointer["version"])
+    for stack, event in dict.fromkeys((p["stack"], p["event"]) for p in pointers):
+        x, y = places[stack, event]
+        box = element(
+            "rect", x=x - _WIDE / 2, y=y - _HIGH / 2, width=_WIDE, height=_HIGH, rx=4,
+            fill="none", stroke="currentColor",
+        )  # fmt: skip
+        parts.append(element("g", box, element("text", str(event), x=x, y=y + 4)))
+    width = 60.0 + _COLUMN * (len(stacks) - 1) + 90
+    return picture("shared versioned buffer", width, 62.0 + _ROW * max(len(rows), 1), *parts)
+
+
+def _pointer(
+    at: tuple[float, float], to: tuple[float, float] | None, version: str
+) -> Iterator[str]:
+    """The line of a pointer, if it points to an event, and its version."""
+
+    def label(x: float, y: float, anchor: str | None = None) -> str:
+        look = {"text_anchor": anchor, "font_size": 10, "opacity": "0.85"}
+        return element("text", version, x=x, y=y, **look)
+
+    x, y = at
+    line = {"stroke": "currentColor", "opacity": "0.5", "fill": "none"}
+    if to is None:
+        yield label(x - _WIDE / 2 - 6, y + 4, "end")
+    elif x != to[0]:
+        x, to_x, to_y = x - _WIDE / 2, to[0] + _WIDE / 2, to[1]
+        yield element("line", x1=x, y1=y, x2=to_x, y2=to_y, **line)
+        # Nearer to the earlier event: several pointers may leave the later one.
+        yield label((2 * to_x + x) / 3, (2 * to_y + y) / 3 - 4)
+    elif y - to[1] <= _ROW:
+        yield element("line", x1=x, y1=y - _HIGH / 2, x2=x, y2=to[1] + _HIGH / 2, **line)
+        yield label(x + 6, (y + to[1]) / 2 + 4, "start")
+    else:
+        # Around the events between.
+        x, middle = x - _WIDE / 2, (y + to[1]) / 2
+        beside = x - 18 - 6 * (y - to[1]) / _ROW
+        path = f"M {x:.1f},{y:.1f} Q {beside:.1f},{middle:.1f} {x:.1f},{to[1]:.1f}"
+        yield element("path", d=path, **line)
+        yield label((x + beside) / 2 - 4, middle + 4, "end")

@@ -32,16 +32,10 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Pointer:
-    """An event in a stack, and the event selected before it.
+    """An event at a position, in the stack of the state that selected it, and the event before it.
 
-    Attributes
-    ----------
-    stack, position : int
-        The state that selected the event, and the event.
-    version : tuple of int
-        The Dewey number of the run.
-    previous : tuple of (int, int) or None
-        Stack and position of the event before; None for the first event.
+    The version is the Dewey number of the run; ``previous`` is the stack and position of the event selected
+    before, None for the first event.
     """
 
     stack: int
@@ -89,19 +83,10 @@ class Tracer:
             self.keys = () if strategy.attribute is None else (strategy.attribute,)
 
     def run(self, evaluator: str, *, prunes: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Process all events as an engine does.
+        """Process all events as an engine does, ``sase-basic``, ``sase`` or ``sase-backtrack``.
 
-        Parameters
-        ----------
-        evaluator : str
-            ``sase-basic``, ``sase`` or ``sase-backtrack``.
-        prunes : bool
-            Whether a match ends the other runs of its partition, as OUTPUT non_overlap does.
-
-        Returns
-        -------
-        runs, matches : DataFrame
-            See :class:`cepbench.presentation.explainer.trace.Trace`.
+        With ``prunes`` a match ends the other runs of its partition, as OUTPUT non_overlap does. Returns the
+        runs and the matches of :class:`cepbench.presentation.explainer.trace.Trace`.
         """
         if evaluator == "sase-backtrack":
             self._backtrack(prunes=prunes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cepbench.engines.detection.workload_evaluate import evaluate_workload, workload_plan
@@ -29,8 +29,11 @@ from cepbench.planning.statistics.measure import active_time, measure_statistics
 from cepbench.planning.statistics.model import Statistics
 from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.explainer.columns import MARKED, MISSING, Row, percent, short
-from cepbench.presentation.explainer.text import WIDTH
+from cepbench.presentation.explainer.text import WIDTH, aligned, wrapped
 from cepbench.streams.event_stream import EventStream
+
+#: Columns of estimates, of which the first four are those of ``WorkloadPlan.steps``.
+_ESTIMATED = ("query", "source", "method", "change", "cost", "scratch_cost", "estimated")
 
 #: Both plans run in turn until this many seconds are spent, at most so many times.
 _SECONDS, _MOST_RUNS = 0.5, 15
@@ -81,26 +84,17 @@ class WorkloadExplanation:
 
     def describe(self, width: int = WIDTH) -> str:
         """A line for each query, then what the reuse was worth; sentences are wrapped to ``width``."""
-        heads = [name for name, _ in self._columns()]
-        lines = [[show(row) for _, show in self._columns()] for row in self._rows()]
-        widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-        table = [
-            "  ".join(
-                # The query and how it is computed to the left, numbers to the right.
-                f"{cell:<{wide}}" if number < 2 else f"{cell:>{wide}}"
-                for number, (cell, wide) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in (heads, *lines)
-        ]
-        sentences = [line for text in self.sentences() for line in wrap(text, width)]
+        sentences = wrapped(self.sentences(), width)
         headline = self.plan.describe().splitlines()[0]
-        return "\n".join([headline, *table, *([""] if sentences else []), *sentences])
+        return "\n".join(
+            [headline, *aligned(self._table()), *([""] if sentences else []), *sentences]
+        )
 
     def sentences(self) -> list[str]:
         """What the reuse was worth, in the whole and by query, and how far the estimates were off."""
-        if self.metrics is None:
-            return [*self.remarks]
         found = [*self.remarks]
+        if self.metrics is None:
+            return found
         rows = self._rows()
         took, scratch = self.steps["seconds"].sum(), self.steps["scratch_seconds"].sum(min_count=1)
         if not math.isnan(scratch) and self.steps["source"].notna().any():
@@ -130,6 +124,12 @@ class WorkloadExplanation:
     def _rows(self) -> Sequence[Row]:
         return self.steps.to_dict("records")
 
+    def _table(self) -> list[list[str]]:
+        """The headings, and the cells of each query."""
+        columns = self._columns()
+        rows = [[show(row) for _, show in columns] for row in self._rows()]
+        return [[name for name, _ in columns], *rows]
+
     def _columns(self) -> list[tuple[str, Any]]:
         total = self.steps["cost"].sum() or math.nan
         found: list[tuple[str, Any]] = [
@@ -142,10 +142,10 @@ class WorkloadExplanation:
             patterns = self.plan.workload.patterns.values()
             unit = "second" if all(its.window.is_datetime for its in patterns) else "tick"
             return [*found, (f"matches per {unit}", lambda row: short(row["estimated"]))]
-        found.append(("est. matches", lambda row: short(row["estimated"])))
         spent = self.steps["seconds"].sum() or math.nan
         return [
             *found,
+            ("est. matches", lambda row: short(row["estimated"])),
             ("matches", lambda row: f"{row['results']:,}"),
             ("reused", lambda row: f"{row['reused']:,}"),
             ("off by", _off),
@@ -155,25 +155,25 @@ class WorkloadExplanation:
         ]
 
     def _repr_html_(self) -> str:
-        patterns = self.plan.computed.patterns
-        notes = {}
-        for row in self._rows() if self.metrics is not None else ():
-            notes[row["query"]] = f"{short(row['results'])} in {_time(row['seconds'])}"
+        rows = self._rows() if self.metrics is not None else []
         drawing = reuse_svg(
             [self.plan.reuse(query) for query in self.plan.order],
-            {query: str(its) for query, its in patterns.items()},
+            {query: str(its) for query, its in self.plan.computed.patterns.items()},
             self.plan.virtual,
-            notes=notes,
-            slower=[row["query"] for row in self._rows() if row.get("worth_it") is False],
+            notes={
+                row["query"]: f"{short(row['results'])} in {_time(row['seconds'])}" for row in rows
+            },
+            slower=[row["query"] for row in rows if row["worth_it"] is False],
         )
-        columns = self._columns()
+        heads, *cells = self._table()
+        headline = self.plan.describe().splitlines()[0]
         return str(
             _PAGE(
-                headline=self.plan.describe().splitlines()[0],
+                headline=headline,
                 drawing=drawing,
                 sentences=self.sentences(),
-                heads=[name for name, _ in columns],
-                rows=[[show(row) for _, show in columns] for row in self._rows()],
+                heads=heads,
+                rows=cells,
             )
         )
 
@@ -204,7 +204,6 @@ def explain_workload(
     statistics: Mapping[str, Statistics] | None,
     stream: EventStream | None,
     asked: Arguments,
-    *,
     cost: Any,
 ) -> WorkloadExplanation:
     """Estimates and measurements by query; see :func:`cepbench.explain`.
@@ -222,42 +221,31 @@ def explain_workload(
     name = asked.packed()["evaluator"]
     model = reuse_cost(cost, computed, known, plan.plans, name)
     expected = Calibrated(computed, known, plan.plans)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for query in plan.order:
-        way = plan.reuse(query)
+        way, pattern = plan.reuse(query), computed.patterns[query]
         scratch = model.scratch(query)
-        active = 1.0
-        if stream is not None:
-            pattern = computed.patterns[query]
-            active = max(active_time(pattern, stream), pattern.window.seconds)
-        rows.append(
-            {
-                **{name: getattr(way, name) for name in ("query", "source", "method", "change")},
-                "cost": scratch if way.source is None else model.reused(way),
-                "scratch_cost": scratch,
-                "estimated": expected.matches(query) * active,
-            }
+        costs = (scratch if way.source is None else model.reused(way), scratch)
+        active = (
+            1.0 if stream is None else max(active_time(pattern, stream), pattern.window.seconds)
         )
-    steps = pd.DataFrame(rows)
+        matches = expected.matches(query) * active
+        rows.append((query, way.source, way.method, way.change, *costs, matches))
+    steps = pd.DataFrame(rows, columns=list(_ESTIMATED))
     if stream is None:
         return WorkloadExplanation(plan, name, steps)
     runs, alone, remarks = _runs(workload, plan, stream, asked)
     best = min(runs, key=lambda run: run.metrics.seconds)
     measured = best.steps.set_index("query").loc[steps["query"]].reset_index()
-    steps = steps.assign(**{name: measured[name] for name in ("results", "reused", "delta")})
+    steps = steps.join(measured[["results", "reused", "delta"]])
     steps["q_error"] = q_error(steps["estimated"], steps["results"], 1.0)
     steps["seconds"] = _medians(runs, steps["query"])
     steps["scratch_seconds"] = _medians(alone, steps["query"]) if alone else math.nan
     shares = [steps[name] / (steps[name].sum() or math.nan) for name in ("cost", "seconds")]
     steps["cost_q_error"] = q_error(*shares)
     gains = steps["scratch_seconds"] - steps["seconds"]
-    steps["worth_it"] = pd.Series(
-        [
-            None if source is None or math.isnan(gain) else bool(gain > 0)
-            for source, gain in zip(steps["source"], gains, strict=True)
-        ],
-        dtype=object,
-    )
+    is_known = steps["source"].notna() & gains.notna()
+    steps["worth_it"] = np.where(is_known, gains > 0, np.array(None, object))
     return WorkloadExplanation(plan, name, steps, best.metrics, remarks)
 
 

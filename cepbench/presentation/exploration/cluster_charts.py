@@ -16,10 +16,7 @@ _EXPECTED, _MEASURED = "#0072B2", "#D55E00"
 def slices_chart(slices: pd.DataFrame) -> alt.TopLevelMixin:
     """Seconds of slices over time: expected as a step, measured as a bar.
 
-    Parameters
-    ----------
-    slices : DataFrame
-        A row for each slice: ``start`` and ``end`` (times), ``expected`` and ``measured`` seconds.
+    Slices have the columns ``start`` and ``end`` (times), ``expected`` and ``measured``, in seconds.
     """
     base = alt.Chart(slices).encode(
         x=alt.X("start:T", title=None, axis=alt.Axis(format="%H:%M", labelOverlap=True)),
@@ -48,18 +45,10 @@ def slices_chart(slices: pd.DataFrame) -> alt.TopLevelMixin:
 def curves_chart(
     points: pd.DataFrame, x: str, y: str, title: str, *, log_y: bool = True
 ) -> alt.TopLevelMixin:
-    """Curves and measured points on a logarithmic horizontal axis.
+    """Curves and measured points on a logarithmic horizontal axis; with ``log_y`` the vertical one, too.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Columns ``x`` and ``y`` name, and ``series``; a series whose name begins with ``measured`` has
-        points, others a line.
-    x, y : str
-        The columns, which are the titles of the axes, too.
-    title : str
-    log_y : bool
-        Whether the vertical axis is logarithmic, too.
+    The columns ``x`` and ``y`` of the points are named on the axes. Of their column ``series``, one whose
+    name begins with ``measured`` has points, others a line.
     """
     names = list(points["series"].unique())
     colours = [_EXPECTED, "#999999", _MEASURED][: len(names)]

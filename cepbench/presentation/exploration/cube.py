@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,6 @@ class Cube:
     ----------
     workload : Workload
         Queries with AGG are computed without it.
-    stream : EventStream
     seed : int
         Of sampled statistics.
 
@@ -87,29 +86,22 @@ class Cube:
 
     def __init__(self, workload: Workload, stream: EventStream, seed: int = 0) -> None:
         hierarchy = workload.hierarchy or stream.hierarchy
-        patterns = {
-            query: (its.without_aggregate() if its.aggregates else its).with_hierarchy(hierarchy)
-            for query, its in workload.patterns.items()
-        }
-        self.workload = Workload(patterns, hierarchy=hierarchy)
+        self.workload = workload.without_aggregates().with_hierarchy(hierarchy)
         self.stream = stream if stream.hierarchy else stream.with_hierarchy(hierarchy)
         self.results: dict[str, Result] = {}
         self.steps: dict[str, Step] = {}
         self.origins: dict[str, str] = {}
         self._seed = seed
-        self._compute(self.workload, [*patterns])
+        self._compute(self.workload, self.workload.patterns)
 
-    def _compute(self, workload: Workload, queries: list[str]) -> None:
+    def _compute(self, workload: Workload, queries: Iterable[str]) -> None:
         """Keep the matches of some queries of a workload, computed by a plan of CHASE."""
         statistics = measure_statistics(
             workload, self.stream, seed=self._seed, missing_types="error"
         )
         plan = plan_workload(workload, statistics, "CHASE", delays=True, seed=self._seed)
         found = evaluate(workload, self.stream, plan)
-        rows = found.steps.to_dict("records")
-        steps = {
-            row["query"]: Step(**{str(name): its for name, its in row.items()}) for row in rows
-        }
+        steps = {row[0]: Step(*row) for row in found.steps.itertuples(index=False, name=None)}
         self.results |= {query: found[query] for query in queries}
         self.steps |= {query: steps[query] for query in queries}
 
@@ -155,11 +147,10 @@ class Cube:
         if pattern.operator is Operator.OR:
             return
         for place, variable in enumerate(pattern.variables, 1):
-            is_last = variable.kind is not Kind.NEGATED and len(pattern.positive) == 1
+            if variable.kind is not Kind.NEGATED and len(pattern.positive) == 1:
+                continue
             with suppress(PatternError):  # where the result is no generalization
-                if not is_last:
-                    label = f"without {variable}"
-                    yield Move("roll up", label, pattern_roll_up(pattern, place))
+                yield Move("roll up", f"without {variable}", pattern_roll_up(pattern, place))
         if hierarchy is None:
             return
         with suppress(PatternError):

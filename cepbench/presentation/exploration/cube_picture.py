@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from markupsafe import Markup
@@ -29,20 +30,16 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class CubeLayout:
-    """Where queries and lines are.
+    """Where queries and lines are, in pixels.
 
     Attributes
     ----------
     boxes : mapping of str to (float, float)
-        Query → left and upper corner, in pixels.
+        Query → left and upper corner; each box is ``wide`` and ``high``.
     lines : mapping of (str, str) to sequence of (float, float)
         General and specific query → the points of the line between them.
     changes : mapping of (str, str) to str
         In what they differ.
-    wide, high : float
-        Of a box.
-    width, height : float
-        Of the picture.
     """
 
     boxes: Mapping[str, tuple[float, float]]
@@ -57,17 +54,8 @@ class CubeLayout:
 def cube_layout(workload: Workload, labels: Mapping[str, str]) -> CubeLayout:
     """Place some queries of a workload in layers, each below all more general ones.
 
-    Parameters
-    ----------
-    workload : Workload
-    labels : mapping of str to str
-        Query → the text of its box.
-
-    Returns
-    -------
-    CubeLayout
-        Lines are those of direct refinements; of equal queries the first is above. Lines that pass a
-        layer have a place of their own in it.
+    ``labels`` are the texts of their boxes. Lines are those of direct refinements; of equal queries the
+    first is above. Lines that pass a layer have a place of their own in it.
     """
     place = {query: number for number, query in enumerate(workload.patterns)}
     changes = {}
@@ -125,15 +113,8 @@ def _layers(queries: Iterable[str], pairs: Collection[tuple[str, str]]) -> dict[
     for general, specific in pairs:
         above[specific].append(general)
     layer: dict[str, int] = {}
-    for query in above:
-        waiting = [query]
-        while waiting:
-            open_ = [it for it in above[waiting[-1]] if it not in layer]
-            if open_:
-                waiting += open_
-            else:
-                its = waiting.pop()
-                layer[its] = 1 + max((layer[it] for it in above[its]), default=-1)
+    for query in TopologicalSorter(above).static_order():
+        layer[query] = 1 + max((layer[it] for it in above[query]), default=-1)
     return layer
 
 
@@ -145,11 +126,10 @@ def cube_svg(
     tips: Mapping[str, str] = MappingProxyType({}),
     chosen: str | None = None,
 ) -> str:
-    """The picture of a layout.
+    """The picture of a layout, an ``<svg>`` without ids, styles or scripts, in the colour of the text around it.
 
     Parameters
     ----------
-    layout : CubeLayout
     labels : mapping of str to str
         Query → the text of its box; without any only the lines are drawn.
     sources : mapping of str to (str or None)
@@ -158,11 +138,6 @@ def cube_svg(
         Query → its tooltip.
     chosen : str, optional
         The query whose box is filled.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element without ids, styles or scripts, in the colour of the text around it.
     """
     lines = [
         element(

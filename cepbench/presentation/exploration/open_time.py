@@ -21,27 +21,14 @@ _ROUND = (
 
 @dataclass(frozen=True)
 class OpenTime:
-    """A span of time without its pauses, in nanoseconds.
-
-    Attributes
-    ----------
-    first, last : int
-        Ends of the span.
-    pauses : sequence of (int, int)
-        Start and end of each pause; sorted, disjoint.
-    """
+    """A span of time from ``first`` to ``last`` without its pauses, in ns; they are sorted and disjoint."""
 
     first: int
     last: int
     pauses: Sequence[tuple[int, int]]
 
     def places(self, times: np.ndarray) -> np.ndarray:
-        """Seconds since ``first`` without the pauses; a time within a pause maps to its start.
-
-        Parameters
-        ----------
-        times : ndarray of int64
-        """
+        """Seconds since ``first`` without the pauses; a time within a pause maps to its start."""
         left_out = np.zeros(len(times), np.int64)
         for begin, end in self.pauses:
             left_out += np.clip(times, begin, end) - begin
@@ -68,14 +55,9 @@ class OpenTime:
 
 
 def without_pauses(times: np.ndarray, least: int) -> OpenTime:
-    """The span from the first to the last time, without long pauses between consecutive ones.
+    """The span from the first to the last of sorted times, in ns, without long pauses between consecutive ones.
 
-    Parameters
-    ----------
-    times : ndarray of int64
-        Sorted; fewer than two have no pauses.
-    least : int
-        Shorter pauses are never cut out.
+    Fewer than two have no pauses; those shorter than ``least`` are never cut out.
     """
     if len(times) < 2:
         return OpenTime(0, 0, ())

@@ -1,25 +1,42 @@
-"""Predicate graphs: conditions, filters and temporal order between the variables of a pattern."""
+"""Predicate graphs: conditions, filters and temporal order between the variables of a pattern.
+
+In the picture variables are in a row, conditions arcs above and time arrows. Arcs never hide a variable
+or another arc's label: wider arcs are higher, and arcs of equal width have their apexes at different
+places.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import pandas as pd
 
+from cepbench.markup import Html, element, picture, shortened
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Kind, Pattern
 from cepbench.planning.costs.temporal import TemporalOrder
 from cepbench.planning.statistics.given import statistics_from
 from cepbench.planning.statistics.model import Statistics
-from cepbench.presentation.exploration.graph_picture import graphs_html
+from cepbench.presentation.explainer.columns import Row, short
 
 _NODES = (
     "branch", "variable", "type", "kind", "rate", "per_window", "filter", "filter_selectivity",
 )  # fmt: skip
 _EDGES = ("branch", "first", "second", "kind", "condition", "selectivity")
+
+_COLUMN = 112.0  # pixels from one variable to the next
+_RISE, _FALL = 34.0, 20.0  # height of an arc per variable passed, above and below
+_CONDITION = "#3b8ed0"
+_LONGEST = 14  # maximum length of a name
+
+#: Key to the picture.
+_LEGEND = (
+    "Blue arcs: conditions with their selectivities, the thicker the more selective. Grey arrows: "
+    "temporal order. Larger circles: more events; dashed: negated; double: a set of events."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +70,19 @@ class PredicateGraph:
         return f"{self.nodes.to_string(index=False)}\n\n{self.edges.to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        return graphs_html(self.nodes.to_dict("records"), self.edges.to_dict("records"))
+        nodes, edges = self.nodes.to_dict("records"), self.edges.to_dict("records")
+        pictures = [
+            _graph_svg(
+                *([row for row in rows if row["branch"] == branch] for rows in (nodes, edges))
+            )
+            for branch in sorted({row["branch"] for row in nodes})
+        ]
+        filters = ((row["filter"], row["filter_selectivity"]) for row in nodes if row["filter"])
+        conditions = (
+            (row["condition"], row["selectivity"]) for row in edges if row["kind"] == "condition"
+        )
+        lines = [(text, short(value)) for text, value in dict.fromkeys([*filters, *conditions])]
+        return str(_PAGE(pictures=pictures, legend=_LEGEND, lines=lines))
 
 
 def predicate_graph(pattern: Pattern | str, statistics: Statistics | None = None) -> PredicateGraph:
@@ -141,3 +170,147 @@ def _selectivity(statistics: Statistics | None, first: str, second: str) -> floa
     if statistics is None or not statistics.has_selectivity(first, second):
         return math.nan
     return statistics.selectivity(first, second)
+
+
+_PAGE = Html(
+    """<div class="cep-predicate-graph">
+{% for picture in pictures %}
+<figure style="margin:0.5em 0">
+{% if pictures | length > 1 %}<figcaption>branch {{ loop.index0 }}</figcaption>{% endif %}
+{{ picture }}</figure>
+{% endfor %}
+<p><small>{{ legend }}</small></p>
+{% if lines %}
+<table class="dataframe"><thead><tr><th style="text-align:left">condition</th>
+<th>selectivity</th></tr></thead><tbody>
+{% for condition, selectivity in lines %}
+<tr><td style="text-align:left">{{ condition }}</td>
+<td style="text-align:right">{{ selectivity }}</td></tr>
+{% endfor %}
+</tbody></table>
+{% else %}
+<p>no conditions</p>
+{% endif %}
+</div>"""
+)
+
+
+def _graph_svg(nodes: Sequence[Row], edges: Sequence[Row]) -> str:
+    """The graph of one branch."""
+    place = {row["variable"]: number for number, row in enumerate(nodes)}
+    spans = {
+        kind: [place[row["second"]] - place[row["first"]] for row in edges if row["kind"] == kind]
+        for kind in ("condition", "time order")
+    }
+    top = 40 + _RISE * max(spans["condition"], default=0)
+    lines = max(len(_below(row)) for row in nodes)
+    bottom = 34 + 14 * lines
+    deepest = max((span for span in spans["time order"] if span > 1), default=0)
+    width = _COLUMN * len(nodes)
+    height = top + bottom + (12 + _FALL * deepest if deepest else 0) + 8
+
+    def x(name: str) -> float:
+        return _COLUMN * (place[name] + 0.5)
+
+    radius = _radii(nodes)
+    parts, labels = [], []
+    for row in edges:
+        first, second = row["first"], row["second"]
+        ends = (x(first), x(second))
+        if row["kind"] == "condition":
+            parts.append(_condition(row, ends, top))
+            if not math.isnan(row["selectivity"]):
+                shown = short(row["selectivity"])
+                labels.append(element("text", shown, x=sum(ends) / 2, y=top - 22 - _rise(ends)))
+        elif place[second] - place[first] == 1:
+            between = (ends[0] + radius[first] + 4, ends[1] - radius[second] - 4)
+            parts.append(_arrow(between, top, 0.0, row))
+        else:
+            fall = _FALL * abs(place[second] - place[first])
+            parts.append(_arrow(ends, top + bottom, fall, row))
+    for row in nodes:
+        parts.append(_node(row, x(row["variable"]), top, radius[row["variable"]]))
+    return picture("predicate graph", width, height, *parts, *labels)
+
+
+def _rise(ends: tuple[float, float]) -> float:
+    return _RISE * (ends[1] - ends[0]) / _COLUMN
+
+
+def _condition(row: Row, ends: tuple[float, float], y: float) -> str:
+    """An arc between two variables, with the condition as tooltip."""
+    (x1, x2), rise = ends, _rise(ends)
+    value = row["selectivity"]
+    tip = f"{row['condition']}: selectivity {short(value)}"
+    # The apex of a quadratic curve is halfway to its control point.
+    path = (
+        f"M{x1:.1f} {y - 17:.1f} Q{(x1 + x2) / 2:.1f} {y - 17 - 2 * rise:.1f} {x2:.1f} {y - 17:.1f}"
+    )
+    arc = element(
+        "path", d=path, fill="none", stroke=_CONDITION, stroke_opacity="0.8",
+        stroke_width=_thickness(value),
+    )  # fmt: skip
+    return element("g", element("title", tip), arc)
+
+
+def _thickness(selectivity: float) -> float:
+    """Line width: 1.5 for selectivity 1, up to 7.5 for 0.001."""
+    if math.isnan(selectivity):
+        return 1.5
+    return 1.5 + 2 * min(3.0, -math.log10(max(selectivity, 1e-3)))
+
+
+def _arrow(ends: tuple[float, float], y: float, fall: float, row: Row) -> str:
+    """A dashed arrow; with ``fall`` it is curved, below the variables it passes."""
+    (x1, x2), middle = ends, sum(ends) / 2
+    length = math.hypot(x2 - middle, 2 * fall)
+    ux, uy = (x2 - middle) / length, -2 * fall / length
+    x, base = x2 - 8 * ux, y - 8 * uy
+    corners = f"{x2:.1f},{y:.1f} {x - 4 * uy:.1f},{base + 4 * ux:.1f} {x + 4 * uy:.1f},{base - 4 * ux:.1f}"
+    path = f"M{x1:.1f} {y:.1f} Q{middle:.1f} {y + 2 * fall:.1f} {x:.1f} {base:.1f}"
+    line = element(
+        "path", d=path, fill="none", stroke="currentColor", stroke_width="1.5",
+        stroke_dasharray="5 3",
+    )  # fmt: skip
+    tip = element("title", row["condition"])
+    return element("g", tip, line, element("polygon", points=corners), opacity="0.55")
+
+
+def _node(row: Row, x: float, y: float, radius: float) -> str:
+    look = {"fill": "currentColor", "fill_opacity": "0.12", "stroke": "currentColor"}
+    if row["kind"] == "negated":
+        look["stroke_dasharray"] = "3 3"
+    radii = [radius, radius - 3] if row["kind"] == "kleene" else [radius]
+    circles = [element("circle", cx=x, cy=y, r=r, **look) for r in radii]
+    name = shortened(row["variable"], _LONGEST)
+    texts = [element("text", name, x=x, y=y + 32, font_weight=600, font_size=13)]
+    texts += [
+        element("text", line, x=x, y=y + 46 + 14 * number, opacity="0.85")
+        for number, line in enumerate(_below(row))
+    ]
+    tip = "; ".join([row["variable"], *_below(row), row["filter"]]).rstrip("; ")
+    return element("g", element("title", tip), *circles, *texts)
+
+
+def _below(row: Row) -> list[str]:
+    """The lines below a variable's name."""
+    before = {"negated": "no ", "kleene": "set of "}.get(row["kind"], "")
+    lines = [shortened(before + row["type"], _LONGEST)]
+    if not math.isnan(row["per_window"]):
+        lines.append(f"{short(row['per_window'])} per window")
+    if row["filter"]:
+        value = row["filter_selectivity"]
+        lines.append("filtered" if math.isnan(value) else f"filter passes {short(value)}")
+    return lines
+
+
+def _radii(nodes: Sequence[Row]) -> dict[str, float]:
+    """Radii from 7 to 15 pixels, by the logarithm of the events per window."""
+    known = [row["per_window"] for row in nodes if row["per_window"] > 0]
+    most = max(known, default=1.0)
+    found = {}
+    for row in nodes:
+        events = row["per_window"]
+        share = math.log10(most / events) / 2 if events > 0 else 1.0
+        found[row["variable"]] = 11.0 if math.isnan(events) else 15 - 8 * min(1.0, share)
+    return found

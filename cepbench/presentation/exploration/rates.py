@@ -37,7 +37,6 @@ def rates_over_time(
 
     Parameters
     ----------
-    stream : EventStream
     types : iterable of str, optional
         By default the eight most frequent ones.
     every : float, str or Window, optional
@@ -77,19 +76,12 @@ def rates_over_time(
     covered = np.minimum(begins + step, last) - np.maximum(begins, first)
     lengths = np.where(covered > 0, covered, np.nan) / (1e9 if stream.is_datetime else 1.0)
     codes = {name: code for code, name in enumerate(stream.type_names)}
+    times = begins.view("datetime64[ns]") if stream.is_datetime else begins
     frames = []
     for name in names:
         events = np.bincount(number[stream.type_codes == codes[name]], minlength=intervals)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "time": begins.view("datetime64[ns]") if stream.is_datetime else begins,
-                    "type": name,
-                    "events": events,
-                    "rate": np.where(silent, np.nan, events / lengths),
-                }
-            )
-        )
+        rate = np.where(silent, np.nan, events / lengths)
+        frames.append(pd.DataFrame({"time": times, "type": name, "events": events, "rate": rate}))
     return pd.concat(frames, ignore_index=True)
 
 

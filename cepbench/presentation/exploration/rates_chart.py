@@ -6,14 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.presentation.exploration.open_time import OpenTime, without_pauses
-from cepbench.presentation.exploration.time_axis import (
-    WIDTH,
-    nanoseconds,
-    open_axis,
-    pause_rules,
-    time_axis,
-    time_tooltip,
-)
+from cepbench.presentation.exploration.time_axis import WIDTH, TimeAxis, nanoseconds
 from cepbench.presentation.figures.offline import offline
 from cepbench.presentation.figures.vega import alt
 
@@ -41,6 +34,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
     every = -(-len(data) // _MOST_ROWS)
     subtitle = "pick types in the legend"
     hours = _open_hours(data, datetimes)
+    axis = TimeAxis(hours, datetimes)
     if hours.pauses:
         data = _without_pauses(data, hours)
         subtitle = f"dashed: time without any event left out; {subtitle}"
@@ -55,7 +49,7 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
         alt.Chart(data)
         .mark_line(interpolate="step-after", strokeWidth=1.8)
         .encode(
-            x=open_axis(hours) if hours.pauses else time_axis(datetimes, None),
+            x=axis.x(),
             detail="session:N" if hours.pauses else alt.Undefined,
             y=alt.Y("rate:Q", title=f"events per {unit}"),
             color=alt.Color("type:N", sort=types, title=None,
@@ -65,15 +59,14 @@ def rates_chart(rates: pd.DataFrame) -> alt.TopLevelMixin:
                                       scale=alt.Scale(domain=types, range=dashes)),
             opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12)),
             tooltip=[
-                alt.Tooltip("type:N"), time_tooltip(datetimes), alt.Tooltip("events:Q", format=","),
+                alt.Tooltip("type:N"), axis.tooltip(), alt.Tooltip("events:Q", format=","),
                 alt.Tooltip("rate:Q", title=f"per {unit}", format=",.3~g"),
             ],
         )
         .add_params(pick)
     )  # fmt: skip
     title = alt.TitleParams("Arrivals over time", subtitle=subtitle, anchor="start")
-    pauses = [pause_rules(hours)] if hours.pauses else []
-    return offline(alt.layer(lines, *pauses, title=title, width=WIDTH, height=220))
+    return offline(alt.layer(lines, *axis.pauses(), title=title, width=WIDTH, height=220))
 
 
 def _open_hours(rates: pd.DataFrame, datetimes: bool) -> OpenTime:

@@ -5,27 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from cepbench.arguments import seed as seed_from
 from cepbench.errors import PlanGeneratorError
+from cepbench.markup import Html
 from cepbench.patterns.given import pattern_from
 from cepbench.patterns.model import Pattern
 from cepbench.planning.planners.generate import plan
 from cepbench.planning.planners.registry import PlanGenerator, generators_from
 from cepbench.planning.plans.model import AnyPlan
-from cepbench.planning.plans.notes import from_log
+from cepbench.planning.plans.notes import from_log, shown_log
 from cepbench.planning.statistics.given import statistics_from
 from cepbench.planning.statistics.model import Statistics
+from cepbench.presentation.explainer.columns import Row
 from cepbench.presentation.explainer.explain import explain
 from cepbench.presentation.explainer.explanation import Explanation
-from cepbench.presentation.exploration.side_by_side_page import panels_html
+from cepbench.presentation.explainer.page import tree_picture
+from cepbench.presentation.figures.styles import style_of
 
 #: Columns of the table of plans, in order.
 COLUMNS = (
     "generator", "plan_kind", "plan", "cost", "log_cost", "relative_cost", "same_as", "reason",
 )  # fmt: skip
+
+#: Costs above this multiple of the least cost are set in bold.
+_DEAR = 2.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +53,7 @@ class SideBySide:
     explanations : mapping of str to Explanation
         Generator → its plan node by node.
     notes : mapping of str to str, optional
-        Generator → a line shown with its plan.
+        Generator → a line shown with its plan; None reserves no space for it.
     """
 
     pattern: Pattern
@@ -66,7 +73,35 @@ class SideBySide:
         return str(shown.to_string(index=False))
 
     def _repr_html_(self) -> str:
-        return panels_html(self.table.to_dict("records"), self.explanations, self.notes)
+        """The panels, grouped by kind of plan, with one scale of line widths."""
+        # Equal plans share an explanation; converting its table takes longer than drawing it.
+        nodes = {id(each): each.nodes.to_dict("records") for each in self.explanations.values()}
+        logs = [node["log_estimated"] for its in nodes.values() for node in its]
+        largest = max(filter(math.isfinite, logs), default=0.0)
+        panels = []
+        for row in self.table.to_dict("records"):
+            name, kind = row["generator"], row["plan_kind"]
+            colour = style_of(name, kind).colour
+            panel: dict[str, Any] = {
+                "name": name, "kind": kind, "colour": colour, "reason": row["reason"], "pictures": [],
+                "dash": "solid" if kind == "order" else "dashed",
+            }  # fmt: skip
+            explanation = self.explanations.get(name)
+            if explanation is not None:
+                its = nodes[id(explanation)]
+                panel["pictures"] = [
+                    tree_picture(
+                        part.tree, [node for node in its if node["branch"] == number], measured=False,
+                        small=True, largest=largest, colour=colour,
+                    )
+                    for number, part in enumerate(explanation.plan.parts)
+                ]  # fmt: skip
+                same = f"same plan as {row['same_as'][0]}" if row["same_as"] else ""
+                # Always the same number of lines: panels keep their size while numbers change.
+                panel["lines"] = [same] if self.notes is None else [same, self.notes.get(name, "")]
+                panel["cost"], panel["ratio"], panel["is_bold"] = _cost(row)
+            panels.append(panel)
+        return str(_PAGE(panels=panels, has_notes=bool(self.notes)))
 
 
 def plans_side_by_side(
@@ -85,7 +120,6 @@ def plans_side_by_side(
     ----------
     pattern : Pattern or str
         Of any kind, or its text; with OR, each plan has one tree per branch.
-    statistics : Statistics
     generators : sequence of str or PlanGenerator, optional
         Names in ``cep.PLAN_GENERATORS``, for example; by default those of
         :func:`cepbench.planning.planners.registry.default_generators`.
@@ -141,21 +175,63 @@ def _table(
     best: dict[str, float] = {}
     for name, found in plans.items():
         best[found.kind] = min(best.get(found.kind, math.inf), logs[name])
-    rows = []
+    rows: list[tuple[object, ...]] = []
     seen: dict[tuple[str, str], list[str]] = {}
     for generator in generators:
         name, kind = generator.name, generator.kind
-        row: dict[str, object] = dict.fromkeys(COLUMNS, math.nan)
-        row |= {"generator": name, "plan_kind": kind, "plan": "", "same_as": ()}
-        row["reason"] = reasons.get(name, "")
         if name in plans:
             text = plans[name].text
             equal = seen.setdefault((kind, text), [])
-            ratio = from_log(logs[name] - best[kind])
-            row |= {
-                "plan": text, "cost": plans[name].cost, "log_cost": logs[name],
-                "relative_cost": ratio, "same_as": tuple(equal),
-            }  # fmt: skip
+            costs = (plans[name].cost, logs[name], from_log(logs[name] - best[kind]))
+            rows.append((name, kind, text, *costs, tuple(equal), ""))
             equal.append(name)
-        rows.append(row)
+        else:
+            rows.append((name, kind, "", *[math.nan] * 3, (), reasons[name]))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _cost(row: Row) -> tuple[str, str, bool]:
+    """The cost, its ratio to the least cost, and whether the ratio is set in bold."""
+    ratio = row["relative_cost"]
+    if math.isnan(row["log_cost"]):
+        return "no estimate", "", False
+    cost = f"cost {shown_log(row['log_cost'])}, "
+    if ratio < 1.0005:
+        return cost, "the best", True
+    times = f"{ratio:.{3 if ratio >= 1.1 else 4}g}" if ratio < 1e6 else "over 10⁶"
+    return cost, f"{times} × the best", ratio >= _DEAR
+
+
+_PAGE = Html(
+    """<div class="cep-side-by-side" style="line-height:1.4">
+{% for kind, group in panels | groupby("kind") %}
+<div style="font-weight:600;margin:0.6em 0 0.4em">{{ kind | capitalize }} plans</div>
+<div style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-start">
+{% for panel in group %}
+<figure style="margin:0;padding:6px 10px;border:1px solid rgba(127,127,127,.35);\
+border-radius:4px;max-width:100%"><figcaption>
+<span style="font-weight:600;border-bottom:3px {{ panel.dash }} {{ panel.colour }}">
+{{- panel.name }}</span></figcaption>
+{% if panel.pictures %}
+<div style="margin-top:4px"><small>{{ panel.cost }}
+{%- if panel.is_bold %}<b>{{ panel.ratio }}</b>{% else %}{{ panel.ratio }}{% endif %}
+{% for line in panel.lines %}<br/>{{ line or "\u00a0" }}{% endfor %}</small></div>
+<div style="display:flex;flex-wrap:wrap;gap:8px">
+{% for picture in panel.pictures %}
+<div>
+{% if panel.pictures | length > 1 %}<div><small>branch {{ loop.index0 }}</small></div>{% endif %}
+{{ picture }}</div>
+{% endfor %}
+</div>
+{% else %}
+<p style="max-width:20em"><small>{{ panel.reason }}</small></p>
+{% endif %}
+</figure>
+{% endfor %}
+</div>
+{% endfor %}
+<p><small>Numbers: partial matches expected to coexist within a window; the thicker a line, the \
+more (logarithmic, one scale for all). Costs are compared among plans of one kind.
+{%- if has_notes %} Old plan: the cost of the plan for the unchanged numbers, under the changed \
+ones, as a multiple of the new plan's cost.{% endif %}</small></p></div>"""
+)

@@ -75,7 +75,7 @@ def timeline(
         raise EvaluationError(
             f"matches must be a Result or its DataFrame of matches, not {kind_of(table)}"
         )
-    _check_matches(table, pattern, stream)
+    ends = _checked_ends(table, pattern, stream)
     highlight = whole(highlight, "highlight", EvaluationError)
     if windows is not None:
         windows = number(windows, "windows", EvaluationError, least=0.0)
@@ -93,7 +93,7 @@ def timeline(
         low = int(np.searchsorted(stream.timestamps, first - reach, "left"))
         high = int(np.searchsorted(stream.timestamps, last + reach, "right"))
     remarks: list[str] = []
-    shown, left_out = _shown_matches(table, pattern, highlight, low, high)
+    shown, left_out = _shown_matches(*ends, highlight, low, high)
     if not len(table):
         remarks.append("no matches")
     elif left_out:
@@ -146,18 +146,19 @@ def _values(
 
 
 def _shown_matches(
-    table: pd.DataFrame, pattern: Pattern, highlight: int, low: int, high: int
+    first: np.ndarray, last: np.ndarray, highlight: int, low: int, high: int
 ) -> tuple[list[int], int]:
     """Numbers of the matches within ``low … high``, evenly thinned; and how many were dropped."""
-    first, last = _ends(table, pattern)
     inside = np.flatnonzero((first >= low) & (last < high))
     every = max(1, -(-len(inside) // _MOST_MATCHES))
-    shown = {*inside[::every].tolist(), *([highlight] if len(table) else [])}
+    shown = {*inside[::every].tolist(), *([highlight] if len(first) else [])}
     return sorted(shown), len(inside) - len(shown)
 
 
-def _check_matches(table: pd.DataFrame, pattern: Pattern, stream: EventStream) -> None:
-    """Raise an EvaluationError unless the matches fit the pattern and the stream."""
+def _checked_ends(
+    table: pd.DataFrame, pattern: Pattern, stream: EventStream
+) -> tuple[np.ndarray, np.ndarray]:
+    """First and last position of each match; an EvaluationError unless they fit pattern and stream."""
     missing = [name for name in pattern.positive_names if name not in table.columns]
     if missing:
         raise EvaluationError(
@@ -175,6 +176,7 @@ def _check_matches(table: pd.DataFrame, pattern: Pattern, stream: EventStream) -
             f"the matches have positions beyond the stream's {len(stream):,} events; pass the "
             "stream in which they were found"
         )
+    return first, last
 
 
 def _ends(table: pd.DataFrame, pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:

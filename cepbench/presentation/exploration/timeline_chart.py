@@ -33,7 +33,6 @@ def match_timeline(
 
     Parameters
     ----------
-    stream : EventStream
     matches : DataFrame or Result
         As ``cep.evaluate`` returns them.
     pattern : Pattern or str
@@ -73,41 +72,22 @@ def match_timeline(
 
 
 def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> alt.TopLevelMixin:
-    from cepbench.presentation.exploration.time_axis import (
-        WIDTH,
-        nanoseconds,
-        open_axis,
-        pause_rules,
-        time_axis,
-        time_tooltip,
-    )
+    from cepbench.presentation.exploration.time_axis import WIDTH, TimeAxis, nanoseconds
     from cepbench.presentation.figures.offline import offline
     from cepbench.presentation.figures.vega import alt  # takes seconds
 
-    datetimes = pd.api.types.is_datetime64_any_dtype(found.curves["time"])
     hours = found.hours
-    paused = bool(hours.pauses)
-    curves, events, span = found.curves, _once(found.events), found.span
-    if paused:
-        curves, events = (
-            its.assign(place=hours.places(nanoseconds(its["time"]))) for its in (curves, events)
-        )
-        span = span and tuple(hours.places(nanoseconds(pd.Series(span))))
+    axis = TimeAxis(hours, pd.api.types.is_datetime64_any_dtype(found.curves["time"]))
+    curves, events, span = axis.placed(found.curves), axis.placed(_once(found.events)), found.span
+    if hours.pauses and span:
+        span = tuple(hours.places(nanoseconds(pd.Series(span))))
     times = pd.concat([curves["time"], events["time"]])
-    ends = [times.min(), times.max()]
-    # Vega reads and shows texts without a time zone unchanged.
-    domain = [str(end.isoformat()) for end in ends] if datetimes else [int(end) for end in ends]
-    column = "place:Q" if paused else "time:T" if datetimes else "time:Q"
     titles = _panel_titles(variables, events["type"])
     panels = []
     for name, title in titles.items():
         last = name == list(titles)[-1]
         # One layer sets the domain for all: Vega warns when it merges several domains.
-        whole, x = (
-            (open_axis(hours, labels=last, whole=its) for its in (True, False))
-            if paused
-            else (time_axis(datetimes, its, labels=last) for its in (domain, None))
-        )
+        whole, x = axis.x(times, labels=last), axis.x(labels=last, whole=False)
         forbidden = title != name
         scaled: dict[str, Any] = {"tickCount": 3, "format": ".6~g", "minExtent": 50}
         if found.attribute is None:
@@ -116,23 +96,19 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
                   axis=alt.Axis(titleAngle=0, titleAlign="right", **scaled))  # fmt: skip
         value = alt.Tooltip("value:Q", title=found.attribute, format=",.6~g")
         tooltip = [
-            alt.Tooltip("match:N", title="in match"), alt.Tooltip("variable:N"), time_tooltip(datetimes),
+            alt.Tooltip("match:N", title="in match"), alt.Tooltip("variable:N"), axis.tooltip(),
             *([value] if found.attribute else []),
             alt.Tooltip("position:Q", format=","),
         ]  # fmt: skip
         layers: list[Any] = []
         if span is not None:
-            band = pd.DataFrame({column.partition(":")[0]: [span[0]], "end": [span[1]]})
-            layers.append(
-                alt.Chart(band).mark_rect(color=_MARKED, opacity=0.15).encode(
-                    x=x, x2="end:T" if column == "time:T" else "end:Q")
-            )  # fmt: skip
-        if paused:
-            layers.append(pause_rules(hours))
-        base, colour = (
-            alt.Chart(curves[curves["type"] == name]),
-            _FORBIDDEN if forbidden else "#888888",
-        )
+            name_of_x, _, kind = axis.column.partition(":")
+            band = pd.DataFrame({name_of_x: [span[0]], "end": [span[1]]})
+            shade = alt.Chart(band).mark_rect(color=_MARKED, opacity=0.15)
+            layers.append(shade.encode(x=x, x2=f"end:{kind}"))
+        layers += axis.pauses()
+        base = alt.Chart(curves[curves["type"] == name])
+        colour = _FORBIDDEN if forbidden else "#888888"
         if found.attribute is None:
             line = base.mark_tick(orient="vertical", color=colour, size=24)
         else:
@@ -144,18 +120,15 @@ def _chart(found: Timeline, variables: Sequence[Variable], unit: str | None) -> 
         for highlighted, part in events[events["type"] == name].groupby("highlighted"):
             base = alt.Chart(part).encode(x=x, y=y, tooltip=tooltip)
             if highlighted:
-                layers.append(base.mark_point(filled=True, size=110, color=_MARKED, opacity=1))
-                layers.append(
-                    base.mark_text(dy=-13, fontWeight="bold", color=_MARKED).encode(
-                        text="variable:N"
-                    )
-                )
+                label = base.mark_text(dy=-13, fontWeight="bold", color=_MARKED)
+                layers += [
+                    base.mark_point(filled=True, size=110, color=_MARKED, opacity=1),
+                    label.encode(text="variable:N"),
+                ]
             else:
                 layers.append(
-                    base.mark_tick(
-                        orient="vertical", color=_PLAIN, opacity=0.6, size=12, thickness=1.5
-                    )
-                )
+                    base.mark_tick(orient="vertical", color=_PLAIN, opacity=0.6, size=12, thickness=1.5)
+                )  # fmt: skip
         panels.append(alt.layer(*layers, width=WIDTH, height=70))
     subtitle = ["the highlighted match is shaded, its events large; blue: events of other matches"]
     if any(title != name for name, title in titles.items()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pandas as pd
 from cepbench.engines.aggregation.aggregate import AggregateResult, WorkloadResult
 from cepbench.engines.aggregation.tables import power_of_ten, shown_number
 from cepbench.errors import EvaluationError
-from cepbench.patterns.model import Pattern
 from cepbench.presentation.exploration.open_time import OpenTime, without_pauses
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
         If there is no value.
     """
     from cepbench.presentation.exploration.rates_chart import TYPE_COLOURS
-    from cepbench.presentation.exploration.time_axis import WIDTH, pause_rules
+    from cepbench.presentation.exploration.time_axis import WIDTH, TimeAxis, nanoseconds
     from cepbench.presentation.figures.offline import offline
     from cepbench.presentation.figures.vega import alt  # takes seconds
 
@@ -72,11 +70,13 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
     remarks = ["pick groups in the legend"] if keys else []
     if len(groups) < (many := data["group"].nunique()):
         remarks.append(f"the {len(groups)} of {many:,} groups with most values")
+    datetimes = pd.api.types.is_datetime64_any_dtype(data["time"])
     hours = OpenTime(0, 0, ())
-    if pd.api.types.is_datetime64_any_dtype(data["time"]):
-        times = data["time"].to_numpy().astype("int64")
-        hours = without_pauses(np.unique(times), _PAUSE)
-        data["place"] = hours.places(times)
+    if datetimes:
+        hours = without_pauses(np.unique(nanoseconds(data["time"])), _PAUSE)
+    axis = TimeAxis(hours, datetimes)
+    data = axis.placed(data)
+    group = [alt.Tooltip("group:N", title=", ".join(keys))] if keys else []
     if hours.pauses:
         remarks.append("dashed: time without any value left out")
     pick = alt.selection_point(name="pick_group", fields=["group"], bind="legend")
@@ -96,15 +96,14 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
         if len(drawn) < whole["group"].isin(groups).sum():
             remarks.append("of many values the least and the greatest")
         encoded = alt.Chart(drawn).encode(
-            x=_time(hours, data["time"], labels=name == names[-1]), y=y, color=colours,
+            x=axis.x(data["time"], labels=name == names[-1]), y=y, color=colours,
             opacity=alt.when(pick).then(alt.value(1.0)).otherwise(alt.value(0.12)),
-            tooltip=_tooltips(data["time"], name, keys),
+            tooltip=[*group, axis.tooltip(), alt.Tooltip("value:N", title=name)],
         )  # fmt: skip
         lines = encoded.mark_line(interpolate="step-after", strokeWidth=1.5)
         # All panels refer to the selection in the first one.
         lines = lines if panels else lines.add_params(pick)
-        pauses = [pause_rules(hours)] if hours.pauses else []
-        panels.append(alt.layer(lines, *pauses, width=WIDTH, height=110))
+        panels.append(alt.layer(lines, *axis.pauses(), width=WIDTH, height=110))
     title = alt.TitleParams(
         "Values over time", subtitle="; ".join(dict.fromkeys(remarks)), anchor="start"
     )
@@ -113,13 +112,10 @@ def value_series(result: AggregateResult | WorkloadResult) -> alt.TopLevelMixin:
 
 def _columns(result: AggregateResult | WorkloadResult) -> tuple[list[str], dict[str, list[str]]]:
     """The columns that tell lines apart, and those of values with the queries that have them."""
-    queries: Mapping[str, Pattern]
-    if isinstance(result, WorkloadResult):
-        queries, keys = result.workload.patterns, {"query": None}
-    else:
-        queries, keys = {"": result.pattern}, {}
+    asked = result.workload if isinstance(result, WorkloadResult) else result.pattern
+    keys = {"query": None} if asked.by_query else {}
     found: dict[str, list[str]] = {}
-    for query, pattern in queries.items():
+    for query, pattern in asked.queries.items():
         keys |= dict.fromkeys(map(str, pattern.group_by))
         for aggregate in pattern.aggregates:
             found.setdefault(str(aggregate), []).append(query)
@@ -204,23 +200,3 @@ def _thinned(rows: pd.DataFrame, most: int) -> pd.DataFrame:
         else:
             kept.add(begin)
     return rows.iloc[sorted(kept)]
-
-
-def _time(hours: OpenTime, times: pd.Series, *, labels: bool) -> alt.X:
-    from cepbench.presentation.exploration.time_axis import open_axis, time_axis
-
-    if hours.pauses:
-        return open_axis(hours, labels=labels)
-    datetimes = pd.api.types.is_datetime64_any_dtype(times)
-    ends = (times.min(), times.max())
-    domain = [end.isoformat() if datetimes else int(end) for end in ends]
-    return time_axis(datetimes, domain, labels=labels)
-
-
-def _tooltips(times: pd.Series, name: str, keys: list[str]) -> list[alt.Tooltip]:
-    from cepbench.presentation.exploration.time_axis import time_tooltip
-    from cepbench.presentation.figures.vega import alt
-
-    group = [alt.Tooltip("group:N", title=", ".join(keys))] if keys else []
-    is_datetime = pd.api.types.is_datetime64_any_dtype(times)
-    return [*group, time_tooltip(is_datetime), alt.Tooltip("value:N", title=name)]

@@ -15,7 +15,7 @@ from cepbench.engines.plan_runs.nodes import PlannedNodes
 from cepbench.errors import PlanError, PlanGeneratorError
 from cepbench.patterns.negations import Check
 from cepbench.planning.plans.kinds import PLAN_KINDS, indices_of, plan_from_json, plan_to_json
-from cepbench.presentation.explainer.nodes import explained_nodes
+from cepbench.presentation.explainer.estimates import explained_nodes
 
 TREE = ("a", ("c", "d"))
 PLAN = cep.TreePlan(TREE, placements={"n": ("d", "c"), "b": ["c"]})

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cepbench.engines.runs.result import Metrics
-from cepbench.presentation.explainer.findings import findings
-
-METRICS = Metrics(
-    seconds=1.0, events=100, matches=9, partial_matches_created=1000,
-    mean_partial_matches=1.0, peak_partial_matches=1, peak_buffered_events=1, peak_bytes=1,
-    comparisons=1,
-)  # fmt: skip
+from cepbench.presentation.explainer.explanation import findings
 
 
 def node(number: int, parent: int, variables: str, estimated: float, measured: float) -> Any:
@@ -25,7 +18,7 @@ def node(number: int, parent: int, variables: str, estimated: float, measured: f
 
 def test_the_bound_that_is_named_holds() -> None:
     rows = [node(0, 1, "a", 100.0, 141.0), node(1, -1, "a, b", 100.0, 111.0)]
-    _, told = findings(rows, METRICS, "tree")
+    (told,) = findings(rows)
     assert told.startswith("No estimate is off by more than a factor of 1.5; the worst is at (a)")
 
 
@@ -37,6 +30,6 @@ def test_an_estimate_is_off_from_the_lowest_node_of_the_same_direction() -> None
         node(3, 4, "c", 100.0, 20.0),  # further off, but too high
         node(4, -1, "a, b, c", 100.0, 900.0),
     ]
-    _, told = findings(rows, METRICS, "tree")
+    (told,) = findings(rows)
     assert "worst estimate is at the root (a, b, c), 9 times too low" in told
     assert "The error originates at (a, b) (partial matches: 100 expected, 250 measured)" in told
