@@ -121,7 +121,7 @@ def aggregate(
     from cepbench.engines.aggregation.aggregate import aggregate as aggregated
     from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 
-    stream = inputs.read_stream(asked, positions=True)
+    asked, stream = inputs.read_stream(asked, positions=True)
     options: dict[str, Any] = {
         "emit": emit, "scope": scope, "evaluator": evaluator, "sharing": sharing,
     }  # fmt: skip

@@ -63,6 +63,11 @@ def write_metrics(metrics: Metrics) -> None:
         write_line(f"{name + ':':<17}{text}")
 
 
+def as_dict(metrics: Metrics) -> dict[str, Any]:
+    """The metrics of a run in a JSON document; no command measures latency."""
+    return {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")}
+
+
 def write_json(value: Any) -> None:
     """Write a JSON document to standard output.
 
