@@ -236,13 +236,7 @@ class StreamInputs:
         return under_one_hierarchy(asked, stream)
 
     def place(self) -> tuple[Path, str, str]:
-        """Where the events are, and the columns of type and time.
-
-        Raises
-        ------
-        typer.BadParameter
-            If the columns are not two.
-        """
+        """Where the events are, and the columns of type and time, which have to be two."""
         from cepbench.streams.dataset_folder import type_column
 
         given = self.columns or "symbol,ts"
@@ -397,13 +391,7 @@ def _no_data() -> typer.BadParameter:
 def last_variable(
     pattern: Pattern, stream: EventStream | None, statistics: Statistics
 ) -> str | list[str | None] | None:
-    """The variable whose event comes last, determined on the data unless the pattern implies it.
-
-    Raises
-    ------
-    StatisticsError
-        If the data is needed and missing.
-    """
+    """The variable whose event comes last, determined on the data, which is then needed, unless the pattern implies it."""
     from cepbench.planning.costs.temporal import TemporalOrder
 
     if all(len(TemporalOrder(branch).latest()) == 1 for branch in pattern.branches()):

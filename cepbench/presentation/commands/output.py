@@ -71,11 +71,8 @@ def as_dict(metrics: Metrics) -> dict[str, Any]:
 def write_json(value: Any) -> None:
     """Write a JSON document to standard output.
 
-    Parameters
-    ----------
-    value : object
-        Mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
-        infinities become ``null``, since JSON has neither.
+    It may have mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
+    infinities become ``null``, since JSON has neither.
     """
     # A pipe of another encoding has escapes, as JSON has them.
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -183,21 +180,8 @@ def progress(
 ) -> Iterator[Any]:
     """A progress bar on standard error, if it is a terminal, after one second.
 
-    Parameters
-    ----------
-    doing : str
-        Such as ``measuring statistics``.
-    total : int, optional
-        Steps; without it only the elapsed time is shown.
-    unit : str
-        Name of a step.
-    scaled : bool
-        Whether numbers are abbreviated (k, M).
-
-    Yields
-    ------
-    tqdm
-        Call ``update(n)`` after ``n`` more steps.
+    Call ``update(n)`` after ``n`` more steps; without ``total`` only the elapsed time is shown. Scaled
+    numbers are abbreviated (k, M).
     """
     from tqdm import tqdm
 
@@ -227,17 +211,7 @@ def progress(
 
 @contextmanager
 def progress_of_runs(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """As :func:`progress`, for runs whose number is known only when the first has ended.
-
-    Parameters
-    ----------
-    doing : str
-
-    Yields
-    ------
-    callable
-        Call it with the number of runs done and of all.
-    """
+    """As :func:`progress`; call it with the number of runs done and of all, known when the first has ended."""
     with progress(doing, total=1, unit=" runs") as bar:
 
         def on_progress(done: int, total: int) -> None:

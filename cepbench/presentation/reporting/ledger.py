@@ -47,18 +47,9 @@ _COLOURS = {
 def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     """The table of :func:`cepbench.presentation.reporting.verdicts.ledger` for a notebook's cell.
 
-    Parameters
-    ----------
-    table : DataFrame
-    short : bool
-        Without the checks and their conditions of failure, and without anchors: links lead to the
-        longer table of a claim.
-
-    Returns
-    -------
-    Styler
-        One row a claim; a column a regime has a line for each test in it, with the sign of its
-        verdict, value and 95 % interval.
+    A row is a claim; a column a regime has a line for each test in it, with the sign of its verdict, value
+    and 95 % interval. A ``short`` one is without the checks and their conditions of failure, and without
+    anchors: links lead to the longer table of a claim.
     """
     first = by_claim(table)
     main = table.drop_duplicates(["paper", "id"], keep="last")
@@ -160,16 +151,8 @@ def reasons_for_readers(table: pd.DataFrame) -> Styler:
 def for_readers(table: pd.DataFrame) -> Styler:
     """A table of numbers with intervals for people: ``1.93 (1.61 to 2.30)`` in place of three columns.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Its intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and
-        ``…_high`` beside another name.
-
-    Returns
-    -------
-    Styler
-        Heads are words, and a missing value is "all".
+    Intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and ``…_high`` beside
+    another name. Heads are words, and a missing value is "all".
     """
     shown = table.copy()
     for name in table.columns:

@@ -49,12 +49,8 @@ class Page:
         Running time.
     started : datetime or None
         Start of the run, if the notebook records it.
-    parameters : mapping
-        Of this run.
-    machine, versions : mapping of str to str
+    parameters, machine, versions : mapping
         Of this run; empty if they were not recorded.
-    thumbnails : sequence of Thumbnail
-    downloads : Downloads
     anchors : mapping of str to str
         Stem of a picture -> where on the page it is, as ``#id``.
     """
@@ -99,8 +95,6 @@ class Body:
 
     Attributes
     ----------
-    html : str
-    charts : int
     pictures : mapping of str to bytes
         Path relative to the site -> content.
     anchors : mapping of str to str
@@ -134,20 +128,14 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
 
 
 def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
-    """The cells of a notebook as HTML. Formulas are not drawn: MathJax would have to be loaded.
+    """The cells of a notebook with outputs as HTML. Formulas are not drawn: MathJax would have to be loaded.
 
     A chart and the figure for print that is saved after it are one: the screen shows the chart,
     paper the figure. So it is where a cell calls ``save_figure``, which leaves a record, and shows
     what it saved, and there is no text between the two.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        With outputs; stays as it is. Code cells are folded.
-    folder : str
-        Of its results, relative to the site: the stem of its page.
-    code_shown : bool
-        Code is unfolded, but for cells tagged ``fold``, ``parameters`` or ``injected-parameters``.
+    Code cells are folded. With ``code_shown`` they are not, but for cells tagged ``fold``, ``parameters`` or
+    ``injected-parameters``. ``folder`` is that of its results, relative to the site: the stem of its page.
     """
     shown = deepcopy(notebook)
     prepared = _Prepared(folder, root_of(folder))

@@ -56,18 +56,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim of the ledger with its verdict.
-
-    Attributes
-    ----------
-    statement : str
-    cells : tuple of Cell
-        One a setting, and test.
-    verdict : str
-        On the claim as a whole.
-    link : str
-        Where the claim is explained; empty if no page of the site does.
-    """
+    """A claim of the ledger with its verdict as a whole, a cell a setting and test, and where it is explained, if at all."""
 
     statement: str
     cells: tuple[Cell, ...]
@@ -80,12 +69,8 @@ def verdicts_by_figure(
 ) -> dict[str, list[JudgedClaim]]:
     """Figure of a study's paper -> its claims, in the order of the ledger.
 
-    Parameters
-    ----------
-    ledger : DataFrame
-        As :func:`cepbench.presentation.reporting.verdicts.ledger` returns it.
-    link : callable
-        Claim -> where it is explained.
+    The table is that of :func:`cepbench.presentation.reporting.verdicts.ledger`; ``link`` gives the place
+    where a claim is explained.
     """
     found: dict[str, list[JudgedClaim]] = {}
     varied = varied_in(ledger)
@@ -106,13 +91,7 @@ def verdicts_by_figure(
 
 
 def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
-    """Claims that have a ``headline`` in the ledger's file and were measured.
-
-    Parameters
-    ----------
-    ledger, link
-        As in :func:`verdicts_by_figure`.
-    """
+    """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`verdicts_by_figure`."""
     found = []
     varied = varied_in(ledger)
     for claim, rows in _known(ledger):
@@ -134,16 +113,8 @@ def regime_lines(
 ) -> list[tuple[str, str]]:
     """What holds where, in a line for each regime whose numbers are known and one for all.
 
-    Parameters
-    ----------
-    study : Study
-    ledger, numbers : DataFrame
-        As the functions of these names in :mod:`cepbench.presentation.reporting.verdicts` return them.
-
-    Returns
-    -------
-    list of (str, str)
-        Regime, empty for all, and sentences.
+    Tables are those of :mod:`cepbench.presentation.reporting.verdicts`. A line is a regime, empty for all,
+    and its sentences.
     """
     file = ledger_file(study)
     quoted = quotable(ledger, numbers)
@@ -164,14 +135,9 @@ def regime_lines(
 
 
 def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
-    """How much was done, as numbers with what they count; only what some page's results hold.
+    """How much was done, as numbers with what they count; only what the results of some page hold.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the site.
-    stems : list of str
-        Notebooks whose ``results.parquet`` are read.
+    ``folder`` is that of the site; ``stems`` are the notebooks whose ``results.parquet`` are read.
     """
     tables = list(_results(folder, stems))
     if not tables:

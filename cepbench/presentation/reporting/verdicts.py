@@ -63,17 +63,9 @@ _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
     """Verdict on a measurement against an expected range, and why if it is not testable.
 
-    Parameters
-    ----------
-    measured : Measured
-    low, high : float
-        The claim holds if the whole interval is within, does not hold if all of it is outside.
-
-    Returns
-    -------
-    verdict, lack, why : str
-        ``lack`` is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``; the last
-        two are empty where there is a verdict.
+    The claim holds if the whole interval is within the range, and does not if all of it is outside. Else
+    the second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
+    third says so in words.
     """
     if measured.lack:
         return OPEN, measured.lack, measured.problem
@@ -90,13 +82,10 @@ def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
 
 
 def combined(verdicts: Iterable[tuple[str, str]]) -> str:
-    """One verdict from those of several settings and tests.
+    """One verdict from verdicts and lacks of several settings and tests.
 
-    Parameters
-    ----------
-    verdicts : iterable of (str, str)
-        Verdict and lack of each. One that had no data or no case does not count beside others; one
-        of too few patterns does: a claim holds only where all the others hold.
+    One that had no data or no case does not count beside others; one of too few patterns does: a claim
+    holds only where all the others hold.
     """
     given = list(verdicts)
     counted = [verdict for verdict, lack in given if lack not in (NO_DATA, NO_CASE)]
@@ -168,12 +157,7 @@ def ledger(
 
 
 def numbers(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
-    """Numbers that sentences of a ledger quote and no claim is about.
-
-    Parameters
-    ----------
-    study, tables, seed
-        As :func:`ledger` takes them.
+    """Numbers that sentences of a ledger quote and no claim is about; parameters are those of :func:`ledger`.
 
     Returns
     -------
@@ -311,14 +295,8 @@ def quotable(*tables: pd.DataFrame) -> pd.DataFrame:
 def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None = None) -> str:
     """Sentences with the numbers of a run; one whose numbers were not all measured is left out.
 
-    Parameters
-    ----------
-    sentences : sequence of str
-        With placeholders, see :data:`cepbench.presentation.reporting.claims.PLACEHOLDER`.
-    found : DataFrame
-        As :func:`quotable` returns it.
-    regime : str, optional
-        Numbers of this regime alone; otherwise each with its setting where there are several.
+    Numbers are in place of each :data:`~cepbench.presentation.reporting.claims.PLACEHOLDER`, from a table
+    of :func:`quotable`: those of a regime, or each with its setting where there are several.
     """
     rows = found if regime is None else found[found["regime"] == regime]
     whole = []
@@ -371,18 +349,7 @@ def counts_of(table: pd.DataFrame) -> dict[str, int]:
 
 
 def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims have each verdict in each regime and engine.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`ledger` returns it.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``regime`` and ``engine``, a column a verdict.
-    """
+    """How many claims of :func:`ledger` have each verdict, a column, in each ``regime`` and ``engine``."""
     columns = ["regime", "engine"]
     judged = [
         {**dict(zip(columns, which[:2], strict=True)),
