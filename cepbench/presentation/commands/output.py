@@ -43,6 +43,13 @@ def log_state(what: str, state: str) -> None:
     log(f"{what}: {state}")
 
 
+def write_named(lines: Mapping[str, str]) -> None:
+    """Write texts by name to standard output, one below the other."""
+    room = max(map(len, lines)) + 2
+    for name, text in lines.items():
+        write_line(f"{name + ':':<{room}}{text}")
+
+
 def write_metrics(metrics: Metrics) -> None:
     """Write matches, throughput and memory of a run to standard output."""
     from cepbench.engines.runs.result import shown_bytes
@@ -59,8 +66,7 @@ def write_metrics(metrics: Metrics) -> None:
             f"{metrics.peak_partial_matches:,} stored at peak",
             "comparisons": f"{metrics.comparisons:,}",
         }
-    for name, text in lines.items():
-        write_line(f"{name + ':':<17}{text}")
+    write_named(lines)
 
 
 def as_dict(metrics: Metrics) -> dict[str, Any]:

@@ -42,23 +42,19 @@ _OTHERS = ("expected", *_BESIDE, "reason", "superseded")
 #: Ends of an expected range.
 _ENDS = ("from", "to")
 
-#: Words for metrics that are not those of charts.
+#: Words for metrics where they are not those of charts.
 _METRICS = {
     "fewer_partial_matches": "1 / partial matches created",
-    "mean_partial_matches": "mean partial matches",
     "tree_cost": "plan cost, orders as left-deep trees",
     "normalized_cost": "normalized plan cost",
     "tree_cost_times_seconds": "plan cost × planning time",
-    "latency_mean": "mean latency",
     "events_per_second_by_latency": "throughput / latency",
 }
-#: What a test is about in a word or two.
+#: What a test is about in a word or two, likewise.
 _BASES = {
     "fewer_partial_matches": "partial matches created",
-    "events_per_second": "throughput",
     "peak_bytes": "bytes",
     "latency_mean": "latency",
-    "plan_seconds": "planning time",
     "tree_cost_times_seconds": "cost and time",
     "events_per_second_by_latency": "throughput and latency",
 }

@@ -12,7 +12,7 @@ clock blurs, and on what it is about.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -95,6 +95,16 @@ def combined(verdicts: Iterable[tuple[str, str]]) -> str:
     if found & {HOLDS, PARTLY}:
         return PARTLY
     return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
+
+
+def overall_of(rows: pd.DataFrame) -> str:
+    """The verdict of :func:`combined` on rows of one claim."""
+    return combined(zip(rows["verdict"], rows["lack"], strict=True))
+
+
+def tested(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`ledger` that had data and a case."""
+    return table[~table["lack"].isin([NO_DATA, NO_CASE])]
 
 
 def ledger(
@@ -236,7 +246,7 @@ def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, obj
 def _with_overall(
     claim: Claim, part: pd.DataFrame, quoted: pd.DataFrame, varied: Sequence[str]
 ) -> pd.DataFrame:
-    overall = combined(zip(part["verdict"], part["lack"], strict=True))
+    overall = overall_of(part)
     why = "" if overall == HOLDS else _why(part, overall, varied)
     title = reason = ""
     if claim.reason and overall != HOLDS:
@@ -250,12 +260,12 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     if overall == OPEN:
         causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
-    tested = part[~part["lack"].isin([NO_DATA, NO_CASE])]
-    if tested["verdict"].nunique() == 1:
+    rows_tested = tested(part)
+    if rows_tested["verdict"].nunique() == 1:
         return ""
     texts = []
     for verdict in VERDICTS:
-        its = tested[tested["verdict"] == verdict]
+        its = rows_tested[rows_tested["verdict"] == verdict]
         places: dict[str, list[str]] = {}
         rows: Iterable[Any] = its.itertuples(index=False)
         for row in rows:
@@ -324,6 +334,11 @@ def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
     return ", ".join(f"{written(row.value)} ({place_of(row, varied)})" for row in rows)
 
 
+def place_and_basis(row: Any, varied: Sequence[str], *, several: bool) -> str:
+    """The setting of a row, with what it is tested on where there are several."""
+    return ", ".join(text for text in (place_of(row, varied), row.basis if several else "") if text)
+
+
 def shown_value(value: float) -> str:
     """Three digits or so; a question mark for an end that is not known."""
     if math.isinf(value):
@@ -335,6 +350,13 @@ def shown_value(value: float) -> str:
 def shown_percent(value: float) -> str:
     """A share or ratio in percent."""
     return f"{100 * value:.0f} %".replace("-", "−")
+
+
+def shown_interval(row: Any, written: Callable[[float], str] = shown_value) -> str:
+    """Empty where nothing was measured or there is no spread, as with the longest of all times."""
+    if pd.isna(row.value) or row.low == row.high:
+        return ""
+    return f"{written(row.low)} to {written(row.high)}"
 
 
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
@@ -352,9 +374,9 @@ def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims of :func:`ledger` have each verdict, a column, in each ``regime`` and ``engine``."""
     columns = ["regime", "engine"]
     judged = [
-        {**dict(zip(columns, which[:2], strict=True)),
-         "verdict": combined(zip(part["verdict"], part["lack"], strict=True))}
+        (*which[:2], overall_of(part))
         for which, part in table.groupby([*columns, "id"], sort=False)
-    ]  # fmt: skip
-    counted = pd.DataFrame(judged).groupby([*columns, "verdict"], sort=False).size()
+    ]
+    heads = [*columns, "verdict"]
+    counted = pd.DataFrame(judged, columns=heads).groupby(heads, sort=False).size()
     return counted.unstack(fill_value=0).reindex(columns=list(VERDICTS), fill_value=0)
