@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html as markup
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -75,11 +75,13 @@ def explain(
 
     from cepbench.presentation.explainer.explain import explain as explanation_of
 
+    explain_either: Any = explanation_of  # its overloads are for one kind each
+
     planned, statistics, its_last = inputs.plan(
         asked, stream, planner=planner, generator=generator, evaluator=evaluator, alpha=alpha, last=last
     )  # fmt: skip
     with progress("running the plan" if run else "explaining the plan"):
-        found = explanation_of(
+        found = explain_either(
             asked,
             planned,
             statistics,

@@ -339,6 +339,7 @@ class Inputs(StreamInputs):
         from cepbench.planning.planners.registry import find_generator
         from cepbench.planning.planners.sharing.generate import plan_workload
 
+        made: Any
         if asked.by_query:
             statistics, name = self.read_statistics(asked, stream), planner or "CHASE"
             with progress(f"planning with {name}"):

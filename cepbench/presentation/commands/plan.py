@@ -88,7 +88,8 @@ def plan(
                 "the queries computed from scratch are joined along plans of one generator; give one",
                 param_hint="'--generator'",
             )
-        _plan_workload(inputs, asked, planner, generator and generator[0], cost or "calibrated")
+        of_scratch = generator[0] if generator else None
+        _plan_workload(inputs, asked, planner, of_scratch, cost or "calibrated")
         return
     pattern = asked
 
@@ -109,7 +110,7 @@ def plan(
         pattern, stream = inputs.read_stream(pattern)
     statistics = inputs.read_statistics(pattern, stream)
     its_last = last_variable(pattern, stream, statistics) if seeks_last else last
-    rows = [
+    rows: list[dict[str, Any]] = [
         dict.fromkeys(KEYS) | {"generator": each.name, "kind": each.kind, "nodes": []}
         for each in chosen
     ]
