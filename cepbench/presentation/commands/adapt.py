@@ -18,6 +18,7 @@ from cepbench.presentation.commands.options import (
     with_shared,
 )
 from cepbench.presentation.commands.output import (
+    as_dict,
     progress,
     write_json,
     write_line,
@@ -82,7 +83,7 @@ def adapt(
     from cepbench.planning.planners.generate import plan
     from cepbench.planning.statistics.model import Statistics
 
-    stream = inputs.read_stream(pattern)
+    pattern, stream = inputs.read_stream(pattern)
     initial = None
     generator = generator or generator_for([pattern], evaluator, cost_from(cost)).name
     if inputs.statistics is not None:
@@ -113,9 +114,7 @@ def adapt(
                 "evaluator": result.evaluator,
                 "policy": policy,
                 "plan": None if result.plan is None else result.plan.text,
-                "metrics": {
-                    k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")
-                },
+                "metrics": as_dict(metrics),
                 "switches": switches,
                 "statistics": result.statistics,
             }

@@ -22,6 +22,7 @@ from cepbench.presentation.commands.output import (
     progress,
     write_json,
     write_line,
+    write_named,
     write_table,
     write_text,
 )
@@ -121,7 +122,7 @@ def aggregate(
     from cepbench.engines.aggregation.aggregate import aggregate as aggregated
     from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 
-    stream = inputs.read_stream(asked, positions=True)
+    asked, stream = inputs.read_stream(asked, positions=True)
     options: dict[str, Any] = {
         "emit": emit, "scope": scope, "evaluator": evaluator, "sharing": sharing,
     }  # fmt: skip
@@ -184,5 +185,4 @@ def _write_metrics(metrics: AggregateMetrics, values: int) -> None:
     }
     if not math.isnan(metrics.peak_bytes):  # not reported by all methods
         lines["memory"] = f"{shown_bytes(metrics.peak_bytes)} peak"
-    for name, text in lines.items():
-        write_line(f"{name + ':':<9}{text}")
+    write_named(lines)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.presentation.commands import queries
-from cepbench.presentation.commands.completion import complete_evaluators
-from cepbench.presentation.commands.inputs import Inputs, run_alone
+from cepbench.presentation.commands.completion import complete_aggregators, complete_evaluators
+from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import (
     CostOrDefault,
     EvaluatorOptions,
@@ -42,6 +41,16 @@ def compare(
     inputs: Inputs,
     generator: GeneratorsOption = None,
     planner: PlannersOption = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            autocompletion=complete_aggregators,
+            help="With AGG: how values are computed; may be repeated. Without it, all methods.",
+        ),
+    ] = None,
     evaluator: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,29 +76,25 @@ def compare(
 
     Of several queries, each on lines that begin with its name, Q1 = PATTERN …, the planners of what
     they reuse, on each evaluator; all plans must find the same matches.
+
+    Of a pattern with AGG, the aggregation methods, without plans; all must compute the same values.
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries()
-    if not asked.by_query:
-        queries.check_pattern(planner=planner)
-    stream = inputs.read_stream(asked)
+    check_kind(asked, planner)
+    asked, stream = inputs.read_stream(asked)
 
-    from cepbench.engines.detection.tasks import evaluator_without_plan
     from cepbench.experiments.sweeps.compare import compare as comparison_of
 
-    planless = False
-    if not asked.by_query:
-        if not evaluator and (alone := evaluator_without_plan(asked.strategy.name)):
-            evaluator = [alone.name]
-        planless = bool(evaluator) and all(run_alone(its, generator) for its in evaluator or ())
-    statistics = None if planless else inputs.read_statistics(asked, stream)
+    known = None if inputs.statistics is None else inputs.read_statistics(asked, stream)
     with progress_of_runs("running plans") as on_progress:
         table = comparison_of(
             asked,
             stream,
-            statistics=statistics,
+            statistics=known,
             generators=list(dict.fromkeys(generator)) if generator else None,
             planners=planner or None,
+            methods=method or None,
             evaluators=evaluator or None,
             options=_options_by_evaluator(evaluator, options),
             repetitions=repetitions,
@@ -101,7 +106,7 @@ def compare(
     if inputs.json:
         write_json(
             {
-                **queries.texts(asked),
+                **texts(asked),
                 "events": len(stream),
                 "repetitions": repetitions,
                 "seconds": seconds,
@@ -136,50 +141,55 @@ def _options_by_evaluator(
 
 #: Heading → the column that it shows as a notebook does, if the comparison has it.
 _NUMBERS = {
-    "events/s": "events_per_second", "runs": "runs", "stored": "peak_partial_matches",
-    "memory": "peak_bytes", "compared": "comparisons", "reused": "reused", "matches": "matches",
+    "time": "seconds", "events/s": "events_per_second", "runs": "runs", "updates": "updates",
+    "objects": "peak_objects", "stored": "peak_partial_matches", "memory": "peak_bytes",
+    "compared": "comparisons", "reused": "reused", "matches": "matches", "values": "values",
 }  # fmt: skip
+
+#: Columns of texts, first.
+_NAMES = ("generator", "planner", "method", "evaluator")
 
 
 def _show(table: Comparison) -> None:
     from cepbench.experiments.sweeps.compare import shown
 
     fastest = table["events_per_second"].max()
-    plan = "from other queries" if "planner" in table else "plan"
+    plan = "from other queries" if "planner" in table else "plan" if "plan" in table else "reason"
     rows: list[dict[str, Any]] = []
     for row in table.to_dict("records"):
-        named = ("generator", "planner", "evaluator")
-        line: dict[str, Any] = {name: row[name] for name in named if name in row}
+        line: dict[str, Any] = {name: row[name] for name in _NAMES if name in row}
         rows.append(line)
         if row["status"] != "ok":
             line[plan] = f"{row['status']}: {row['reason']}"
             continue
         line |= {head: shown(row, name) for head, name in _NUMBERS.items() if name in row}
         line |= {
-            "est. cost": _cost(row["cost"]),
+            "est. cost": _cost(row.get("cost")),
             "": share_bar(row["events_per_second"] / fastest),
             "× NAIVE": row.get("times_naive"),
-            plan: row["plan"] or "",
+            plan: row.get("plan") or "",
         }
-        if isinstance(row["measured_with"], str):
+        if isinstance(row.get("measured_with"), str):
             line["runs"] = f"as {row['measured_with']}"
-    heads = ["generator", "planner", "evaluator", "est. cost", "events/s", "", "× NAIVE", "runs",
-             "stored", "memory", "compared", "reused", "matches", plan]  # fmt: skip
+    time, speed, *others = _NUMBERS
+    heads = [*_NAMES, "est. cost", time, speed, "", "× NAIVE", *others, plan]
     write_table(
         rows,
-        [head for head in heads if any(line.get(head) is not None for line in rows)],
+        [head for head in heads if any(line.get(head) not in (None, "") for line in rows)],
         right=["est. cost", *_NUMBERS],
         shrink=plan,
         less=("compared", "", "stored", "runs"),
     )
     write_line()
-    spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
-    if spread > NOISY:
-        write_text(
-            f"The interquartile range of one plan's runs spans a factor of {spread:.2g}; use more "
-            "--seconds or events before relying on small ratios."
-        )
-    write_text("runs: interleaved, shared by equal plans; events/s: their median")
+    if "events_per_second_q1" in table:
+        spread = (table["events_per_second_q3"] / table["events_per_second_q1"]).max()
+        if spread > NOISY:
+            write_text(
+                f"The interquartile range of one plan's runs spans a factor of {spread:.2g}; use more "
+                "--seconds or events before relying on small ratios."
+            )
+    shared = ", shared by equal plans" if "measured_with" in table else ""
+    write_text(f"runs: interleaved{shared}; events/s: their median")
     if "comparisons" in table:
         write_text(
             "stored: peak number of partial matches; compared: pairs tested against conditions"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html as markup
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.presentation.commands import queries
-from cepbench.presentation.commands.inputs import Inputs, last_variable, run_alone
+from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.options import (
     AlphaOption,
     EvaluatorOption,
@@ -22,7 +21,14 @@ from cepbench.presentation.commands.options import (
     expanded,
     with_shared,
 )
-from cepbench.presentation.commands.output import log, progress, width, write_json, write_line
+from cepbench.presentation.commands.output import (
+    as_dict,
+    log,
+    progress,
+    width,
+    write_json,
+    write_line,
+)
 
 if TYPE_CHECKING:
     from cepbench.presentation.explainer.explanation import Explanation
@@ -62,42 +68,20 @@ def explain(
     """
     options = named_values(option or (), "--option", typer.BadParameter)
     asked = inputs.read_queries(needs_data=run)
-    if asked.by_query:
-        queries.check_options(alpha=alpha, last=last)
-        explained = queries.explain(
-            inputs,
-            asked,
-            planner,
-            generator,
-            evaluator=evaluator,
-            options=options,
-            runs=run,
-            html=html,
-        )
-        if html is not None:
-            html.write_text(_page(str(asked), explained), encoding="utf-8")
-        return
-    queries.check_pattern(planner=planner)
-    stream = None if inputs.data is None else inputs.read_stream(asked)
+    check_kind(asked, planner, alpha=alpha, last=last)
+    stream = None
+    if inputs.data is not None and (run or inputs.statistics is None or not asked.by_query):
+        asked, stream = inputs.read_stream(asked)
 
-    from cepbench.engines.detection.planned import generator_for
-    from cepbench.engines.detection.tasks import evaluator_without_plan
-    from cepbench.planning.planners.generate import plan
     from cepbench.presentation.explainer.explain import explain as explanation_of
 
-    if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
-        evaluator = alone.name
-    planned, statistics, its_last = None, None, None
-    generator = generator or generator_for([asked], evaluator).name
-    if not run_alone(evaluator, [generator]):
-        statistics = inputs.read_statistics(asked, stream)
-        its_last = last if last or not alpha else last_variable(asked, stream, statistics)
-        with progress(f"planning with {generator}"):
-            planned = plan(
-                asked, statistics, generator, seed=inputs.seed, alpha=alpha, last=its_last
-            )
+    explain_either: Any = explanation_of  # its overloads are for one kind each
+
+    planned, statistics, its_last = inputs.plan(
+        asked, stream, planner=planner, generator=generator, evaluator=evaluator, alpha=alpha, last=last
+    )  # fmt: skip
     with progress("running the plan" if run else "explaining the plan"):
-        found = explanation_of(
+        found = explain_either(
             asked,
             planned,
             statistics,
@@ -107,27 +91,32 @@ def explain(
             last=its_last,
         )
     if html is not None:
-        html.write_text(_page(found.pattern.describe(), found), encoding="utf-8")
-    if inputs.json:
-        metrics = found.metrics.to_dict() if found.metrics else {}
-        write_json(
-            {
-                "pattern": str(asked),
-                "generator": found.plan.generator,
-                "plan": found.plan.text,
-                "cost": found.plan.cost,
-                "evaluator": found.evaluator,
-                "nodes": found.nodes,
-                "metrics": {k: v for k, v in metrics.items() if not k.startswith("latency")}
-                or None,
-                "findings": [*found.remarks, *found.sentences()],
-                "html": html,
-            }
-        )
+        text = str(asked) if asked.by_query else asked.describe()
+        html.write_text(_page(text, found), encoding="utf-8")
+    if not inputs.json:
+        write_line(found.describe(width()))
+        if html is not None:
+            log(f"The picture is in {html}.")
         return
-    write_line(found.describe(width()))
-    if html is not None:
-        log(f"The picture is in {html}.")
+    if asked.by_query:
+        document = {
+            "planner": planned.planner,
+            "cost": planned.cost,
+            "evaluator": found.evaluator,
+            "steps": found.steps,
+            "findings": found.sentences(),
+        }
+    else:
+        document = {
+            "generator": found.plan.generator,
+            "plan": found.plan.text,
+            "cost": found.plan.cost,
+            "evaluator": found.evaluator,
+            "nodes": found.nodes,
+            "metrics": found.metrics and as_dict(found.metrics),
+            "findings": [*found.remarks, *found.sentences()],
+        }
+    write_json({**texts(asked), **document, "html": html})
 
 
 def _page(asked: str, found: Explanation | WorkloadExplanation) -> str:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from cepbench.errors import DatasetError, HierarchyError, PatternError, StatisticsError
+from cepbench.errors import (
+    CepbenchError,
+    DatasetError,
+    HierarchyError,
+    PatternError,
+    StatisticsError,
+)
 from cepbench.experiments.plugins import load_plugins
 from cepbench.files import user_path
 from cepbench.presentation.commands.completion import complete_data, complete_pattern_names
@@ -23,11 +28,12 @@ from cepbench.presentation.commands.output import log, progress
 if TYPE_CHECKING:
     from cepbench.patterns.concepts import ConceptHierarchy
     from cepbench.patterns.model import Pattern
-    from cepbench.planning.plans.model import AnyPlan
     from cepbench.planning.statistics.model import Statistics
     from cepbench.planning.workloads.model import Workload
     from cepbench.streams.datasets.dataset import Dataset
     from cepbench.streams.event_stream import EventStream
+
+    _Asked = TypeVar("_Asked", Pattern, Workload, Pattern | Workload)
 
 
 @dataclass
@@ -100,17 +106,7 @@ class StreamInputs:
     json: JsonOption = False
 
     def read_pattern(self, *, needs_data: bool = True) -> Pattern:
-        """The pattern; opens the data set and loads the plug-ins, too.
-
-        Raises
-        ------
-        typer.BadParameter
-            If ``--data`` is missing, or not exactly one pattern is given.
-        PatternError
-            If it is not a valid pattern, or its file cannot be read.
-        DatasetError
-            If there is no such data set or path, or the pattern's name is unknown.
-        """
+        """As :meth:`read_queries`, for commands that take one pattern; several are a usage error."""
         found = self.read_queries(needs_data=needs_data)
         if found.by_query:
             raise typer.BadParameter(
@@ -120,38 +116,20 @@ class StreamInputs:
         return found
 
     def read_queries(self, *, needs_data: bool = True) -> Pattern | Workload:
-        """As :meth:`read_pattern`; of a text of ``Q1 = PATTERN …`` lines the workload."""
+        """The pattern, or of ``Q1 = PATTERN …`` lines the workload; opens the data set and loads plug-ins.
+
+        Raises
+        ------
+        typer.BadParameter
+            If ``--data`` is missing, or not one of the text and a pattern's name is given.
+        PatternError
+            If it is not a valid pattern, or its file cannot be read.
+        DatasetError
+            If there is no such data set or path, or the pattern's name is unknown.
+        """
         from cepbench.patterns.parse import parse
         from cepbench.planning.workloads.model import Workload
 
-        given = self._given(needs_data=needs_data)
-        if isinstance(given, str) and Workload.names_queries(given, self.dialect):
-            return Workload.parse(
-                given, dialect=self.dialect, within=self.within, hierarchy=self._concepts
-            )
-        pattern = given
-        if isinstance(pattern, str):
-            pattern = parse(pattern, dialect=self.dialect, within=self.within)
-        return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
-
-    @cached_property
-    def _concepts(self) -> ConceptHierarchy | None:
-        """The hierarchy of ``--hierarchy``."""
-        if self.hierarchy is None:
-            return None
-        from cepbench.patterns.concepts import ConceptHierarchy
-
-        try:
-            content = json.loads(user_path(self.hierarchy).read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError) as error:
-            raise HierarchyError(
-                f"{self.hierarchy} cannot be read as JSON ({_why(error)}); it holds a hierarchy such as "
-                '{"Company": {"Computer": ["INTC", "DELL"]}, "AMAT": []}'
-            ) from None
-        return ConceptHierarchy(content)
-
-    def _given(self, *, needs_data: bool) -> Pattern | str:
-        """The pattern of the library, or the text."""
         if self.data is None and needs_data:
             raise _no_data()
         dataset = self._dataset
@@ -161,18 +139,40 @@ class StreamInputs:
                 f"give PATTERN or --pattern-name, {both}", param_hint="PATTERN"
             )
         if self.text is not None:
-            given: Pattern | str = _text_of(self.text)
-        elif self.data is None:
-            raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
-        elif dataset is None:
-            raise DatasetError(
-                f"{self.data} is Parquet without a library of patterns; give the pattern, or the "
-                "name of a data set"
-            )
+            text = _text_of(self.text)
+            load_plugins(self.plugin)
+            if Workload.names_queries(text, self.dialect):
+                return Workload.parse(
+                    text, dialect=self.dialect, within=self.within, hierarchy=self._concepts
+                )
+            pattern = parse(text, dialect=self.dialect, within=self.within)
         else:
-            given = dataset.patterns.entry(str(self.pattern_name)).pattern
-        load_plugins(self.plugin)
-        return given
+            if self.data is None:
+                raise typer.BadParameter("it requires --data", param_hint="'--pattern-name'")
+            if dataset is None:
+                raise DatasetError(
+                    f"{self.data} is Parquet without a library of patterns; give the pattern, or the "
+                    "name of a data set"
+                )
+            pattern = dataset.patterns.entry(str(self.pattern_name)).pattern
+            load_plugins(self.plugin)
+        return pattern.with_hierarchy(self._concepts) if self._concepts else pattern
+
+    @cached_property
+    def _concepts(self) -> ConceptHierarchy | None:
+        """The hierarchy of ``--hierarchy``."""
+        if self.hierarchy is None:
+            return None
+        from cepbench.patterns.concepts import ConceptHierarchy
+
+        return ConceptHierarchy(
+            _json_in(
+                self.hierarchy,
+                HierarchyError,
+                "it holds a hierarchy such as "
+                '{"Company": {"Computer": ["INTC", "DELL"]}, "AMAT": []}',
+            )
+        )
 
     @cached_property
     def _dataset(self) -> Dataset | None:
@@ -194,59 +194,49 @@ class StreamInputs:
         with progress(f"opening {self.data}"):
             return open_dataset(self.data)
 
-    def read_stream(self, pattern: Pattern | Workload, *, positions: bool = False) -> EventStream:
-        """The events of ``--data`` that ``--days`` and ``--only-types`` select.
+    def read_stream(self, asked: _Asked, *, positions: bool = False) -> tuple[_Asked, EventStream]:
+        """The events of ``--data`` that ``--days`` and ``--only-types`` select, and who asks for them.
 
-        Parameters
-        ----------
-        pattern : Pattern or Workload
-        positions : bool
-            Whether the stream needs the positions of its events in the whole source.
+        Both are under the concept hierarchy that either has. ``positions`` is whether the stream needs
+        those of its events in the whole source.
 
         Raises
         ------
         DatasetError, StreamError
             If they cannot be read.
         """
-        stream = self._read(pattern, positions=positions)
-        return stream if self._concepts is None else stream.with_hierarchy(self._concepts)
-
-    def _read(self, pattern: Pattern | Workload, *, positions: bool) -> EventStream:
         from cepbench.streams.event_stream import EventStream
+        from cepbench.streams.fit import under_one_hierarchy
 
+        path, type_column, time_column = self.place()
+        types = asked.types if self.only_types else None
         with progress(f"reading {self.data}"):
             if self._dataset is not None:
-                self.place()  # checks the columns
-                types = pattern.types if self.only_types else None
-                return self._dataset.stream(types, days=self.days, positions=positions)
-            if self.days is not None:
+                stream = self._dataset.stream(types, days=self.days, positions=positions)
+            elif self.days is not None:
                 raise typer.BadParameter(
                     "Parquet that is not a data set is read as a whole", param_hint="'--days'"
                 )
-            path, type_column, time_column = self.place()
-            stream = EventStream.from_parquet(
-                path,
-                type=type_column,
-                time=time_column,
-                types=pattern.types if self.only_types else None,
-                sort=True,
-                positions=positions,
-            )
+            else:
+                stream = EventStream.from_parquet(
+                    path,
+                    type=type_column,
+                    time=time_column,
+                    types=types,
+                    sort=True,
+                    positions=positions,
+                )
         if stream.was_sorted:
             log(
                 f"{self.data} is not in order of {time_column}: its events were sorted by it. "
                 "Positions are rows of the data as it is"
             )
-        return stream
+        if self._concepts is not None:
+            stream = stream.with_hierarchy(self._concepts)
+        return under_one_hierarchy(asked, stream)
 
     def place(self) -> tuple[Path, str, str]:
-        """Where the events are, and the columns of type and time.
-
-        Raises
-        ------
-        typer.BadParameter
-            If the columns are not two.
-        """
+        """Where the events are, and the columns of type and time, which have to be two."""
         from cepbench.streams.dataset_folder import type_column
 
         given = self.columns or "symbol,ts"
@@ -283,7 +273,7 @@ class Inputs(StreamInputs):
     seed: SeedOption = 0
 
     def read_statistics(self, asked: Pattern | Workload, stream: EventStream | None) -> Any:
-        """The statistics in the file, or without one those measured on the stream; of a workload by query.
+        """The statistics in the file, or those measured on the stream; of a workload by query.
 
         The file may be the output of ``cepbench data stats --json`` or ``cepbench plan --json``.
 
@@ -302,7 +292,14 @@ class Inputs(StreamInputs):
                 raise _no_data()
             with progress("measuring statistics"):
                 return measure_statistics(asked, stream, seed=self.seed)
-        content = self._statistics_in(self.statistics)
+        content = _json_in(
+            self.statistics,
+            StatisticsError,
+            "give the output of `cepbench data stats NAME --pattern PATTERN --json`, or just "
+            '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}',
+        )
+        if isinstance(content, dict):
+            content = content.get("statistics", content)
         if not asked.by_query:
             return Statistics.from_dict(content)
         content = content if isinstance(content, dict) else {}
@@ -314,17 +311,76 @@ class Inputs(StreamInputs):
             )
         return {query: Statistics.from_dict(content[query]) for query in asked.queries}
 
-    @staticmethod
-    def _statistics_in(file: Path) -> Any:
-        try:
-            content = json.loads(user_path(file).read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError) as error:
-            raise StatisticsError(
-                f"{file} cannot be read as JSON ({_why(error)}); give the output of "
-                "`cepbench data stats NAME --pattern PATTERN --json`, or just "
-                '{"rates": {"a": 0.5, "b": 2}, "selectivities": [["a", "b", 0.1]]}'
-            ) from None
-        return content.get("statistics", content) if isinstance(content, dict) else content
+    def plan(
+        self,
+        asked: Pattern | Workload,
+        stream: EventStream | None,
+        *,
+        planner: str | None,
+        generator: str | None,
+        evaluator: str | None,
+        alpha: float = 0.0,
+        last: str | None = None,
+    ) -> tuple[Any, Any, Any]:
+        """The plan to run, its statistics, and the variable whose event comes last where that matters.
+
+        For an evaluator that runs without the generator's plans it is the pattern's automaton or None,
+        and there are no statistics.
+        """
+        from cepbench.engines.automata.compilation import automaton
+        from cepbench.engines.detection.planned import generator_for
+        from cepbench.engines.detection.registry import evaluator_for
+        from cepbench.engines.detection.tasks import (
+            evaluator_without_plan,
+            runs_some,
+            runs_without,
+        )
+        from cepbench.planning.planners.generate import plan
+        from cepbench.planning.planners.registry import find_generator
+        from cepbench.planning.planners.sharing.generate import plan_workload
+
+        made: Any
+        if asked.by_query:
+            statistics, name = self.read_statistics(asked, stream), planner or "CHASE"
+            with progress(f"planning with {name}"):
+                made = plan_workload(
+                    asked, statistics, name, delays=True, seed=self.seed, generator=generator,
+                    evaluator=evaluator,
+                )  # fmt: skip
+            return made, statistics, None
+        alone = evaluator_without_plan(asked.strategy.name)
+        chosen = alone if evaluator is None else evaluator_for(evaluator)
+        used = find_generator(generator or generator_for([asked], chosen))
+        if chosen is not None and runs_without(chosen, [used.kind]):
+            return automaton(asked) if runs_some(chosen, "automaton") else None, None, None
+        statistics = self.read_statistics(asked, stream)
+        its_last = last if last or not alpha else last_variable(asked, stream, statistics)
+        with progress(f"planning with {used.name}"):
+            made = plan(asked, statistics, used, seed=self.seed, alpha=alpha, last=its_last)
+        return made, statistics, its_last
+
+
+def check_kind(asked: Pattern | Workload, planner: Any, **of_patterns: Any) -> None:
+    """Refuse options of single patterns with several queries, and ``--planner`` with one pattern."""
+    if planner and not asked.by_query:
+        raise typer.BadParameter(
+            "it is for several queries, Q1 = PATTERN … Q2 = PATTERN …, and this is one pattern; give "
+            "--generator",
+            param_hint="'--planner'",
+        )
+    for name, value in of_patterns.items():
+        if value and asked.by_query:
+            raise typer.BadParameter(
+                "it is for single patterns, and there are several queries; leave it out",
+                param_hint=f"'--{name}'",
+            )
+
+
+def texts(asked: Pattern | Workload) -> dict[str, Any]:
+    """The text of the pattern, or those of all queries, as the first key of a JSON document."""
+    if not asked.by_query:
+        return {"pattern": str(asked)}
+    return {"queries": {query: str(its) for query, its in asked.queries.items()}}
 
 
 def _no_data() -> typer.BadParameter:
@@ -333,40 +389,10 @@ def _no_data() -> typer.BadParameter:
     )
 
 
-def run_alone(evaluator: str | None, generators: Sequence[str] | None) -> bool:
-    """Whether an evaluator is named that runs without the plans of these generators.
-
-    None for the default generators.
-    """
-    from cepbench.engines.detection.registry import evaluator_for
-    from cepbench.engines.detection.tasks import runs_without
-    from cepbench.planning.planners.registry import generators_from
-
-    if evaluator is None:
-        return False
-    kinds = [generator.kind for generator in generators_from(generators)]
-    return runs_without(evaluator_for(evaluator), kinds)
-
-
-def automaton_for(pattern: Pattern, evaluator: str) -> AnyPlan | None:
-    """The automaton of a pattern, for an evaluator that runs automata."""
-    from cepbench.engines.automata.compilation import automaton
-    from cepbench.engines.detection.registry import evaluator_for
-    from cepbench.engines.detection.tasks import runs_some
-
-    return automaton(pattern) if runs_some(evaluator_for(evaluator), "automaton") else None
-
-
 def last_variable(
     pattern: Pattern, stream: EventStream | None, statistics: Statistics
 ) -> str | list[str | None] | None:
-    """The variable whose event comes last, determined on the data unless the pattern implies it.
-
-    Raises
-    ------
-    StatisticsError
-        If the data is needed and missing.
-    """
+    """The variable whose event comes last, determined on the data, which is then needed, unless the pattern implies it."""
     from cepbench.planning.costs.temporal import TemporalOrder
 
     if all(len(TemporalOrder(branch).latest()) == 1 for branch in pattern.branches()):
@@ -397,6 +423,13 @@ def _check_parquet(path: Path) -> None:
             f"data ingest {found.kind if found else 'KIND'} {path} --name mine`; convert other tables with pandas: "
             'pandas.read_csv("events.csv", parse_dates=["time"]).to_parquet("events.parquet")'
         )
+
+
+def _json_in(file: Path, error: type[CepbenchError], advice: str) -> Any:
+    try:
+        return json.loads(user_path(file).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as wrong:
+        raise error(f"{file} cannot be read as JSON ({_why(wrong)}); {advice}") from None
 
 
 def _text_of(given: str) -> str:

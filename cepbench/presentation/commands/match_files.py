@@ -42,14 +42,7 @@ def check_ending(file: Path | None) -> Path | None:
 def match_writer(
     file: Path, schema: pa.Schema, positions: Container[str] = ()
 ) -> Iterator[Callable[[pa.Table], None]]:
-    """Open a file for tables of one schema; it is replaced atomically at the end.
-
-    Parameters
-    ----------
-    file : Path
-    schema : pyarrow.Schema
-    positions : container of str
-        The columns with positions of events.
+    """Open a file for tables of one schema, some of whose columns are positions; it is replaced at the end.
 
     Yields
     ------
@@ -95,14 +88,7 @@ def _opened(
 
 
 def with_lists_as_text(table: pa.Table, positions: Container[str]) -> pa.Table:
-    """A table as CSV holds it: lists as texts, codes as what they stand for.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    positions : container of str
-        The columns with positions.
-    """
+    """A table as CSV holds it: lists, of which some are positions, as texts, codes as what they stand for."""
     import pyarrow as pa
 
     columns = {}

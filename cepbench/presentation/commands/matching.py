@@ -1,4 +1,4 @@
-"""The run of ``cepbench run``: counting matches, or writing them batch by batch."""
+"""The runs of ``cepbench run``: counting matches, or writing them to files, of a pattern batch by batch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cepbench.engines.detection.detector import Detector
 from cepbench.engines.detection.evaluate import evaluate
 from cepbench.engines.detection.match_batches import match_batches
 from cepbench.engines.runs.arrow_matches import event_time, match_schema, with_events
-from cepbench.engines.runs.protocol import Evaluator
-from cepbench.engines.runs.result import Metrics, Result
+from cepbench.engines.runs.result import Metrics
 from cepbench.engines.runs.returned import returned_table
+from cepbench.engines.runs.workload_result import WorkloadMatches
 from cepbench.experiments.sweeps.measure import WARM_UP_EVENTS
 from cepbench.patterns.model import Pattern
-from cepbench.planning.plans.model import AnyPlan
+from cepbench.planning.workloads.model import Workload
 from cepbench.presentation.commands.match_files import match_writer
 from cepbench.presentation.commands.output import progress
 from cepbench.streams.event_stream import EventStream
@@ -34,29 +34,32 @@ _ROWS, _EVENTS = 250_000, 1 << 18
 
 @dataclass(frozen=True)
 class Job:
-    """A plan to run, or a pattern without one."""
+    """What to run, by a plan or without one; ``how`` has the evaluator and its options."""
 
-    pattern: Pattern
+    asked: Pattern | Workload
     stream: EventStream
-    plan: AnyPlan | None
-    evaluator: Evaluator
-    options: Mapping[str, Any]
+    plan: Any
+    how: Mapping[str, Any]
 
-    def warm_up(self) -> None:
+    def evaluated(self, output: str, events: int | None = None) -> Any:
+        """The result of the whole stream, or of so many events at its beginning."""
+        return evaluate(self.asked, self.stream[:events], self.plan, output=output, **self.how)
+
+    def warm_up(self, *outputs: str) -> None:
         """Run a prefix of the stream, so that the time excludes loading compiled code."""
         with progress("warming up"):
-            for output in ("count", "arrow"):
-                self._evaluated(self.stream[:WARM_UP_EVENTS], output)
+            for output in outputs:
+                self.evaluated(output, WARM_UP_EVENTS)
 
     def counted(self) -> Metrics:
-        """Count all matches."""
-        if not self.evaluator.batches:
-            with progress(f"running {self.evaluator.name}"):
-                return self._evaluated(self.stream, "count").metrics
-        check_types(self.pattern, self.stream)
-        detector = Detector(
-            self.pattern, self.plan, evaluator=self.evaluator, options=self.options, output="count"
-        )
+        """Count all matches of a pattern."""
+        assert isinstance(self.asked, Pattern)
+        if not self.how["evaluator"].batches:
+            with progress(f"running {self.how['evaluator'].name}"):
+                metrics: Metrics = self.evaluated("count").metrics
+            return metrics
+        check_types(self.asked, self.stream)
+        detector = Detector(self.asked, self.plan, output="count", **self.how)
         with progress("events", len(self.stream), scaled=True) as bar:
             for batch in self.stream.batches(_EVENTS):
                 detector.push(batch)
@@ -67,18 +70,7 @@ class Job:
     def written(
         self, file: Path | None, attributes: Sequence[str], limit: int | None
     ) -> tuple[Metrics, pa.Table, int]:
-        """Write the columns of the pattern's RETURN, or matches with times and some attributes.
-
-        Positions are those in the whole stream of which :attr:`stream` is a part.
-
-        Parameters
-        ----------
-        file : Path or None
-            None to find them only.
-        attributes : sequence of str
-            Of the matches' events; none with RETURN.
-        limit : int or None
-            Maximum number of matches.
+        """Write the matches of a pattern up to a limit, as :meth:`_joined` shows them.
 
         Returns
         -------
@@ -89,48 +81,54 @@ class Job:
         rows : int
             The number of matches, up to the limit.
         """
-        names = [event_time(self.stream), *attributes]
-        positions = position_columns(self.pattern)
-
-        def joined(table: pa.Table) -> pa.Table:
-            if self.pattern.returns:
-                places = self.stream.whole_positions()
-                return returned_table(table, self.pattern, self.stream, places=places)
-            return with_events(table, self.stream, names, whole=True)
-
-        first, rows = joined(match_schema(self.pattern).empty_table()), 0
+        pattern = self.asked
+        assert isinstance(pattern, Pattern)
+        first, rows = self._joined(match_schema(pattern).empty_table(), pattern, attributes), 0
         with ExitStack() as stack:
             bar = stack.enter_context(progress("events", len(self.stream), scaled=True))
             batches = match_batches(
-                replace(self.pattern, returns=()),
+                replace(pattern, returns=()),
                 self.stream,
                 self.plan,
                 rows=min(limit or _ROWS, _ROWS),
-                evaluator=self.evaluator,
-                options=self.options,
                 on_progress=lambda done, _: bar.update(done - bar.n),
+                **self.how,
             )
-            write = (
-                stack.enter_context(match_writer(file, first.schema, positions)) if file else None
+            write = file and stack.enter_context(
+                match_writer(file, first.schema, position_columns(pattern))
             )
             for table in batches if limit is None else _limited(batches, limit):
-                if write is not None:
-                    write(joined(table))
+                if write:
+                    write(self._joined(table, pattern, attributes))
                 if first.num_rows < SHOWN:
-                    head = joined(table[: SHOWN - first.num_rows])
+                    head = self._joined(table[: SHOWN - first.num_rows], pattern, attributes)
                     first = pa.concat_tables([first, head]).unify_dictionaries()
                 rows += table.num_rows
         return batches.metrics(), first, rows
 
-    def _evaluated(self, stream: EventStream, output: str) -> Result:
-        return evaluate(
-            self.pattern,
-            stream,
-            self.plan,
-            evaluator=self.evaluator,
-            options=self.options,
-            output=output,
-        )
+    def write_each(
+        self, found: WorkloadMatches, files: Mapping[str, Path], attributes: Sequence[str]
+    ) -> None:
+        """Write the matches of each query of a workload."""
+        for query, file in files.items():
+            pattern = self.asked.queries[query]
+            if pattern.returns:
+                table = found[query].in_whole_stream(self.stream).arrow
+            else:
+                table = self._joined(found[query].arrow, pattern, attributes)
+            with match_writer(file, table.schema, position_columns(pattern)) as write:
+                write(table)
+
+    def _joined(self, table: pa.Table, pattern: Pattern, attributes: Sequence[str]) -> pa.Table:
+        """The columns of a pattern's RETURN, or positions with times and some attributes.
+
+        Positions are those in the whole stream of which :attr:`stream` is a part.
+        """
+        if pattern.returns:
+            places = self.stream.whole_positions()
+            return returned_table(table, pattern, self.stream, places=places)
+        names = [event_time(self.stream), *attributes]
+        return with_events(table, self.stream, names, whole=True)
 
 
 def position_columns(pattern: Pattern) -> set[str]:

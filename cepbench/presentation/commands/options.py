@@ -28,13 +28,7 @@ GROUP: dict[str, Any] = {
 
 
 def examples(*commands: str) -> str:
-    """The last part of a help text: example commands.
-
-    Parameters
-    ----------
-    *commands : str
-        Each begins with ``cepbench``; lines have up to 76 characters, continued by ``\\``.
-    """
+    """The last part of a help text: commands, whose lines have up to 76 characters, continued by ``\\``."""
     heading = "Example:" if len(commands) == 1 else "Examples:"
     lines = [f"  {line}" for command in commands for line in command.splitlines()]
     # \b prevents rewrapping.
@@ -44,11 +38,8 @@ def examples(*commands: str) -> str:
 def with_shared(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the arguments and options that it shares with other commands.
 
-    Parameters
-    ----------
-    command : callable
-        Takes first a dataclass, whose fields are those arguments and options, then its own
-        options, which the help text lists before ``--plugin``.
+    It takes first a dataclass, whose fields are those arguments and options, then its own options, which
+    the help text lists before ``--plugin``.
     """
     first, *own = signature(command, eval_str=True).parameters.values()
     shared = signature(first.annotation, eval_str=True).parameters

@@ -43,6 +43,13 @@ def log_state(what: str, state: str) -> None:
     log(f"{what}: {state}")
 
 
+def write_named(lines: Mapping[str, str]) -> None:
+    """Write texts by name to standard output, one below the other."""
+    room = max(map(len, lines)) + 2
+    for name, text in lines.items():
+        write_line(f"{name + ':':<{room}}{text}")
+
+
 def write_metrics(metrics: Metrics) -> None:
     """Write matches, throughput and memory of a run to standard output."""
     from cepbench.engines.runs.result import shown_bytes
@@ -59,18 +66,19 @@ def write_metrics(metrics: Metrics) -> None:
             f"{metrics.peak_partial_matches:,} stored at peak",
             "comparisons": f"{metrics.comparisons:,}",
         }
-    for name, text in lines.items():
-        write_line(f"{name + ':':<17}{text}")
+    write_named(lines)
+
+
+def as_dict(metrics: Metrics) -> dict[str, Any]:
+    """The metrics of a run in a JSON document; no command measures latency."""
+    return {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")}
 
 
 def write_json(value: Any) -> None:
     """Write a JSON document to standard output.
 
-    Parameters
-    ----------
-    value : object
-        Mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
-        infinities become ``null``, since JSON has neither.
+    It may have mappings, sequences, DataFrames (as a list of rows), NumPy numbers, dates and paths. NaN and
+    infinities become ``null``, since JSON has neither.
     """
     # A pipe of another encoding has escapes, as JSON has them.
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -178,21 +186,8 @@ def progress(
 ) -> Iterator[Any]:
     """A progress bar on standard error, if it is a terminal, after one second.
 
-    Parameters
-    ----------
-    doing : str
-        Such as ``measuring statistics``.
-    total : int, optional
-        Steps; without it only the elapsed time is shown.
-    unit : str
-        Name of a step.
-    scaled : bool
-        Whether numbers are abbreviated (k, M).
-
-    Yields
-    ------
-    tqdm
-        Call ``update(n)`` after ``n`` more steps.
+    Call ``update(n)`` after ``n`` more steps; without ``total`` only the elapsed time is shown. Scaled
+    numbers are abbreviated (k, M).
     """
     from tqdm import tqdm
 
@@ -222,17 +217,7 @@ def progress(
 
 @contextmanager
 def progress_of_runs(doing: str) -> Iterator[Callable[[int, int], None]]:
-    """As :func:`progress`, for runs whose number is known only when the first has ended.
-
-    Parameters
-    ----------
-    doing : str
-
-    Yields
-    ------
-    callable
-        Call it with the number of runs done and of all.
-    """
+    """As :func:`progress`; call it with the number of runs done and of all, known when the first has ended."""
     with progress(doing, total=1, unit=" runs") as bar:
 
         def on_progress(done: int, total: int) -> None:

@@ -9,9 +9,10 @@ from operator import itemgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from cepbench.errors import PlanGeneratorError
-from cepbench.presentation.commands import queries
-from cepbench.presentation.commands.inputs import Inputs, last_variable
+import typer
+
+from cepbench.errors import CepbenchError, PlanGeneratorError, PlanningRefusedError, StatisticsError
+from cepbench.presentation.commands.inputs import Inputs, check_kind, last_variable, texts
 from cepbench.presentation.commands.options import (
     AlphaOption,
     CostOrDefault,
@@ -24,6 +25,7 @@ from cepbench.presentation.commands.options import (
     with_shared,
 )
 from cepbench.presentation.commands.output import (
+    progress,
     width,
     write_json,
     write_line,
@@ -32,9 +34,7 @@ from cepbench.presentation.commands.output import (
 
 if TYPE_CHECKING:
     from cepbench.patterns.model import Pattern
-    from cepbench.planning.planners.registry import PlanGenerator
-    from cepbench.planning.plans.model import AnyPlan
-    from cepbench.planning.statistics.model import Statistics
+    from cepbench.planning.workloads.model import Workload
 
 EXAMPLES = examples(
     'cepbench plan "PATTERN SEQ(MSFT a, GOOG b, CSCO c)\n'
@@ -49,6 +49,9 @@ KEYS = (
     "generator", "kind", "plan", "cost", "log_cost", "cost_model", "log_latency", "seconds",
     "status", "reason", "nodes",
 )  # fmt: skip
+
+#: Those that are attributes of the plan.
+_OF_PLANS = ("cost", "log_cost", "cost_model", "log_latency")
 
 #: Keys of its nodes.
 NODE_KEYS = (
@@ -78,12 +81,17 @@ def plan(
     they reuse, and the cheapest plan or those of the given planners.
     """
     asked = inputs.read_queries(needs_data=inputs.statistics is None)
+    check_kind(asked, planner, alpha=alpha, last=last, rewrite=rewrite, time=time)
     if asked.by_query:
-        queries.check_options(alpha=alpha, last=last, rewrite=rewrite, time=time)
-        queries.plan(inputs, asked, planner, queries.only_one(generator), cost)
+        if generator and len(generator) > 1:
+            raise typer.BadParameter(
+                "the queries computed from scratch are joined along plans of one generator; give one",
+                param_hint="'--generator'",
+            )
+        of_scratch = generator[0] if generator else None
+        _plan_workload(inputs, asked, planner, of_scratch, cost or "calibrated")
         return
-    queries.check_pattern(planner=planner)
-    pattern, cost = asked, cost or "throughput"
+    pattern = asked
 
     from cepbench.patterns import rewriting
     from cepbench.planning.costs.models import COST_MODELS, cost_from
@@ -94,24 +102,24 @@ def plan(
     if rewrite:
         rewritten = rewriting.rewrite(pattern, time=time)
         pattern = rewritten.pattern
-    model = cost_from(cost, alpha).name
+    model = cost_from(cost or "throughput", alpha).name
     seeks_last = last is None and bool(alpha or model == "latency")
-    chosen = {find_generator(name).name: None for name in generator or default_generators()}
+    chosen = dict.fromkeys(find_generator(name) for name in generator or default_generators())
     stream = None
     if inputs.data is not None and (inputs.statistics is None or seeks_last):
-        stream = inputs.read_stream(pattern)
+        pattern, stream = inputs.read_stream(pattern)
     statistics = inputs.read_statistics(pattern, stream)
     its_last = last_variable(pattern, stream, statistics) if seeks_last else last
-    plans: dict[str, AnyPlan] = {}
-    rows = [
-        _planned(
-            find_generator(name), plans, pattern, statistics,
-            seed=inputs.seed, alpha=alpha, last=its_last, cost=model,
-        )
-        for name in chosen
-    ]  # fmt: skip
-    if not plans:
-        raise PlanGeneratorError("\n".join(f"{row['generator']}: {row['reason']}" for row in rows))
+    rows: list[dict[str, Any]] = [
+        dict.fromkeys(KEYS) | {"generator": each.name, "kind": each.kind, "nodes": []}
+        for each in chosen
+    ]
+    plans = _plans_of(
+        rows, pattern, statistics, seed=inputs.seed, alpha=alpha, last=its_last, cost=model
+    )
+    for row in rows:
+        if found := plans.get(row["generator"]):
+            row |= {key: getattr(found, key) for key in _OF_PLANS} | {"plan": found.text}
     drawn = [row["generator"] for row in (rows if generator or inputs.json else _cheapest(rows))]
     by_node = model if COST_MODELS[model].form != "plans" else "throughput"
     explanations = {
@@ -122,8 +130,8 @@ def plan(
     at_stake = next((found.stakes for found in explanations.values()), None)
     if inputs.json:
         for row in rows:
-            found = explanations.get(row["generator"])
-            row["nodes"] = [] if found is None else found.nodes[list(NODE_KEYS)]
+            if found := explanations.get(row["generator"]):
+                row["nodes"] = found.nodes[list(NODE_KEYS)]
         write_json(
             {
                 "pattern": str(pattern),
@@ -143,7 +151,7 @@ def plan(
         write_line()
     write_line(pattern.describe())
     write_line()
-    _table(rows, with_latency=bool(alpha))
+    _table(rows, ["generator", "kind"], with_latency=bool(alpha))
     for explanation in explanations.values():
         write_line()
         write_line(replace(explanation, stakes=None).describe(width()))
@@ -153,50 +161,121 @@ def plan(
             write_line(line)
 
 
-def _planned(
-    generator: PlanGenerator,
-    plans: dict[str, AnyPlan],
-    pattern: Pattern,
-    statistics: Statistics,
-    **options: Any,
+def _plan_workload(
+    inputs: Inputs,
+    workload: Workload,
+    planners: Sequence[str] | None,
+    generator: str | None,
+    cost: str,
+) -> None:
+    """The plans of several planners with their costs, then the cheapest one or the named ones."""
+    from cepbench.planning.planners.sharing.registry import WORKLOAD_PLANNERS
+
+    stream = None
+    if inputs.statistics is None:
+        workload, stream = inputs.read_stream(workload)
+    statistics = inputs.read_statistics(workload, stream)
+    counted = all(pattern.aggregates for pattern in workload.patterns.values())
+    shares = "aggregates" if counted else "matches"
+    names = planners or [n for n, entry in WORKLOAD_PLANNERS.items() if entry.shares == shares]
+    chosen = dict.fromkeys(WORKLOAD_PLANNERS.find(name).name for name in names)
+    rows: list[dict[str, Any]] = [
+        {"planner": name, "cost": None, "seconds": None, "steps": []} for name in chosen
+    ]
+    plans = _plans_of(
+        rows, workload, statistics, delays=True, seed=inputs.seed, generator=generator, cost=cost
+    )
+    reused = {}
+    for row in rows:
+        found = plans.get(row["planner"])
+        if found is None:
+            continue
+        row["cost"] = found.cost
+        if found.sources is not None:
+            row["steps"] = found.steps
+            ways = map(found.reuse, found.order)
+            reused[found.planner] = "; ".join(f"{its.query} {its}" for its in ways if its.sources)
+    if inputs.json:
+        of_queries = {query: its.to_dict() for query, its in statistics.items()}
+        write_json({**texts(workload), "statistics": of_queries, "cost": cost, "plans": rows})
+        return
+    write_line(str(workload))
+    write_line()
+    for row in rows:
+        cost_of_plan = row["cost"]
+        row |= {
+            "kind": "",
+            "plan": reused.get(row["planner"], ""),
+            "log_cost": -math.inf if cost_of_plan == 0 else cost_of_plan and math.log(cost_of_plan),
+        }
+    _table(rows, ["planner"], plan="from other queries")
+    cheapest = min(plans.values(), key=lambda its: its.cost or 0.0)
+    for its in plans.values() if planners else [cheapest]:
+        write_line()
+        write_line(its.describe())
+
+
+def _plans_of(
+    rows: Sequence[dict[str, Any]], asked: Pattern | Workload, statistics: Any, **options: Any
 ) -> dict[str, Any]:
-    """Plan with one generator, into ``plans``; a row of :data:`KEYS`, also if it refuses or fails.
+    """Plan with what each row begins with: a generator or a planner.
+
+    Rows get their ``status``, ``reason`` and the ``seconds`` of planning.
 
     Raises
     ------
     StatisticsError
-        If statistics are missing or invalid, for any generator.
+        If statistics are missing or invalid, for any of them.
+    PlanGeneratorError
+        If there is no plan.
     """
-    row = dict.fromkeys(KEYS) | {"generator": generator.name, "kind": generator.kind, "nodes": []}
-    found, outcome = queries.planned(pattern, statistics, generator.name, **options)
-    if found is None:
-        return row | outcome
-    plans[generator.name] = found
-    noted = {key: getattr(found, key) for key in ("cost", "log_cost", "cost_model", "log_latency")}
-    return row | noted | outcome | {"plan": found.text}
+    from cepbench.experiments.sweeps.measure import timed_plan
+    from cepbench.experiments.sweeps.rotation import outcome_of
+
+    plans = {}
+    for row in rows:
+        name = next(iter(row.values()))
+        with progress(f"planning with {name}"):
+            try:
+                plans[name], row["seconds"] = timed_plan(asked, statistics, name, **options)
+                row |= {"status": "ok", "reason": None}
+            except StatisticsError:
+                raise
+            except CepbenchError as error:
+                row |= outcome_of(error, PlanningRefusedError, named=False)
+    if not plans:
+        reasons = (f"{next(iter(row.values()))}: {row['reason']}" for row in rows)
+        raise PlanGeneratorError("\n".join(reasons))
+    return plans
 
 
-def _table(rows: Sequence[Mapping[str, Any]], *, with_latency: bool) -> None:
+def _table(
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    *,
+    plan: str = "plan",
+    with_latency: bool = False,
+) -> None:
     from cepbench.planning.plans.notes import shown_log
 
     least = {row["kind"]: row["log_cost"] for row in _cheapest(rows)}
     lines = []
     for row in rows:
-        line = {"generator": row["generator"], "kind": row["kind"]}
+        line = {name: row[name] for name in names}
         lines.append(line)
         if row["log_cost"] is None:
-            line["plan"] = f"{row['status']}: {row['reason']}"
+            line[plan] = f"{row['status']}: {row['reason']}"
             continue
-        times = math.exp(min(row["log_cost"] - least[row["kind"]], 700.0))
         line["est. cost"] = shown_log(row["log_cost"])
-        line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
-        latency = row["log_latency"]
-        if latency is not None:
-            line["latency"] = shown_log(latency)
+        if least[row["kind"]] > -math.inf:  # nothing is a multiple of a cost of 0
+            times = math.exp(min(row["log_cost"] - least[row["kind"]], 700.0))
+            line["× least"] = "1" if times < 1.005 else f"{times:,.3g}"
+        if row.get("log_latency") is not None:
+            line["latency"] = shown_log(row["log_latency"])
         line["ms"] = f"{1e3 * row['seconds']:.2f}"
-        line["plan"] = row["plan"]
+        line[plan] = row["plan"]
     numbers = ["est. cost", "× least", *["latency"] * with_latency, "ms"]
-    write_table(lines, ["generator", "kind", *numbers, "plan"], shrink="plan", right=numbers)
+    write_table(lines, [*names, *numbers, plan], shrink=plan, right=numbers)
 
 
 def _cheapest(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

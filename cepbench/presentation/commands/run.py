@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepbench.arguments import named_values
-from cepbench.presentation.commands import queries
-from cepbench.presentation.commands.inputs import Inputs, automaton_for, run_alone
+from cepbench.presentation.commands.inputs import Inputs, check_kind, texts
 from cepbench.presentation.commands.match_files import check_ending, with_lists_as_text
 from cepbench.presentation.commands.options import (
     EvaluatorOption,
@@ -22,6 +21,7 @@ from cepbench.presentation.commands.options import (
     with_shared,
 )
 from cepbench.presentation.commands.output import (
+    as_dict,
     progress,
     write_json,
     write_line,
@@ -33,7 +33,10 @@ from cepbench.presentation.commands.output import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cepbench.engines.runs.workload_result import WorkloadMatches
     from cepbench.patterns.model import Pattern
+    from cepbench.planning.plans.workload import WorkloadPlan
+    from cepbench.planning.workloads.model import Workload
 
 EXAMPLES = examples(
     "cepbench run --pattern-name rare-last --data nasdaq-style/sample",
@@ -106,66 +109,61 @@ def run(
 
         run_on_spark(inputs, asked, generator, evaluator, output, master)
         return
-    if asked.by_query:
-        queries.check_options(limit=limit)
-        queries.run(
-            inputs, asked, planner, generator, evaluator=evaluator, options=options, output=output,
-            attributes=attribute or (), count=count,
-        )  # fmt: skip
-        return
-    queries.check_pattern(planner=planner)
-    if attribute and asked.returns:
+    check_kind(asked, planner, limit=limit)
+    if attribute and not asked.by_query and asked.returns:
         raise typer.BadParameter(
             "the pattern's RETURN names the columns; add the attribute there, as in "
             f"{asked.positive_names[0]}.{attribute[0]}",
             param_hint="'--attribute'",
         )
+    files = _files(output, asked) if output and asked.by_query else {}
 
-    from cepbench.engines.detection.planned import generator_for
-    from cepbench.engines.detection.tasks import chosen_evaluator, evaluator_without_plan
+    from cepbench.engines.detection.tasks import chosen_evaluator
     from cepbench.engines.runs.arrow_matches import event_time
-    from cepbench.planning.planners.generate import plan
     from cepbench.presentation.commands.matching import Job, position_columns
 
-    stream = inputs.read_stream(asked, positions=not count)
-    if evaluator is None and (alone := evaluator_without_plan(asked.strategy.name)):
-        evaluator = alone.name
-    generator = generator or generator_for([asked], evaluator).name
-    if evaluator is not None and run_alone(evaluator, [generator]):
-        planned = automaton_for(asked, evaluator)
-    else:
-        statistics = inputs.read_statistics(asked, stream)
-        with progress(f"planning with {generator}"):
-            planned = plan(asked, statistics, generator, seed=inputs.seed)
-    its_evaluator = chosen_evaluator(planned, evaluator, asked.strategy.name)
-    job = Job(asked, stream, planned, its_evaluator, options)
-    job.warm_up()
+    asked, stream = inputs.read_stream(asked, positions=not count)
+    plan, *_ = inputs.plan(asked, stream, planner=planner, generator=generator, evaluator=evaluator)
+    if asked.by_query:
+        job = Job(asked, stream, plan, {"evaluator": evaluator, "options": options})
+        kind = "count" if count else "arrow"
+        job.warm_up(kind)
+        with progress("running"):
+            found = job.evaluated(kind)
+        job.write_each(found, files, attribute or ())
+        _show_workload(inputs, asked, plan, found, files)
+        return
+    used = chosen_evaluator(plan, evaluator, asked.strategy.name)
+    job = Job(asked, stream, plan, {"evaluator": used, "options": options})
+    job.warm_up("count", "arrow")
     if count:
         metrics, first, written = job.counted(), None, 0
     else:
         metrics, first, written = job.written(output, attribute or [], limit)
-    outcome = {
-        "pattern": str(asked),
-        "generator": planned and planned.generator,
-        "plan": planned and planned.text,
-        "cost": planned and planned.cost,
-        "evaluator": its_evaluator.name,
-        "metrics": {k: v for k, v in metrics.to_dict().items() if not k.startswith("latency")},
-        "stopped_by_limit": limit is not None and written >= limit,
-        "output": output,
-        "written": written if output else 0,
-        "first_matches": first.to_pylist() if first is not None and output is None else [],
-    }
+    stopped = limit is not None and written >= limit
     if inputs.json:
-        write_json(outcome)
+        write_json(
+            {
+                **texts(asked),
+                "generator": plan and plan.generator,
+                "plan": plan and plan.text,
+                "cost": plan and plan.cost,
+                "evaluator": used.name,
+                "metrics": as_dict(metrics),
+                "stopped_by_limit": stopped,
+                "output": output,
+                "written": written if output else 0,
+                "first_matches": first.to_pylist() if first is not None and not output else [],
+            }
+        )
         return
-    headline = planned.describe().splitlines()[0] if planned else "without a plan"
-    write_text(f"{headline}, run by {its_evaluator.name}")
-    if planned:
-        write_line(f"  {planned.text}")
+    headline = plan.describe().splitlines()[0] if plan else "without a plan"
+    write_text(f"{headline}, run by {used.name}")
+    if plan:
+        write_line(f"  {plan.text}")
     write_line()
     write_metrics(metrics)
-    if outcome["stopped_by_limit"]:
+    if stopped:
         write_text(
             f"Stopped after {written:,} matches; the metrics are those of the events until then."
         )
@@ -178,6 +176,63 @@ def run(
             write_table(shown.to_pylist(), shown.schema.names)
         else:
             _show_matches(asked, first, event_time(stream))
+
+
+def _files(output: Path, workload: Workload) -> dict[str, Path]:
+    """Query → its file: matches.q1.parquet of matches.parquet."""
+    for query in workload.patterns:
+        if Path(query).name != query:
+            raise typer.BadParameter(
+                f"the name of query {query!r} cannot be part of a file's name; rename it",
+                param_hint="'--output'",
+            )
+    return {query: output.with_suffix(f".{query}{output.suffix}") for query in workload.patterns}
+
+
+def _show_workload(
+    inputs: Inputs,
+    workload: Workload,
+    plan: WorkloadPlan,
+    found: WorkloadMatches,
+    files: dict[str, Path],
+) -> None:
+    evaluators = {query: its.evaluator for query, its in found.items()}
+    if inputs.json:
+        write_json(
+            {
+                **texts(workload),
+                "planner": plan.planner,
+                "cost": plan.cost,
+                "plan": plan.steps,
+                "evaluators": evaluators,
+                "metrics": as_dict(found.metrics),
+                "steps": found.steps,
+                "output": files,
+            }
+        )
+        return
+    write_line(plan.describe().splitlines()[0])
+    write_line()
+    rows = [
+        {
+            "query": row["query"],
+            "computed": str(plan.reuse(row["query"])),
+            "by": evaluators.get(row["query"], "") if row["source"] is None else "",
+            "matches": row["results"],
+            "reused": row["reused"],
+            "new": row["delta"],
+            "ms": f"{1e3 * row['seconds']:.2f}",
+        }
+        for row in found.steps.to_dict("records")
+    ]
+    write_table(rows, list(rows[0]), right=["ms"], shrink="computed")
+    write_line()
+    write_line(
+        f"{found.metrics.matches:,} matches of {len(found)} queries in {found.metrics.events:,} events, "
+        f"in {found.metrics.seconds:.3g} s"
+    )
+    for query, file in files.items():
+        write_line(f"{found[query].metrics.matches:,} matches of {query} are in {file}.")
 
 
 def _show_matches(pattern: Pattern, first: pa.Table, time: str) -> None:

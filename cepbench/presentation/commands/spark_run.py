@@ -31,13 +31,7 @@ def run_on_spark(
     output: Path | None,
     master: str | None,
 ) -> None:
-    """Count the matches, or write them as a folder of Parquet files.
-
-    Raises
-    ------
-    typer.BadParameter
-        If an option is for one process, or the output is not Parquet or already there.
-    """
+    """Count the matches, or write them as a folder of Parquet files."""
     if inputs.days is not None:
         raise typer.BadParameter("--spark takes all of the data", param_hint="'--days'")
     if output is not None and (output.suffix != ".parquet" or output.exists()):

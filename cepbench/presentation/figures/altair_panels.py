@@ -103,19 +103,8 @@ def row_panels(
 ) -> list[Any]:
     """Panels with a row for each label, which the first one names.
 
-    Parameters
-    ----------
-    parts : mapping of str to DataFrame
-        Heading of a panel → its rows.
-    label : str
-        Column of the rows' labels.
-    colours : mapping of str to str
-        Label → colour, in the order of the rows.
-    tooltip : sequence of Tooltip
-    layers : callable
-        Chart of a panel's rows, with labels, colours and tooltips → what is drawn.
-    **size
-        ``width`` and ``height`` of a panel in pixels.
+    Parts are the panels' rows by heading, ``colours`` those of labels in the order of the rows; ``layers``
+    gets the chart of a panel's rows, and returns what is drawn. ``size`` is in pixels.
     """
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     colour = alt.Color(f"{label}:N", legend=None, scale=scale)
@@ -162,17 +151,9 @@ def layered_panel(
 def joined_panels(
     panels: list[Any], heading: str, subtitle: str = "", notes: Sequence[str] = ()
 ) -> alt.TopLevelMixin:
-    """Panels side by side as one chart that needs no network.
+    """Panels side by side, or lists of them below each other, as one chart that needs no network.
 
-    Parameters
-    ----------
-    panels : list of charts, or of lists of them
-        Lists are rows, below each other.
-    heading : str
-    subtitle : str
-        Below the heading; by default what whiskers are.
-    notes : sequence of str
-        Sentences below it.
+    The subtitle, by default what whiskers are, and sentences are below the heading.
     """
     first = subtitle or f"whiskers: 95 % of bootstrap resamples of patterns; {PICK}"
     lines = [line for each in (first, *notes) for line in textwrap.wrap(each, _LETTERS)]

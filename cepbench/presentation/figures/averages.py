@@ -1,4 +1,4 @@
-"""Averages with their intervals: bars by pattern set, lines by pattern size."""
+"""Averages with their intervals: by pattern set, by pattern size, and by setting of a query."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from cepbench.errors import ExperimentError
 from cepbench.experiments.analysis.common_patterns import left_out_notes
 from cepbench.presentation.figures.altair_panels import (
+    PICK,
     colour_of,
     in_rows,
     joined_panels,
@@ -25,10 +27,13 @@ from cepbench.presentation.figures.altair_panels import (
     value_axis,
 )
 from cepbench.presentation.figures.matplotlib_panels import (
+    HEIGHT,
     INTERVAL,
+    PANEL_WIDTH,
     draw_marks,
     empty_panels,
     finish_panels,
+    panel_row,
     print_look,
     whiskers,
     write_notes,
@@ -36,6 +41,7 @@ from cepbench.presentation.figures.matplotlib_panels import (
 from cepbench.presentation.figures.rows import (
     APART,
     PANELS,
+    Panel,
     axis_title,
     chart_title,
     ends_of,
@@ -65,6 +71,8 @@ _DEFAULTS: dict[str, Any] = {
     "pattern_set": "", "size": pd.NA, "strategy": "any", "evaluator": "", "left_out": 0,
     "missing": 0,
 }  # fmt: skip
+
+_SIZES = "pattern size (participating events)"
 
 #: Beyond this ratio of largest to smallest pattern size their axis is logarithmic.
 SIZE_SPREAD = 12.0
@@ -112,25 +120,13 @@ def static_bars_by_group(
     scale.
     """
     rows = rows_by_group(summary, metric, statistic, group, log, apart)
-    log = needs_log(rows)
     with print_look():
         figure, panels = empty_panels(rows)
         for axes, panel in panels:
-            part = panel.rows
-            groups = list(part["group"].unique())
-            series = series_of(part)
-            width = 0.8 / len(series)
-            for rank, (label, generator, plans) in enumerate(series):
-                own = part[part["series"] == label].set_index("group").reindex(groups)
-                at = np.arange(len(groups)) + (rank - (len(series) - 1) / 2) * width
-                style = style_of(generator, plans)
-                if log:
-                    draw_marks(axes, at, own, style, label, line=False)
-                else:
-                    axes.bar(at, own["value"], width * 0.9, color=style.colour, label=label)
-                    axes.errorbar(
-                        at, own["value"], whiskers(own), fmt="none", ecolor="#333333", **INTERVAL
-                    )
+            groups = list(panel.rows["group"].unique())
+            width = 0.8 / len(series_of(panel.rows))
+            places = dict(zip(groups, range(len(groups)), strict=True))
+            _draw_series(axes, panel, "group", places, width, bars=not needs_log(rows))
             axes.set_xticks(range(len(groups)), groups)
             axes.tick_params(axis="x", length=0)
             axes.set_xlim(-0.5, len(groups) - 0.5)
@@ -149,39 +145,20 @@ def interactive_bars_by_group(
     log: bool = False,
     apart: Sequence[str] = APART,
 ) -> alt.TopLevelMixin:
-    """The chart of :func:`static_bars_by_group`, with tooltips.
-
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.analysis.summary.summarize` returns it.
-    metric, statistic, group : str
-    log : bool
-    apart : sequence of str
-
-    Raises
-    ------
-    ExperimentError
-        If the summary has no such rows.
-    """
+    """The chart of :func:`static_bars_by_group`, with tooltips."""
     rows = rows_by_group(summary, metric, statistic, group, log, apart)
-    log = needs_log(rows)
-    groups = list(rows["group"].unique())
-    title = axis_title(metric, statistic)
+    title, tooltip = axis_title(metric, statistic), _tooltip(metric, statistic)
+    x = alt.X("group:N", sort=list(rows["group"].unique()), title=None, axis=alt.Axis(labelAngle=0))
     panels, drawn = panels_of(rows), []
     for panel in panels:
         part, pick = panel.rows, picker(panel.key)
-        order = [label for label, _, _ in series_of(part)]
-        x = alt.X("group:N", sort=groups, title=None, axis=alt.Axis(labelAngle=0))
-        # One scale for all panels: a reader compares them.
-        y = value_axis(rows, title)
-        offset = alt.XOffset("series:N", sort=order)
-        base = alt.Chart().encode(x=x, xOffset=offset, opacity=picked(pick))
+        base = alt.Chart().encode(x=x, xOffset=_beside(part), opacity=picked(pick))
         body = base.mark_bar()
-        if log:
+        if needs_log(rows):
             body = base.mark_point(filled=True, size=80, opacity=1).encode(shape=shape_of(part))
-        body = body.encode(y=y, color=colour_of(part), tooltip=_tooltip(metric, statistic))
-        interval = _interval(base, title, alt.ColorValue("#333333"))
+        # One scale for all panels: a reader compares them.
+        body = body.encode(y=value_axis(rows, title), color=colour_of(part), tooltip=tooltip)
+        interval = _interval(base, title).encode(color=alt.ColorValue("#333333"))
         heading = panel.heading(PANELS[panel.kind])
         layers = (*line_at_one(rows, title), body, interval)
         drawn.append(layered_panel(heading, pick, *layers, data=_data(part)))
@@ -201,14 +178,12 @@ def static_lines_by_size(
 
     Parameters
     ----------
-    summary : DataFrame
-    metric : str
+    summary, metric, statistic, apart
+        As there.
     pattern_set : str
         Empty for a summary without any.
-    statistic : str
     panels : mapping of str to str
         Kind of plan -> heading of its panel.
-    apart : sequence of str
 
     Notes
     -----
@@ -218,24 +193,20 @@ def static_lines_by_size(
     with print_look():
         figure, drawn = empty_panels(rows)
         for axes, panel in drawn:
-            part = panel.rows
-            series, sizes = series_of(part), sorted(part["size"].unique())
+            sizes = sorted(panel.rows["size"].unique())
             far = needs_log_sizes(sizes)
-            for rank, (label, generator, plans) in enumerate(series):
-                own = part[part["series"] == label].sort_values("size")
-                # Side by side, or whiskers of one size would hide each other.
-                shift = (rank - (len(series) - 1) / 2) * 0.06
-                at = own["size"].to_numpy(float)
-                at = at * (1 + shift / 20) if far else at + shift
-                draw_marks(axes, at, own, style_of(generator, plans), label, line=True)
+            # Side by side, or whiskers of one size would hide each other.
+            apart_by = 0.003 if far else 0.06
+            places = dict(zip(sizes, sizes, strict=True))
+            _draw_series(axes, panel, "size", places, apart_by, line=True, log=far)
             if far:
                 axes.set_xscale("log")
                 axes.xaxis.set_minor_locator(NullLocator())
                 sizes = size_ticks(sizes)
             axes.set_xticks(sizes, [str(size) for size in sizes])
-            axes.set_xlabel("pattern size (participating events)")
+            axes.set_xlabel(_SIZES)
         what = f"{pattern_set} patterns" if pattern_set else ""
-        write_notes(figure, [*on_one_line(rows), *left_out_notes(rows)])
+        write_notes(figure, _notes(rows, "size"))
         return finish_panels(figure, drawn, rows, chart_title(rows, what), panels)
 
 
@@ -251,30 +222,162 @@ def interactive_lines_by_size(
     """The chart of :func:`static_lines_by_size`, with tooltips."""
     rows = rows_by_size(summary, metric, pattern_set, statistic, apart)
     sizes = [int(size) for size in sorted(rows["size"].unique())]
-    title = axis_title(metric, statistic)
+    title, tooltip = axis_title(metric, statistic), _tooltip(metric, statistic)
+    if needs_log_sizes(sizes):
+        scale = alt.Scale(type="log", nice=False, padding=10)
+        axis = alt.Axis(values=size_ticks(sizes), format="d")
+        x = alt.X("size:Q", title=_SIZES, scale=scale, axis=axis)
+    else:
+        x = alt.X("size:O", title=_SIZES, sort=sizes, axis=alt.Axis(labelAngle=0))
     places, drawn = panels_of(rows), []
     for panel in places:
-        part, pick = panel.rows, picker(panel.key)
-        axis_of_sizes = "pattern size (participating events)"
-        if needs_log_sizes(sizes):
-            scale = alt.Scale(type="log", nice=False, padding=10)
-            axis = alt.Axis(values=size_ticks(sizes), format="d")
-            x = alt.X("size:Q", title=axis_of_sizes, scale=scale, axis=axis)
-        else:
-            x = alt.X("size:O", title=axis_of_sizes, sort=sizes, axis=alt.Axis(labelAngle=0))
-        base = alt.Chart().encode(x=x, color=colour_of(part), opacity=picked(pick))
-        dash = list(style_of(part["generator"].iloc[0], panel.kind).dash) or [1, 0]
-        line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=value_axis(rows, title))
-        points = base.mark_point(filled=True, size=70, opacity=1).encode(
-            y=value_axis(rows, title), shape=shape_of(part), tooltip=_tooltip(metric, statistic)
-        )
-        interval = _interval(base, title, colour_of(part))
-        layers = (*line_at_one(rows, title), line, interval, points)
+        pick = picker(panel.key)
+        layers = (*line_at_one(rows, title), *_lines(rows, panel, x, pick, title, tooltip))
         heading = panel.heading(panels[panel.kind])
-        drawn.append(layered_panel(heading, pick, *layers, data=_data(part)))
+        drawn.append(layered_panel(heading, pick, *layers, data=_data(panel.rows)))
     what = f"{pattern_set} patterns" if pattern_set else ""
-    notes = [*on_one_line(rows), *left_out_notes(rows)]
+    notes = _notes(rows, "size")
     return joined_panels(in_rows(places, drawn), chart_title(rows, what), notes=notes)
+
+
+def static_lines_by_setting(
+    summary: pd.DataFrame,
+    metric: str,
+    setting: str,
+    *,
+    what: str = "",
+    lines: bool = True,
+    log: bool = False,
+) -> Figure:
+    """A line for each plan over the settings of a query, in a panel for each engine.
+
+    Parameters
+    ----------
+    summary : DataFrame
+        As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of runs whose ``pattern_set`` is
+        the setting; with ``engine`` where there are several. Medians are drawn, with their intervals.
+    metric : str
+    setting : str
+        What the settings are, for the axis.
+    what : str
+        For the title: what was run.
+    lines : bool
+        Whether the settings have an order: marks are on lines, or else side by side.
+    log : bool
+        Whether the axis of values is logarithmic whatever their spread.
+
+    Raises
+    ------
+    ExperimentError
+        If the summary has no such rows.
+
+    Notes
+    -----
+    Source: [mei2009]_, Figures 8 to 17. Differs from the paper: all panels have one scale.
+    """
+    rows, panels = _by_engine(summary, metric, log)
+    groups = list(rows["group"].unique())
+    places = dict(zip(groups, range(len(groups)), strict=True))
+    with print_look():
+        figure, grid = panel_row(len(panels), PANEL_WIDTH * len(panels), HEIGHT)
+        for axes, panel in zip(grid, panels, strict=True):
+            apart = 0.04 if lines else 0.8 / len(series_of(panel.rows))
+            _draw_series(axes, panel, "group", places, apart, line=lines)
+            axes.set_xticks(range(len(groups)), groups)
+            axes.set_xlabel(setting)
+        write_notes(figure, _notes(rows, "group"))
+        drawn = list(zip(grid, panels, strict=True))
+        return finish_panels(figure, drawn, rows, chart_title(rows, what), {"tree": ""})
+
+
+def interactive_lines_by_setting(
+    summary: pd.DataFrame,
+    metric: str,
+    setting: str,
+    *,
+    what: str = "",
+    lines: bool = True,
+    log: bool = False,
+) -> alt.TopLevelMixin:
+    """The chart of :func:`static_lines_by_setting`, with tooltips."""
+    rows, panels = _by_engine(summary, metric, log)
+    title = axis_title(metric, "median")
+    tooltip = _tooltip(metric, "median", setting=True)
+    groups = list(rows["group"].unique())
+    x = alt.X("group:N", sort=groups, title=setting, axis=alt.Axis(labelAngle=0))
+    drawn = []
+    for panel in panels:
+        pick = picker(panel.key)
+        layers = _lines(rows, panel, x, pick, title, tooltip, joined=lines)
+        drawn.append(layered_panel(panel.apart, pick, *layers, data=_data(panel.rows)))
+    whiskers = f"whiskers: 95 % of bootstrap resamples of runs; {PICK}"
+    return joined_panels(drawn, chart_title(rows, what), whiskers, _notes(rows, "group"))
+
+
+def _draw_series(
+    axes: Axes,
+    panel: Panel,
+    column: str,
+    places: Mapping[Any, float],
+    apart: float,
+    *,
+    bars: bool = False,
+    line: bool = False,
+    log: bool = False,
+) -> None:
+    """Draw the series of a panel side by side: bars, or marks on lines or not.
+
+    ``places`` has the values of the column and where they are on the horizontal axis; ``apart`` is the
+    distance from series to series, on a logarithmic axis as a share of the place.
+    """
+    series, at = series_of(panel.rows), np.array(list(places.values()), float)
+    for rank, (label, generator, plans) in enumerate(series):
+        own = panel.rows[panel.rows["series"] == label].set_index(column).reindex(list(places))
+        shift = (rank - (len(series) - 1) / 2) * apart
+        its_at = at * (1 + shift) if log else at + shift
+        style = style_of(generator, plans)
+        if bars:
+            axes.bar(its_at, own["value"], apart * 0.9, color=style.colour, label=label)
+            axes.errorbar(
+                its_at, own["value"], whiskers(own), fmt="none", ecolor="#333333", **INTERVAL
+            )
+        else:
+            draw_marks(axes, its_at, own, style, label, line=line)
+
+
+def _lines(
+    rows: pd.DataFrame,
+    panel: Panel,
+    x: alt.X,
+    pick: alt.Parameter,
+    title: str,
+    tooltip: Sequence[alt.Tooltip],
+    *,
+    joined: bool = True,
+) -> list[alt.Chart]:
+    """Lines, intervals and points of the series of a panel; without lines they are side by side."""
+    part = panel.rows
+    base = alt.Chart().encode(x=x, color=colour_of(part), opacity=picked(pick))
+    if not joined:
+        base = base.encode(xOffset=_beside(part))
+    y = value_axis(rows, title)
+    dash = list(style_of(part["generator"].iloc[0], panel.kind).dash) or [1, 0]
+    line = base.mark_line(strokeWidth=2, strokeDash=dash).encode(y=y)
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        y=y, shape=shape_of(part), tooltip=list(tooltip)
+    )
+    return [*[line] * joined, _interval(base, title), points]
+
+
+def _beside(part: pd.DataFrame) -> alt.XOffset:
+    return alt.XOffset("series:N", sort=[label for label, _, _ in series_of(part)])
+
+
+def _by_engine(summary: pd.DataFrame, metric: str, log: bool) -> tuple[pd.DataFrame, list[Panel]]:
+    """The rows of a chart by setting, and its panels from left to right."""
+    rows = rows_by_group(summary, metric, log=log, apart=("engine",))
+    engines = enumerate(rows.groupby("panel", sort=False))
+    return rows, [Panel(number, "tree", str(name), part) for number, (name, part) in engines]
 
 
 def rows_by_group(
@@ -285,30 +388,9 @@ def rows_by_group(
     log: bool = False,
     apart: Sequence[str] = APART,
 ) -> pd.DataFrame:
-    """Rows over all sizes of each group.
+    """Rows over all sizes, in their order, with ``series``, ``panel``, ``group`` and ``log``.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.analysis.summary.summarize` returns it.
-    metric, statistic : str
-    group : str
-        ``pattern_set`` or ``strategy``.
-    log : bool
-        Whether the axis is logarithmic whatever the values.
-    apart : sequence of str
-        Columns whose values are rows of panels, where they vary.
-
-    Returns
-    -------
-    DataFrame
-        The chosen rows with columns ``series``, ``panel`` and ``group``, in the order of
-        ``summary``.
-
-    Raises
-    ------
-    ExperimentError
-        If ``summary`` lacks columns or has no such rows.
+    Parameters are those of :func:`static_bars_by_group`, and so are errors.
     """
     rows = _chosen(summary, metric, statistic)
     rows = _labelled(rows[rows["size"].isna()], "over all sizes", apart)
@@ -329,15 +411,10 @@ def rows_by_size(
     return _labelled(rows, what, apart).assign(log=metric in _TIMES_AS_MUCH)
 
 
-def on_one_line(rows: pd.DataFrame) -> list[str]:
-    """A sentence on the series of a panel whose lines hide each other; none where none do.
+def _notes(rows: pd.DataFrame, column: str) -> list[str]:
+    """Sentences on lines over a column that hide each other, and on patterns left out.
 
     Two lines are one if their values differ by less than a hundredth of the axis everywhere.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`rows_by_size` returns it.
     """
     log = needs_log(rows)
     low, high = ends_of(rows) if log else (0.0, float(rows[["value", "high"]].max().max()))
@@ -347,7 +424,7 @@ def on_one_line(rows: pd.DataFrame) -> list[str]:
         part = panel.rows
         groups: list[tuple[list[str], pd.Series]] = []
         for label, _, _ in series_of(part):
-            own = part[part["series"] == label].set_index("size")["value"].dropna().astype(float)
+            own = part[part["series"] == label].set_index(column)["value"].dropna().astype(float)
             line = own.map(math.log) if log else own
             for names, other in groups:
                 same = line.index.equals(other.index) and len(line) > 1
@@ -358,7 +435,8 @@ def on_one_line(rows: pd.DataFrame) -> list[str]:
                 groups.append(([label], line))
         where = f" ({panel.apart})" if panel.apart else ""
         found += [f"{', '.join(names)}{where}" for names, _ in groups if len(names) > 1]
-    return [f"On one line: {'; '.join(found)}."] * bool(found)
+    hidden = [f"On one line: {'; '.join(found)}."] * bool(found)
+    return [*hidden, *left_out_notes(rows)]
 
 
 def needs_log_sizes(sizes: Sequence[int]) -> bool:
@@ -405,23 +483,32 @@ def _data(part: pd.DataFrame) -> pd.DataFrame:
     return plain
 
 
-def _interval(base: alt.Chart, title: str, colour: Any) -> alt.Chart:
+def _interval(base: alt.Chart, title: str) -> alt.Chart:
     # The same title in every layer: Vega-Lite would write different ones side by side.
-    low = alt.Y("low:Q", title=title)
-    return base.mark_rule(strokeWidth=1.2).encode(y=low, y2=alt.Y2("high:Q"), color=colour)
+    return base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
 
 
-def _tooltip(metric: str, statistic: str) -> list[alt.Tooltip]:
-    value = quantity_of(metric).title.lower()
+def _tooltip(metric: str, statistic: str, *, setting: bool = False) -> list[alt.Tooltip]:
+    what = f"{quantity_of(metric).title.lower()}, {statistic}"
+    numbers = [
+        alt.Tooltip("value:Q", title=what, format=",.4~g"),
+        alt.Tooltip("low:Q", title="95 % from", format=",.4~g"),
+        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+    ]
+    if setting:
+        names = [
+            alt.Tooltip("series:N", title="plan"),
+            alt.Tooltip("evaluator:N"),
+            alt.Tooltip("group:N", title="setting"),
+        ]
+        return [*names, *numbers, alt.Tooltip("patterns:Q", title="runs")]
     return [
         alt.Tooltip("series:N", title="plan generator"),
         alt.Tooltip("evaluator:N"),
         alt.Tooltip("pattern_set:N", title="pattern set"),
         alt.Tooltip("strategy:N"),
         alt.Tooltip("size:O"),
-        alt.Tooltip("value:Q", title=f"{value}, {statistic}", format=",.4~g"),
-        alt.Tooltip("low:Q", title="95 % from", format=",.4~g"),
-        alt.Tooltip("high:Q", title="to", format=",.4~g"),
+        *numbers,
         alt.Tooltip("patterns:Q"),
         alt.Tooltip("left_out:Q", title="patterns left out"),
         alt.Tooltip("missing:Q", title="missing of its own"),

@@ -136,13 +136,6 @@ def interactive_points_by_cost(
 def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APART) -> pd.DataFrame:
     """The plans that a logarithmic chart can show, with ``series``, ``panel`` and ``value``.
 
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.cost_points` returns it.
-    metric : str
-    apart : sequence of str
-
     Raises
     ------
     ExperimentError
@@ -158,13 +151,7 @@ def plans_by_cost(points: pd.DataFrame, metric: str, apart: Sequence[str] = APAR
 
 
 def plans_left_out(points: pd.DataFrame) -> list[str]:
-    """A sentence that counts plans without a point, since a run failed; none if all have one.
-
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.cost_points` returns it.
-    """
+    """A sentence that counts plans without a point, since a run failed; none if all have one."""
     own = with_series(points, APART).drop_duplicates(["panel", "series"])
     texts = []
     lacking = own[own["missing"] > 0]

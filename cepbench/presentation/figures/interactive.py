@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cepbench.presentation.figures.averages import interactive_bars_by_group as bars_by_group
+from cepbench.presentation.figures.averages import interactive_lines_by_setting as lines_by_setting
 from cepbench.presentation.figures.averages import interactive_lines_by_size as lines_by_size
 from cepbench.presentation.figures.cost_points import interactive_points_by_cost as points_by_cost
 from cepbench.presentation.figures.gain_map import interactive_gain_map as gain_map
@@ -13,7 +14,6 @@ from cepbench.presentation.figures.q_errors import (
     interactive_scatter_in_panels as scatter_in_panels,
 )
 from cepbench.presentation.figures.ranges import interactive_ranges_by_factor as ranges_by_factor
-from cepbench.presentation.figures.settings import interactive_lines_by_setting as lines_by_setting
 from cepbench.presentation.figures.sweep_ratios import interactive_sweep_ratios as sweep_ratios
 from cepbench.presentation.figures.trade_off import (
     interactive_throughput_against_latency as throughput_against_latency,

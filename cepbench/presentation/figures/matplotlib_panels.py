@@ -69,16 +69,7 @@ def print_look() -> AbstractContextManager[Any]:
 def panel_row(
     number: int, width: float, height: float, *, sharex: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure, and its panels side by side, which share the vertical axis.
-
-    Parameters
-    ----------
-    number : int
-    width, height : float
-        Of the figure, in inches.
-    sharex : bool
-        Whether they share the horizontal axis, too.
-    """
+    """An empty figure of so many inches, and its panels side by side, which share the vertical axis."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, list(figure.subplots(1, number, sharex=sharex, sharey=True, squeeze=False)[0])
 
@@ -100,15 +91,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float]) -> No
 def empty_panels(
     rows: pd.DataFrame, *, sharex: bool = False
 ) -> tuple[Figure, list[tuple[Axes, Panel]]]:
-    """An empty figure, and its panels on one axis of values.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`cepbench.presentation.figures.rows.with_series` returns them.
-    sharex : bool
-        Whether they share the horizontal axis, too.
-    """
+    """An empty figure, and its panels on one axis of values, of rows of :func:`~.rows.with_series`."""
     panels = panels_of(rows)
     kinds = [kind for kind in PANELS if any(panel.kind == kind for panel in panels)]
     number = 1 + max(panel.row for panel in panels)
@@ -129,15 +112,8 @@ def finish_panels(
 ) -> Figure:
     """The figure with its title, and each panel with heading, axis of values and legend.
 
-    Parameters
-    ----------
-    figure, panels
-        As :func:`empty_panels` returned them, drawn into.
-    rows : DataFrame
-        Of all panels, which share the axis of values.
-    title : str
-    names : mapping of str to str
-        Kind of plan → heading of its panel.
+    Panels are those of :func:`empty_panels`, drawn into, and share the axis of values of ``rows``;
+    ``names`` has the heading of each kind of plan.
     """
     write_title(figure, title)
     for axes, panel in panels:
@@ -188,19 +164,9 @@ def _number_axis(axes: Axes, rows: pd.DataFrame) -> None:
 def draw_marks(
     axes: Axes, at: np.ndarray, own: pd.DataFrame, style: Style, label: str, *, line: bool
 ) -> None:
-    """Draw a series as marks with whiskers, on a line or not.
+    """Draw ``value``, ``low`` and ``high`` of n rows as marks with whiskers, on a line or not.
 
-    Parameters
-    ----------
-    axes : Axes
-    at : ndarray of float, shape (n,)
-        Where the rows are on the horizontal axis.
-    own : DataFrame
-        ``value``, ``low`` and ``high`` in n rows.
-    style : Style
-    label : str
-        For the legend.
-    line : bool
+    ``at``, of shape (n,), is where they are on the horizontal axis.
     """
     dashes = (0, style.dash) if style.dash else "solid"
     axes.errorbar(

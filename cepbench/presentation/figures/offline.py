@@ -89,10 +89,7 @@ _KINDS: dict[type, type] = {
 def offline(chart: _Chart) -> _Chart:
     """The chart, changed in place: in the look of all charts, and independent of the network.
 
-    Parameters
-    ----------
-    chart : altair chart
-        Its own configuration takes precedence over the common look.
+    Its own configuration takes precedence over the look.
     """
     configured: Any = getattr(chart, "config")  # noqa: B009 - every kind of chart has this field
     own: Mapping[str, Any] = {} if configured is alt.Undefined else configured.to_dict()

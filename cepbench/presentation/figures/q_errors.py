@@ -185,15 +185,7 @@ def interactive_scatter_in_panels(
     headings: Mapping[str, str] | None = None, diagonal: bool = False, label: str = "",
     tooltip: Sequence[str] = (),
 ) -> alt.TopLevelMixin:  # fmt: skip
-    """The chart of :func:`static_scatter_in_panels`, with tooltips.
-
-    Parameters
-    ----------
-    rows, x, y, panel, colour, title, headings, diagonal, label
-        As there.
-    tooltip : sequence of str
-        More columns for the tooltip.
-    """
+    """The chart of :func:`static_scatter_in_panels`, with tooltips that also have the columns ``tooltip``."""
     palette = palette_of(rows[colour])
     labels = [label] if label else []
     kept = list(dict.fromkeys([x.column, y.column, panel, colour, *labels, *tooltip]))

@@ -113,17 +113,8 @@ def interactive_ranges_by_factor(summary: pd.DataFrame, metric: str) -> alt.TopL
 def range_rows(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Median, 90th percentile and worst case of each generator at each factor above 1.
 
-    Parameters
-    ----------
-    summary : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.regrets.regret_summary` returns it.
-    metric : str
-
-    Returns
-    -------
-    DataFrame
-        Columns ``plan_kind``, ``generator``, ``factor``, the statistics of :data:`MARKS` and
-        ``patterns``; orders before trees, else in the order of the summary.
+    Columns are ``plan_kind``, ``generator``, ``factor``, ``patterns`` and the statistics of :data:`MARKS`;
+    orders are before trees, else the order is that of the summary.
 
     Raises
     ------

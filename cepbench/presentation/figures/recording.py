@@ -29,13 +29,7 @@ def record(**what: Any) -> None:
 
 
 def finding(text: str) -> None:
-    """Show a sentence and record it for the front page; an empty one is neither.
-
-    Parameters
-    ----------
-    text : str
-        The main result of the notebook, with its numbers.
-    """
+    """Show a sentence, the main result of a notebook, and record it for the front page; not an empty one."""
     if text:
         from IPython.display import Markdown, display
 

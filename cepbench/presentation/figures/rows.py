@@ -30,18 +30,9 @@ APART = ("regime",)
 
 
 class Panel(NamedTuple):
-    """One panel of a chart.
+    """One panel of a chart: the rows of a kind of plan in a row of panels, counted from the top.
 
-    Attributes
-    ----------
-    row : int
-        Which row of panels it is in, from the top.
-    kind : str
-        Of the plans in it.
-    apart : str
-        What its row of panels shows; empty if there is only one.
-    rows : DataFrame
-        What is drawn in it.
+    ``apart`` is what this row of panels shows; empty if there is only one.
     """
 
     row: int
@@ -181,11 +172,7 @@ def ends_of(rows: pd.DataFrame) -> tuple[float, float]:
 def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:
     """The rows with their ``series`` and ``panel``, the row of panels that they belong to.
 
-    Parameters
-    ----------
-    rows : DataFrame
-    apart : sequence of str
-        Columns whose values are rows of panels, where the rows have them and they vary.
+    Values of the columns ``apart`` are rows of panels, where the rows have them and they vary.
     """
     varied = [name for name in apart if name in rows and rows[name].nunique() > 1]
     named = [", ".join(map(str, values)) for values in rows[varied].to_numpy()] if varied else ""
@@ -194,13 +181,7 @@ def with_series(rows: pd.DataFrame, apart: Sequence[str]) -> pd.DataFrame:
 
 
 def panels_of(rows: pd.DataFrame) -> list[Panel]:
-    """The panels of a chart: a column for each kind of plan, a row for each ``panel``.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As :func:`with_series` returns them.
-    """
+    """The panels of rows of :func:`with_series`: a column a kind of plan, a row a ``panel``."""
     return [
         Panel(row, kind, str(apart), part[part["plan_kind"] == kind])
         for row, (apart, part) in enumerate(rows.groupby("panel", sort=False))

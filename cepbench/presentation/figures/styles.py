@@ -209,13 +209,9 @@ def place_of(generator: str) -> int:
 
 
 def series_labels(rows: pd.DataFrame) -> pd.Series:
-    """The name of each row's series: the generator, and its evaluator if it ran in several.
+    """The name of each row's series: the ``generator``, and its ``evaluator`` if it ran in several.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        With columns ``generator`` and ``evaluator``, and ``panel`` if there are several rows of
-        panels: what tells these apart need not tell their series apart.
+    Where there is a ``panel``, what tells panels apart need not tell their series apart.
     """
     within = ["generator", *(["panel"] if "panel" in rows else [])]
     evaluators = rows.groupby(within)["evaluator"].transform("nunique")

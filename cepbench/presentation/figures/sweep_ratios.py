@@ -119,20 +119,10 @@ def interactive_sweep_ratios(ratios: pd.DataFrame, metric: str) -> alt.TopLevelM
 
 
 def sweep_ratio_rows(ratios: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Rows of one metric that have an interval.
+    """Rows of one metric that have an interval, in the order of ``ratios``.
 
-    Parameters
-    ----------
-    ratios : DataFrame
-        As :class:`cepbench.experiments.analysis.sweep_comparison.SweepComparison` has it.
-    metric : str
-
-    Returns
-    -------
-    DataFrame
-        Columns ``panel`` (pattern set and size; empty where nothing is grouped), ``label`` (the
-        run), ``generator``, ``kind``, ``value``, ``low``, ``high``, ``common``, ``pairs``,
-        ``left_out``, ``significant`` and ``verdict`` in words; in the order of ``ratios``.
+    ``panel`` is pattern set and size, empty where nothing is grouped, ``label`` the run, and ``verdict`` in
+    words.
 
     Raises
     ------

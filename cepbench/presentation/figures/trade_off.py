@@ -145,13 +145,6 @@ def interactive_throughput_against_latency(
 def trade_off(points: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """Throughput and latency in milliseconds for each generator and α, labelled.
 
-    Parameters
-    ----------
-    points : DataFrame
-        As :func:`cepbench.experiments.studies.kolchinsky2018.figure_data.latency_points` returns it.
-    statistic : str
-        ``geometric mean``, ``median`` or ``mean``.
-
     Raises
     ------
     ExperimentError

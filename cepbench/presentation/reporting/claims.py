@@ -42,23 +42,19 @@ _OTHERS = ("expected", *_BESIDE, "reason", "superseded")
 #: Ends of an expected range.
 _ENDS = ("from", "to")
 
-#: Words for metrics that are not those of charts.
+#: Words for metrics where they are not those of charts.
 _METRICS = {
     "fewer_partial_matches": "1 / partial matches created",
-    "mean_partial_matches": "mean partial matches",
     "tree_cost": "plan cost, orders as left-deep trees",
     "normalized_cost": "normalized plan cost",
     "tree_cost_times_seconds": "plan cost × planning time",
-    "latency_mean": "mean latency",
     "events_per_second_by_latency": "throughput / latency",
 }
-#: What a test is about in a word or two.
+#: What a test is about in a word or two, likewise.
 _BASES = {
     "fewer_partial_matches": "partial matches created",
-    "events_per_second": "throughput",
     "peak_bytes": "bytes",
     "latency_mean": "latency",
-    "plan_seconds": "planning time",
     "tree_cost_times_seconds": "cost and time",
     "events_per_second_by_latency": "throughput and latency",
 }
@@ -66,15 +62,7 @@ _BASES = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why claims of the paper do not hold here.
-
-    Attributes
-    ----------
-    title : str
-        In a few words.
-    sentences : tuple of str
-        In full, with a :data:`PLACEHOLDER` for every number.
-    """
+    """Why claims of the paper do not hold here: in a few words, and in sentences with a :data:`PLACEHOLDER` a number."""
 
     title: str
     sentences: tuple[str, ...]
@@ -82,18 +70,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTest:
-    """A check with the range in which a claim promises its number.
+    """A check with the range in which a claim promises its number, infinite on a side that has no end.
 
-    Attributes
-    ----------
-    basis : str
-        What is compared, such as ``throughput``; :data:`PARTIAL_MATCHES` where a claim about a
-        clock or about bytes is tested on what plans have an effect on.
-    check : ClaimCheck
-    low, high : float
-        The expected range; infinite on a side that has no end.
-    text : str
-        The check in words.
+    ``basis`` is what is compared, such as ``throughput``; :data:`PARTIAL_MATCHES` where a claim about a
+    clock or about bytes is tested on what plans have an effect on. ``text`` is the check in words.
     """
 
     basis: str
@@ -165,17 +145,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class LedgerFile:
-    """Contents of a study's ``ledger.toml``.
-
-    Attributes
-    ----------
-    claims : tuple of Claim
-    numbers : tuple of Number
-    regime_line : tuple of str
-        Sentences of the front page about each regime.
-    last_line : tuple of str
-        Sentences about all regimes together.
-    """
+    """Contents of a study's ``ledger.toml``; lines are sentences of the front page, about each regime and all."""
 
     claims: tuple[Claim, ...]
     numbers: tuple[Number, ...] = ()
@@ -196,10 +166,6 @@ def claims_by_id(papers: Iterable[str]) -> dict[tuple[str, str], Claim]:
 @cache
 def ledger_file(study: Study) -> LedgerFile:
     """Read a study's ledger.
-
-    Parameters
-    ----------
-    study : Study
 
     Raises
     ------

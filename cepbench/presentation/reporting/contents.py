@@ -20,10 +20,7 @@ _SIGN = re.compile(r"""<a\b[^>]*\sclass=["']anchor-link["'].*?</a>""", re.DOTALL
 def with_contents(page: str) -> str:
     """A page with a box of links to its headings behind its first one; unchanged if it is short.
 
-    Parameters
-    ----------
-    page : str
-        HTML. Headings of the second and third level within ``main`` count that have an id.
+    Headings of the second and third level within ``main`` count that have an id.
     """
     title, end, rest = page.partition("</h1>")
     headings = _HEADING.findall(page[page.find("<main") :])

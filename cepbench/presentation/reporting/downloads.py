@@ -28,17 +28,7 @@ _INJECTED = "injected-parameters"
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file beside a page.
-
-    Attributes
-    ----------
-    name : str
-        Name without the suffix.
-    links : tuple of (str, str, int)
-        Format, link relative to the site, bytes; one for each format.
-    detail : str
-        Rows and columns of a table; empty otherwise.
-    """
+    """A file beside a page: links are format, link relative to the site and bytes, one for each format."""
 
     name: str
     links: tuple[tuple[str, str, int], ...]
@@ -66,13 +56,7 @@ class Thumbnail:
 
 
 def without_outputs(executed: NotebookNode) -> NotebookNode:
-    """The notebook as it was before it was run: no outputs, no counts, nothing that papermill adds.
-
-    Parameters
-    ----------
-    executed : NotebookNode
-        Stays as it is.
-    """
+    """A copy of a notebook as it was before it was run: no outputs, no counts, nothing that papermill adds."""
     bare = deepcopy(executed)
     for name in ("papermill", "widgets", "cepbench"):
         bare.metadata.pop(name, None)
@@ -95,15 +79,8 @@ def write_downloads(
 ) -> Downloads:
     """Write what is made from results (CSV, the notebook without outputs), and list all of it.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the site; results are in ``folder / stem``.
-    stem : str
-        Of the notebook.
-    executed : NotebookNode
-    figures : sequence of str
-        Stems of the figures that it saved, as SVG and PNG.
+    Results are in ``folder / stem``, of the site and the notebook; ``figures`` are the stems of those
+    that it saved, as SVG and PNG.
     """
     own = folder / stem
     bare = own / f"{own.name}_without_outputs.ipynb"
@@ -122,13 +99,7 @@ def write_downloads(
 
 
 def write_thumbnails(folder: Path, stem: str, figures: Sequence[str]) -> tuple[Thumbnail, ...]:
-    """Small copies of the figures of a notebook, for the gallery of the front page.
-
-    Parameters
-    ----------
-    folder, stem, figures
-        As :func:`write_downloads` takes them.
-    """
+    """Small copies of the figures of a notebook, for the gallery of the front page; see :func:`write_downloads`."""
     target = folder / stem / THUMBNAILS
     found = []
     for path in (folder / stem / f"{name}.png" for name in figures):

@@ -21,12 +21,10 @@ class StudyReport:
 
     Attributes
     ----------
-    study : Study
     pages : sequence of Page
         Those of its notebooks that were run, in its order.
     lines : sequence of (str, str)
         What holds where: a regime, or empty for all of them, and sentences about it.
-    headlines : sequence of JudgedClaim
     findings : sequence of (str, str, str)
         A sentence that a notebook recorded, with the link of its page and the page's name.
     verdicts : mapping of str to int
@@ -62,16 +60,8 @@ class StudyReport:
 class Report:
     """Contents of the first page; what is empty is left out.
 
-    Attributes
-    ----------
-    pages : sequence of Page
-    facts : sequence of (str, str)
-        A number and what it counts.
-    studies : sequence of StudyReport
-        All that there are, run or not.
-    benchmarks : sequence of Benchmark
-    documentation : sequence of Entry
-        Pages of the documentation that are there.
+    Facts are a number and what it counts; studies are all that there are, run or not, and documentation the
+    pages that are there.
     """
 
     pages: Sequence[Page]
@@ -120,14 +110,7 @@ def values_of(pages: Sequence[Page], parameter: str) -> list[str]:
 
 
 def index_html(report: Report, navigation: Navigation) -> str:
-    """The first page, which loads files beside it and nothing else; every text in it is escaped.
-
-    Parameters
-    ----------
-    report : Report
-    navigation : Navigation
-        Of the whole site.
-    """
+    """The first page, which loads files beside it and nothing else; every text in it is escaped."""
     text = render(
         "index.html.j2", report=report, looks=LOOKS, navigation=navigation, here=FRONT.link
     )

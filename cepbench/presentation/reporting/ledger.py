@@ -9,7 +9,6 @@ import pandas as pd
 from markupsafe import Markup
 from pandas.io.formats.style import Styler
 
-from cepbench.experiments.analysis.checks import NO_CASE, NO_DATA
 from cepbench.presentation.reporting.verdicts import (
     FAILS,
     HOLDS,
@@ -17,8 +16,10 @@ from cepbench.presentation.reporting.verdicts import (
     PARTLY,
     SUPERSEDED,
     by_claim,
-    place_of,
+    place_and_basis,
+    shown_interval,
     shown_value,
+    tested,
     varied_in,
 )
 
@@ -47,18 +48,9 @@ _COLOURS = {
 def ledger_for_readers(table: pd.DataFrame, *, short: bool = False) -> Styler:
     """The table of :func:`cepbench.presentation.reporting.verdicts.ledger` for a notebook's cell.
 
-    Parameters
-    ----------
-    table : DataFrame
-    short : bool
-        Without the checks and their conditions of failure, and without anchors: links lead to the
-        longer table of a claim.
-
-    Returns
-    -------
-    Styler
-        One row a claim; a column a regime has a line for each test in it, with the sign of its
-        verdict, value and 95 % interval.
+    A row is a claim; a column a regime has a line for each test in it, with the sign of its verdict, value
+    and 95 % interval. A ``short`` one is without the checks and their conditions of failure, and without
+    anchors: links lead to the longer table of a claim.
     """
     first = by_claim(table)
     main = table.drop_duplicates(["paper", "id"], keep="last")
@@ -101,16 +93,14 @@ def _conditions(table: pd.DataFrame) -> list[str]:
 
 def _by_regime(table: pd.DataFrame, varied: Sequence[str]) -> dict[str, list[str]]:
     """Head of a column → the lines of each claim."""
-    tested = table[~table["lack"].isin([NO_DATA, NO_CASE])]
+    shown = tested(table)
     several = table.groupby("id")["basis"].transform("nunique") > 1
     columns = {}
-    for regime in tested["regime"].unique() if len(tested) else [""]:
+    for regime in shown["regime"].unique() if len(shown) else [""]:
         lines: dict[str, list[str]] = {str(name): [] for name in table["id"].unique()}
-        rows: Iterator[Any] = tested[tested["regime"] == regime].itertuples()
+        rows: Iterator[Any] = shown[shown["regime"] == regime].itertuples()
         for row in rows:
-            what = place_of(row, varied)
-            if several[row.Index]:
-                what = f"{what}, {row.basis}" if what else str(row.basis)
+            what = place_and_basis(row, varied, several=several[row.Index])
             lines[row.id].append(f"{LOOKS[row.verdict][1]} {what} {measured_text(row)}")
         columns[regime or MEASURED] = ["\n".join(each) for each in lines.values()]
     return columns
@@ -120,9 +110,8 @@ def measured_text(row: Any) -> str:
     """Value and interval of a row, with the number of patterns, and of bounds among them."""
     if pd.isna(row.value):
         return f"{row.lack}: {row.detail}"
-    text = shown_value(row.value)
-    if row.low != row.high:
-        text += f" ({shown_value(row.low)} to {shown_value(row.high)})"
+    interval = shown_interval(row)
+    text = shown_value(row.value) + (f" ({interval})" if interval else "")
     counts = [f"{row.patterns} patterns"]
     counts += [f"{row.bounds} bounds"] if row.bounds else []
     counts += [f"{row.left_out} left out"] if row.left_out else []
@@ -160,16 +149,8 @@ def reasons_for_readers(table: pd.DataFrame) -> Styler:
 def for_readers(table: pd.DataFrame) -> Styler:
     """A table of numbers with intervals for people: ``1.93 (1.61 to 2.30)`` in place of three columns.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Its intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and
-        ``…_high`` beside another name.
-
-    Returns
-    -------
-    Styler
-        Heads are words, and a missing value is "all".
+    Intervals are in columns ``low`` and ``high`` beside ``value``, or ``…_low`` and ``…_high`` beside
+    another name. Heads are words, and a missing value is "all".
     """
     shown = table.copy()
     for name in table.columns:

@@ -33,15 +33,7 @@ def group_of(stem: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A page in the navigation.
-
-    Attributes
-    ----------
-    title, link : str
-        The link is relative to the folder of the site.
-    group : str
-        A key of :func:`groups`.
-    """
+    """A page in the navigation: its link is relative to the folder of the site, its group a key of :func:`groups`."""
 
     title: str
     link: str

@@ -77,10 +77,7 @@ def _check_kernel() -> None:
 def _declared(cells: Sequence[str]) -> dict[str, Any]:
     """The parameters that cells above the first call declare, with their defaults if these are literals.
 
-    Raises
-    ------
-    ReportError
-        If papermill sets another one.
+    Another one that papermill sets is a :class:`ReportError`.
     """
     declared: dict[str, Any] = {}
     for text in cells:

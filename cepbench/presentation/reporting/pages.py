@@ -49,12 +49,8 @@ class Page:
         Running time.
     started : datetime or None
         Start of the run, if the notebook records it.
-    parameters : mapping
-        Of this run.
-    machine, versions : mapping of str to str
+    parameters, machine, versions : mapping
         Of this run; empty if they were not recorded.
-    thumbnails : sequence of Thumbnail
-    downloads : Downloads
     anchors : mapping of str to str
         Stem of a picture -> where on the page it is, as ``#id``.
     """
@@ -93,32 +89,6 @@ def shows_code(group: str) -> bool:
     return group == START
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The cells of a notebook as HTML, and the files that it shows.
-
-    Attributes
-    ----------
-    html : str
-    charts : int
-    pictures : mapping of str to bytes
-        Path relative to the site -> content.
-    anchors : mapping of str to str
-        As in :class:`Page`.
-    findings : sequence of str
-        Sentences for the front page that the notebook recorded.
-    figures : sequence of str
-        Stems of the figures that it saved.
-    """
-
-    html: str
-    charts: int
-    pictures: Mapping[str, bytes]
-    anchors: Mapping[str, str]
-    findings: Sequence[str] = ()
-    figures: Sequence[str] = ()
-
-
 def page_of(page: Page, body: Body, navigation: Navigation) -> str:
     """One HTML page, which loads files beside it and nothing else."""
     text = render(
@@ -134,34 +104,21 @@ def page_of(page: Page, body: Body, navigation: Navigation) -> str:
 
 
 def body_of(notebook: NotebookNode, *, folder: str, code_shown: bool = False) -> Body:
-    """The cells of a notebook as HTML. Formulas are not drawn: MathJax would have to be loaded.
+    """The cells of a notebook with outputs as HTML. Formulas are not drawn: MathJax would have to be loaded.
 
     A chart and the figure for print that is saved after it are one: the screen shows the chart,
     paper the figure. So it is where a cell calls ``save_figure``, which leaves a record, and shows
     what it saved, and there is no text between the two.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        With outputs; stays as it is. Code cells are folded.
-    folder : str
-        Of its results, relative to the site: the stem of its page.
-    code_shown : bool
-        Code is unfolded, but for cells tagged ``fold``, ``parameters`` or ``injected-parameters``.
+    Code cells are folded. With ``code_shown`` they are not, but for cells tagged ``fold``, ``parameters`` or
+    ``injected-parameters``. ``folder`` is that of its results, relative to the site: the stem of its page.
     """
-    shown = deepcopy(notebook)
-    prepared = _Prepared(folder, root_of(folder))
+    shown, body = deepcopy(notebook), Body(folder)
     for cell in shown.cells:
-        prepared.cell(cell)
+        body.prepare(cell)
     text, _ = _exporter().from_notebook_node(shown, {"code_shown": code_shown})
-    return Body(
-        str(text),
-        prepared.charts,
-        prepared.pictures,
-        prepared.anchors,
-        prepared.findings,
-        list(dict.fromkeys(prepared.figures)),
-    )
+    body.html = str(text)
+    return body
 
 
 @cache
@@ -174,21 +131,37 @@ def _exporter() -> HTMLExporter:
     )
 
 
-class _Prepared:
-    """Cells made ready for the template: charts and pictures as elements, texts as printed."""
+@dataclass(slots=True)
+class Body:
+    """The cells of a notebook as HTML, and the files that it shows.
 
-    def __init__(self, folder: str, root: str) -> None:
-        self.folder, self.root = folder, root
-        self.charts = 0
-        self.pictures: dict[str, bytes] = {}
-        self.anchors: dict[str, str] = {}
-        self.findings: list[str] = []
-        self.figures: list[str] = []
-        #: Charts since the last text that have no figure for print yet: what their template is
-        #: given, and the output that it makes.
-        self._waiting: list[tuple[dict[str, Any], NotebookNode]] = []
+    Attributes
+    ----------
+    folder : str
+        Of its results, relative to the site: the stem of its page.
+    pictures : dict of str to bytes
+        Path relative to the site -> content.
+    anchors : dict of str to str
+        As in :class:`Page`.
+    findings : list of str
+        Sentences for the front page that the notebook recorded.
+    figures : list of str
+        Stems of the figures that it saved.
+    """
 
-    def cell(self, cell: NotebookNode) -> None:
+    folder: str
+    html: str = ""
+    charts: int = 0
+    pictures: dict[str, bytes] = field(default_factory=dict)
+    anchors: dict[str, str] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
+    #: Charts since the last text that have no figure for print yet: what their template is given, and
+    #: the output that it makes.
+    _waiting: list[tuple[dict[str, Any], NotebookNode]] = field(default_factory=list)
+
+    def prepare(self, cell: NotebookNode) -> None:
+        """Make a cell ready for the template: charts and pictures as elements, texts as printed."""
         if cell.cell_type != "code":
             self._waiting = []
             return
@@ -202,7 +175,7 @@ class _Prepared:
                     self.findings.append(record["finding"])
                 if "figure" in record:
                     saved.append(record["figure"])
-                    self.figures.append(record["figure"])
+                    self.figures = list(dict.fromkeys([*self.figures, record["figure"]]))
                 continue
             if output.output_type == "stream":
                 output.text = _as_in_terminal(output.text)
@@ -234,20 +207,20 @@ class _Prepared:
     def _picture(self, data: Mapping[str, Any], stem: str) -> NotebookNode:
         is_svg = "image/svg+xml" in data
         content = data["image/svg+xml"].encode() if is_svg else b64decode(data["image/png"])
-        number = len(self.pictures)
+        number, root = len(self.pictures), root_of(self.folder)
         link = f"{self.folder}/{PICTURES}/{number}.{'svg' if is_svg else 'png'}"
         self.pictures[link] = content
         twin = bool(stem and self._waiting)
         if twin:
             chart, output = self._waiting.pop(0)
-            files = [f"{self.root}{self.folder}/{stem}.{ending}" for ending in ("svg", "png")]
+            files = [f"{root}{self.folder}/{stem}.{ending}" for ending in ("svg", "png")]
             output.data = _drawn("chart.html.j2", **chart, twin=True, files=files).data
             anchor, name = chart["anchor"], chart["name"]
         else:
             anchor, name = f"picture-{number}", in_words(stem or "figure")
         if stem:
             self.anchors.setdefault(stem, f"#{anchor}")
-        return _drawn("picture.html.j2", anchor=anchor, link=self.root + link, name=name, twin=twin)
+        return _drawn("picture.html.j2", anchor=anchor, link=root + link, name=name, twin=twin)
 
 
 def _drawn(template: str, **given: Any) -> NotebookNode:

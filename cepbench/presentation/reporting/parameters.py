@@ -57,16 +57,7 @@ def checked_parameters(
 
 
 def unknown_parameter(name: str, known: Iterable[str], where: str) -> ReportError:
-    """The error for a parameter that nothing declares, with the nearest one that is.
-
-    Parameters
-    ----------
-    name : str
-    known : iterable of str
-        The parameters that there are.
-    where : str
-        Where it was looked for, in words.
-    """
+    """The error for a parameter that nothing declares, with the nearest of the known ones in a place."""
     names = list(known)
     hint = did_you_mean(name, names, cutoff=0.5) or "."
     return ReportError(

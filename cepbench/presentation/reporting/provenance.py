@@ -32,16 +32,7 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Output of a benchmark in the last ``make bench``.
-
-    Attributes
-    ----------
-    name : str
-    printed : str
-    when : datetime
-    files : sequence of str
-        Its rows, relative to the site; empty if it wrote none.
-    """
+    """Output of a benchmark in the last ``make bench``; its rows are files relative to the site, if it wrote some."""
 
     name: str
     printed: str

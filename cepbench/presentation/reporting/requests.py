@@ -31,7 +31,6 @@ class Request:
     Attributes
     ----------
     path : Path
-        Of the notebook.
     stem : str
         Of its page and its folder of results; ``<key>/<name>`` for a study's.
     parameters : mapping of str to object
@@ -175,18 +174,10 @@ def settings_of(
     seed: int,
     plugins: Sequence[str | Path],
 ) -> dict[str, Any]:
-    """The parameters of a notebook that the report sets; the others keep their defaults.
+    """The parameters of a notebook that the report sets; the others keep their defaults, ``known``.
 
-    Parameters
-    ----------
-    request : Request
-    known : mapping of str to str
-        Parameter -> default of the notebook.
-    report, data : Path
-        Folders of the report, and of generated streams. For a notebook of a study ``report`` is
-        the study's folder in it.
-    profile, seed, plugins
-        As :func:`cepbench.presentation.reporting.site.build_report` takes them.
+    ``report`` and ``data`` are the folders of the report, for a notebook of a study its folder in it, and
+    of generated streams; the others are those of :func:`~cepbench.presentation.reporting.site.build_report`.
 
     Raises
     ------

@@ -23,16 +23,7 @@ ONE_CORE, ALL_CORES = USES = ("one core", "all cores")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A notebook to run.
-
-    Attributes
-    ----------
-    stem : str
-    uses : str
-        One of :data:`USES`.
-    after : frozenset of str
-        Stems of the notebooks that run earlier, if they run at all.
-    """
+    """A notebook to run, how many cores it :data:`uses <USES>`, and the stems of those that run earlier, if at all."""
 
     stem: str
     uses: str = ALL_CORES
@@ -40,13 +31,7 @@ class Task:
 
     @classmethod
     def of(cls, stem: str, metadata: Mapping[str, Any], after: Sequence[str] = ()) -> Task:
-        """Read a task from a notebook's metadata.
-
-        Raises
-        ------
-        ReportError
-            If ``uses`` is not in :data:`USES`.
-        """
+        """Read a task from a notebook's metadata; ``uses`` other than :data:`USES` is a :class:`ReportError`."""
         uses = metadata.get("uses", ALL_CORES)
         if uses not in USES:
             raise ReportError(

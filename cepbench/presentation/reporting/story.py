@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cepbench.experiments.analysis.checks import NO_CASE, NO_DATA
 from cepbench.experiments.studies.study import Study
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.planning.planners.registry import PLAN_GENERATORS
@@ -19,12 +18,15 @@ from cepbench.presentation.reporting.verdicts import (
     PLURAL,
     VERDICTS,
     by_claim,
-    combined,
     filled,
+    overall_of,
+    place_and_basis,
     place_of,
     quotable,
+    shown_interval,
     shown_percent,
     shown_value,
+    tested,
     varied_in,
 )
 
@@ -56,18 +58,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim of the ledger with its verdict.
-
-    Attributes
-    ----------
-    statement : str
-    cells : tuple of Cell
-        One a setting, and test.
-    verdict : str
-        On the claim as a whole.
-    link : str
-        Where the claim is explained; empty if no page of the site does.
-    """
+    """A claim of the ledger with its verdict as a whole, a cell a setting and test, and where it is explained, if at all."""
 
     statement: str
     cells: tuple[Cell, ...]
@@ -80,12 +71,8 @@ def verdicts_by_figure(
 ) -> dict[str, list[JudgedClaim]]:
     """Figure of a study's paper -> its claims, in the order of the ledger.
 
-    Parameters
-    ----------
-    ledger : DataFrame
-        As :func:`cepbench.presentation.reporting.verdicts.ledger` returns it.
-    link : callable
-        Claim -> where it is explained.
+    The table is that of :func:`cepbench.presentation.reporting.verdicts.ledger`; ``link`` gives the place
+    where a claim is explained.
     """
     found: dict[str, list[JudgedClaim]] = {}
     varied = varied_in(ledger)
@@ -93,9 +80,9 @@ def verdicts_by_figure(
         several = len(claim.tests) > 1
         cells = [
             Cell(
-                ", ".join(t for t in (place_of(row, varied), row.basis if several else "") if t),
+                place_and_basis(row, varied, several=several),
                 "–" if pd.isna(row.value) else shown_value(row.value),
-                _interval(row),
+                shown_interval(row),
                 row.verdict,
             )
             for row in rows
@@ -106,13 +93,7 @@ def verdicts_by_figure(
 
 
 def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[JudgedClaim]:
-    """Claims that have a ``headline`` in the ledger's file and were measured.
-
-    Parameters
-    ----------
-    ledger, link
-        As in :func:`verdicts_by_figure`.
-    """
+    """Claims that have a ``headline`` in the ledger's file and were measured; see :func:`verdicts_by_figure`."""
     found = []
     varied = varied_in(ledger)
     for claim, rows in _known(ledger):
@@ -121,8 +102,8 @@ def headlines(ledger: pd.DataFrame, link: Callable[[Claim], str]) -> list[Judged
             if not claim.headline or row.basis != claim.main.basis or pd.isna(row.value):
                 continue
             shown = {"value": shown_value(row.value), "percent": shown_percent(row.value)}
-            interval = _interval(row, in_percent="{percent}" in claim.headline)
-            measured = claim.headline.format(**shown)
+            written = shown_percent if "{percent}" in claim.headline else shown_value
+            measured, interval = claim.headline.format(**shown), shown_interval(row, written)
             cells.append(Cell(place_of(row, varied), measured, interval, row.verdict))
         if cells:
             found.append(JudgedClaim(claim.statement, tuple(cells), rows[0].overall, link(claim)))
@@ -134,16 +115,8 @@ def regime_lines(
 ) -> list[tuple[str, str]]:
     """What holds where, in a line for each regime whose numbers are known and one for all.
 
-    Parameters
-    ----------
-    study : Study
-    ledger, numbers : DataFrame
-        As the functions of these names in :mod:`cepbench.presentation.reporting.verdicts` return them.
-
-    Returns
-    -------
-    list of (str, str)
-        Regime, empty for all, and sentences.
+    Tables are those of :mod:`cepbench.presentation.reporting.verdicts`. A line is a regime, empty for all,
+    and its sentences.
     """
     file = ledger_file(study)
     quoted = quotable(ledger, numbers)
@@ -151,11 +124,8 @@ def regime_lines(
     for regime in [name for name in ledger["regime"].unique() if name]:
         text = filled(file.regime_line, quoted, regime=regime)
         if text:
-            rows = ledger[(ledger["regime"] == regime) & ~ledger["lack"].isin([NO_DATA, NO_CASE])]
-            verdicts = [
-                combined(zip(part["verdict"], part["lack"], strict=True))
-                for _, part in rows.groupby("id", sort=False)
-            ]
+            rows = tested(ledger[ledger["regime"] == regime])
+            verdicts = [overall_of(part) for _, part in rows.groupby("id", sort=False)]
             lines.append((regime, f"{_counted(verdicts)} {text}"))
     text = filled(file.last_line, quoted)
     if text:
@@ -164,14 +134,9 @@ def regime_lines(
 
 
 def facts(folder: Path, stems: list[str]) -> list[tuple[str, str]]:
-    """How much was done, as numbers with what they count; only what some page's results hold.
+    """How much was done, as numbers with what they count; only what the results of some page hold.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the site.
-    stems : list of str
-        Notebooks whose ``results.parquet`` are read.
+    ``folder`` is that of the site; ``stems`` are the notebooks whose ``results.parquet`` are read.
     """
     tables = list(_results(folder, stems))
     if not tables:
@@ -205,14 +170,6 @@ def _known(ledger: pd.DataFrame) -> Iterator[tuple[Claim, list[Any]]]:
     for which, rows in ledger.groupby(["paper", "id"], sort=False):
         if which in by_id:
             yield by_id[which], list(rows.itertuples(index=False))
-
-
-def _interval(row: Any, *, in_percent: bool = False) -> str:
-    """Empty where nothing was measured or there is no spread, as with the longest of all times."""
-    if pd.isna(row.value) or row.low == row.high:
-        return ""
-    written = shown_percent if in_percent else shown_value
-    return f"{written(row.low)} to {written(row.high)}"
 
 
 def _results(folder: Path, stems: list[str]) -> Iterator[pd.DataFrame]:

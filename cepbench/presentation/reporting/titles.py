@@ -17,14 +17,7 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
 def title_of(notebook: NotebookNode, stem: str) -> str:
-    """``metadata.title``; else the first heading; else the name of the file in words.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-    stem : str
-        Of the file.
-    """
+    """``metadata.title``; else the first heading; else the name of the file in words."""
     given = notebook.metadata.get("title")
     if isinstance(given, str) and given.strip():
         return given.strip()
@@ -36,12 +29,7 @@ def title_of(notebook: NotebookNode, stem: str) -> str:
 
 
 def summary_of(notebook: NotebookNode) -> str:
-    """``metadata.summary``; else the first sentence of text; else nothing.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-    """
+    """``metadata.summary``; else the first sentence of text; else nothing."""
     given = notebook.metadata.get("summary")
     if isinstance(given, str):
         return given.strip()
@@ -59,13 +47,7 @@ def in_words(stem: str) -> str:
 
 
 def with_words(table: pd.DataFrame) -> pd.DataFrame:
-    """A table with words for the names of its columns and of its index, for a page.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Stays as it is.
-    """
+    """A copy of a table with words for the names of its columns and of its index, for a page."""
     shown = table.rename(columns=lambda name: in_words(str(name)))
     names = [name and in_words(str(name)) for name in table.index.names]
     shown.index = table.index.set_names(names)

@@ -12,7 +12,7 @@ clock blurs, and on what it is about.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -63,17 +63,9 @@ _Table = TypeVar("_Table", pd.DataFrame, pd.DataFrame | None)
 def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
     """Verdict on a measurement against an expected range, and why if it is not testable.
 
-    Parameters
-    ----------
-    measured : Measured
-    low, high : float
-        The claim holds if the whole interval is within, does not hold if all of it is outside.
-
-    Returns
-    -------
-    verdict, lack, why : str
-        ``lack`` is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``; the last
-        two are empty where there is a verdict.
+    The claim holds if the whole interval is within the range, and does not if all of it is outside. Else
+    the second is :data:`~cepbench.experiments.analysis.checks.NO_DATA`, ``TOO_FEW`` or ``NO_CASE``, and the
+    third says so in words.
     """
     if measured.lack:
         return OPEN, measured.lack, measured.problem
@@ -90,13 +82,10 @@ def judge(measured: Measured, low: float, high: float) -> tuple[str, str, str]:
 
 
 def combined(verdicts: Iterable[tuple[str, str]]) -> str:
-    """One verdict from those of several settings and tests.
+    """One verdict from verdicts and lacks of several settings and tests.
 
-    Parameters
-    ----------
-    verdicts : iterable of (str, str)
-        Verdict and lack of each. One that had no data or no case does not count beside others; one
-        of too few patterns does: a claim holds only where all the others hold.
+    One that had no data or no case does not count beside others; one of too few patterns does: a claim
+    holds only where all the others hold.
     """
     given = list(verdicts)
     counted = [verdict for verdict, lack in given if lack not in (NO_DATA, NO_CASE)]
@@ -106,6 +95,16 @@ def combined(verdicts: Iterable[tuple[str, str]]) -> str:
     if found & {HOLDS, PARTLY}:
         return PARTLY
     return next((verdict for verdict in (FAILS, SUPERSEDED) if verdict in found), OPEN)
+
+
+def overall_of(rows: pd.DataFrame) -> str:
+    """The verdict of :func:`combined` on rows of one claim."""
+    return combined(zip(rows["verdict"], rows["lack"], strict=True))
+
+
+def tested(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`ledger` that had data and a case."""
+    return table[~table["lack"].isin([NO_DATA, NO_CASE])]
 
 
 def ledger(
@@ -168,12 +167,7 @@ def ledger(
 
 
 def numbers(study: str, tables: Mapping[str, pd.DataFrame], *, seed: int = 0) -> pd.DataFrame:
-    """Numbers that sentences of a ledger quote and no claim is about.
-
-    Parameters
-    ----------
-    study, tables, seed
-        As :func:`ledger` takes them.
+    """Numbers that sentences of a ledger quote and no claim is about; parameters are those of :func:`ledger`.
 
     Returns
     -------
@@ -252,7 +246,7 @@ def _verdict(claim: Claim, test: ClaimTest, measured: Measured) -> dict[str, obj
 def _with_overall(
     claim: Claim, part: pd.DataFrame, quoted: pd.DataFrame, varied: Sequence[str]
 ) -> pd.DataFrame:
-    overall = combined(zip(part["verdict"], part["lack"], strict=True))
+    overall = overall_of(part)
     why = "" if overall == HOLDS else _why(part, overall, varied)
     title = reason = ""
     if claim.reason and overall != HOLDS:
@@ -266,12 +260,12 @@ def _why(part: pd.DataFrame, overall: str, varied: Sequence[str]) -> str:
     if overall == OPEN:
         causes = dict.fromkeys(zip(part["lack"], part["detail"], strict=True))
         return "; ".join(f"{lack}: {detail}" for lack, detail in causes)
-    tested = part[~part["lack"].isin([NO_DATA, NO_CASE])]
-    if tested["verdict"].nunique() == 1:
+    rows_tested = tested(part)
+    if rows_tested["verdict"].nunique() == 1:
         return ""
     texts = []
     for verdict in VERDICTS:
-        its = tested[tested["verdict"] == verdict]
+        its = rows_tested[rows_tested["verdict"] == verdict]
         places: dict[str, list[str]] = {}
         rows: Iterable[Any] = its.itertuples(index=False)
         for row in rows:
@@ -311,14 +305,8 @@ def quotable(*tables: pd.DataFrame) -> pd.DataFrame:
 def filled(sentences: Sequence[str], found: pd.DataFrame, *, regime: str | None = None) -> str:
     """Sentences with the numbers of a run; one whose numbers were not all measured is left out.
 
-    Parameters
-    ----------
-    sentences : sequence of str
-        With placeholders, see :data:`cepbench.presentation.reporting.claims.PLACEHOLDER`.
-    found : DataFrame
-        As :func:`quotable` returns it.
-    regime : str, optional
-        Numbers of this regime alone; otherwise each with its setting where there are several.
+    Numbers are in place of each :data:`~cepbench.presentation.reporting.claims.PLACEHOLDER`, from a table
+    of :func:`quotable`: those of a regime, or each with its setting where there are several.
     """
     rows = found if regime is None else found[found["regime"] == regime]
     whole = []
@@ -346,6 +334,11 @@ def _quoted(name: str, form: str, found: pd.DataFrame) -> str:
     return ", ".join(f"{written(row.value)} ({place_of(row, varied)})" for row in rows)
 
 
+def place_and_basis(row: Any, varied: Sequence[str], *, several: bool) -> str:
+    """The setting of a row, with what it is tested on where there are several."""
+    return ", ".join(text for text in (place_of(row, varied), row.basis if several else "") if text)
+
+
 def shown_value(value: float) -> str:
     """Three digits or so; a question mark for an end that is not known."""
     if math.isinf(value):
@@ -357,6 +350,13 @@ def shown_value(value: float) -> str:
 def shown_percent(value: float) -> str:
     """A share or ratio in percent."""
     return f"{100 * value:.0f} %".replace("-", "−")
+
+
+def shown_interval(row: Any, written: Callable[[float], str] = shown_value) -> str:
+    """Empty where nothing was measured or there is no spread, as with the longest of all times."""
+    if pd.isna(row.value) or row.low == row.high:
+        return ""
+    return f"{written(row.low)} to {written(row.high)}"
 
 
 def by_claim(table: pd.DataFrame) -> pd.DataFrame:
@@ -371,23 +371,12 @@ def counts_of(table: pd.DataFrame) -> dict[str, int]:
 
 
 def counts_by_setting(table: pd.DataFrame) -> pd.DataFrame:
-    """How many claims have each verdict in each regime and engine.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As :func:`ledger` returns it.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``regime`` and ``engine``, a column a verdict.
-    """
+    """How many claims of :func:`ledger` have each verdict, a column, in each ``regime`` and ``engine``."""
     columns = ["regime", "engine"]
     judged = [
-        {**dict(zip(columns, which[:2], strict=True)),
-         "verdict": combined(zip(part["verdict"], part["lack"], strict=True))}
+        (*which[:2], overall_of(part))
         for which, part in table.groupby([*columns, "id"], sort=False)
-    ]  # fmt: skip
-    counted = pd.DataFrame(judged).groupby([*columns, "verdict"], sort=False).size()
+    ]
+    heads = [*columns, "verdict"]
+    counted = pd.DataFrame(judged, columns=heads).groupby(heads, sort=False).size()
     return counted.unstack(fill_value=0).reindex(columns=list(VERDICTS), fill_value=0)

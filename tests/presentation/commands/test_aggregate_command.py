@@ -102,9 +102,30 @@ def test_mistakes_are_told(words, message, run, data) -> None:
     assert message in run(["aggregate", *words, "--data", data], code=1).stderr
 
 
-@pytest.mark.parametrize("command", ["plan", "run", "adapt", "compare", "explain"])
+@pytest.mark.parametrize("command", ["plan", "run", "adapt", "explain"])
 def test_commands_for_matches_name_what_is_for_values(command, run, data) -> None:
     assert "cep.aggregate computes it" in run([command, PATTERN, "--data", data], code=1).stderr
+
+
+def test_methods_are_compared(run, told, stream, data) -> None:
+    words = ["compare", PATTERN, "--data", data, "--repetitions", "1", "--seconds", "0"]
+    document = told(words)
+    assert document["pattern"] == PATTERN
+    assert [row["method"] for row in document["rows"]] == list(cep.AGGREGATORS)
+    expected = len(cep.aggregate(PATTERN, stream).values)
+    assert {row["values"] for row in document["rows"] if row["status"] == "ok"} == {expected}
+    (row,) = told([*words, "-m", "two-step"])["rows"]
+    assert (row["method"], row["status"]) == ("two-step", "ok")
+    lines = run(words).stdout.splitlines()
+    (line,) = (line for line in lines if line.startswith("two-step"))
+    assert line.split()[-1] == f"{expected}"
+    (line,) = (line for line in lines if line.startswith("dpc"))
+    assert "refused: " in line
+    assert "give methods" in run([*words, "-g", "DP-B"], code=1).stderr
+    plain = PATTERN.replace(" AGG COUNT, AVG(b.x)", "").replace(" GROUP BY b.name", "")
+    assert "are for a pattern with AGG" in (
+        run([words[0], plain, *words[2:], "-m", "greta"], code=1).stderr
+    )
 
 
 def test_names_are_completed() -> None:
