@@ -84,6 +84,8 @@ class Grid:
     planners : sequence of str
         Planners of workloads that reuse matches, which run instead of plan generators, each in every
         evaluator, by default the tree.
+    reuse_cost : str
+        The cost that their plans minimize, of :data:`cepbench.planning.costs.reuse.REUSE_COSTS`.
     """
 
     generators: Sequence[str | PlanGenerator]
@@ -107,6 +109,7 @@ class Grid:
     methods: Sequence[str] = ()
     sharing: Sequence[str] = (NO_SHARING,)
     planners: Sequence[str] = ()
+    reuse_cost: str = "calibrated"
 
     def cells(self) -> list[Cell]:
         """All cells, in the order of their measurement.

@@ -108,6 +108,27 @@ class PatternSpec:
         return replace(self, text=f"{before} WITHIN {window or own}")
 
 
+@dataclass(frozen=True, slots=True)
+class GivenSpec(PatternSpec):
+    """A pattern or workload that is there, under its own strategy and window."""
+
+    given: Pattern | Workload | None = None
+
+    @classmethod
+    def of(cls, given: Pattern | Workload) -> GivenSpec:
+        """The specification of a pattern or workload."""
+        size = max(len(each.names) for each in given.queries.values())
+        return cls("given", WORKLOAD if given.by_query else USER, size, str(given), 0, given=given)
+
+    @property
+    def query(self) -> Pattern | Workload:
+        assert self.given is not None
+        return self.given
+
+    def under(self, strategy: str = "any", window: str = "") -> PatternSpec:
+        return self
+
+
 @dataclass(slots=True)
 class Draw:
     """The input of drawing one pattern, and how often it was drawn again.
