@@ -86,7 +86,6 @@ def averages(
         Rows that count and the metric → array of which each statistic is taken, patterns first.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -155,8 +154,6 @@ def bootstrap(
     values : ndarray of float, shape (patterns, ...)
     average : callable
         Takes an array and ``axis``.
-    rng : numpy.random.Generator
-    resamples : int
 
     Returns
     -------

@@ -261,7 +261,6 @@ def measure(
 
     Parameters
     ----------
-    check : ClaimCheck
     table : DataFrame or None
         Columns ``size``, ``pattern_id``, ``generator`` and the metric's; ``pattern_set``,
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
@@ -380,7 +379,6 @@ def wide_table(logs: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     logs : DataFrame
         As a kind of check gets it: ``pattern_set``, ``size``, ``pattern_id``, ``generator``,
         ``strategy``, ``alpha``, ``log`` and ``bound``.
-    selection : Selection
 
     Returns
     -------
@@ -404,7 +402,6 @@ def sample_of(check: ClaimCheck, logs: pd.DataFrame) -> Sample:
 
     Parameters
     ----------
-    check : ClaimCheck
     logs : DataFrame
         As :func:`wide_table` takes it.
 
@@ -471,11 +468,9 @@ def estimated(
 
     Parameters
     ----------
-    sample : Sample
     estimate : callable
         Rows of the sample's columns, ndarray of int of shape (resamples, patterns), → an estimate
         of each resample, ndarray of float of shape (resamples,).
-    resampling : Bootstrap
 
     Returns
     -------

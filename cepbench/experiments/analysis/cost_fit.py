@@ -36,7 +36,6 @@ def cost_fit(
         A column of whose values every resample has as many patterns as there are; empty for none.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------

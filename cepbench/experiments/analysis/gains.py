@@ -41,7 +41,6 @@ def gains_over(
     ----------
     results : DataFrame
         As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    metric : str
     baselines : mapping of str to str
         Kind of plan -> generator; a kind whose baseline did not run is left out.
     by : sequence of str
@@ -111,8 +110,6 @@ def gains_by_weight(
     ----------
     results : DataFrame
         As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    metric : str
-    generator, baseline : str
     parts : int
         Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
         of both generators: by one of them alone, a run that was slow by chance would bias its part.

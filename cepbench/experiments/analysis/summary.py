@@ -73,7 +73,6 @@ def summarize(
         Of :data:`SUMMARY_METRICS`.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -144,7 +143,6 @@ def paired_ratios(
         others.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -232,8 +230,6 @@ def per_pattern(
 
     Parameters
     ----------
-    results : DataFrame
-    metrics : sequence of str
     run : sequence of str, optional
         Columns that name a run; by default those of :func:`runs_of`.
     bounds : bool

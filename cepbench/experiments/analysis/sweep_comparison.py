@@ -200,11 +200,6 @@ def compare_sweeps(
         What to call them; by default the names of folders or files.
     seed : int
         Of the resampling and the random signs.
-    resamples : int
-
-    Returns
-    -------
-    SweepComparison
 
     Raises
     ------

@@ -105,11 +105,6 @@ def fit_time_model(results: pd.DataFrame, evaluator: str) -> TimeModel:
     ----------
     results : DataFrame
         As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    evaluator : str
-
-    Returns
-    -------
-    TimeModel
 
     Raises
     ------

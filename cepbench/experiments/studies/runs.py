@@ -63,7 +63,6 @@ def summary_of(
         Numeric columns.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -109,7 +108,6 @@ def table_of(
     ----------
     runs : DataFrame
         As :func:`figure_runs` returns it. A single series is not named.
-    *metrics : str
     printed : mapping of str to mapping
         Metric → series → the paper's numbers, a setting each; they stand below those measured.
     """
@@ -138,7 +136,6 @@ def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFr
     ----------
     runs : DataFrame
         As :func:`figure_runs` returns it.
-    metric : str
     over, under : str
         Two series.
 

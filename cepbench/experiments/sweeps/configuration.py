@@ -715,7 +715,6 @@ def identity_of(config: SweepConfig, generators: Sequence[PlanGenerator]) -> dic
 
     Parameters
     ----------
-    config : SweepConfig
     generators : sequence of PlanGenerator
         Those that ``config.generators`` names.
 

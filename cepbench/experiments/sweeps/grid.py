@@ -48,7 +48,6 @@ class Grid:
     alphas : sequence of float
         Weights of the latency in the cost of plans. Under AND, the event that is expected to
         arrive last is the one that most matches on the beginning of the stream end with.
-    repetitions : int
     latency : bool
         Whether every run is followed by another one that measures detection latency only: reading
         the clock for every match would slow down a run that measures throughput.

@@ -241,7 +241,6 @@ class Plans:
     ----------
     spec, stream, statistics, grid
         See :func:`measure_pattern`.
-    cells : sequence of Cell
 
     Attributes
     ----------

@@ -21,7 +21,6 @@ def outcome_of(
 
     Parameters
     ----------
-    error : BaseException
     *refusals : type
         Errors that are refusals.
     named : bool, optional

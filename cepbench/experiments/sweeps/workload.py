@@ -252,7 +252,6 @@ def draw_workload(
     sizes : sequence of int
     patterns : int
         How many of each size in each set (the paper: 100).
-    seed : int
     window : str
         The text after WITHIN.
     attribute : str
@@ -277,10 +276,6 @@ def draw_workload(
         ``selectivities``. See :func:`cepbench.spark.statistics.attribute_quantiles`.
     regime : str
         Name of the regime, which the patterns' names begin with.
-
-    Returns
-    -------
-    list of PatternSpec
 
     Raises
     ------

@@ -73,8 +73,6 @@ def extended_patterns(
         At least 2 each.
     patterns : int
         Patterns of each size.
-    seed : int
-    window : str
 
     Raises
     ------
@@ -148,7 +146,6 @@ def distance_summary(
         As :func:`with_distances` returns it.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------

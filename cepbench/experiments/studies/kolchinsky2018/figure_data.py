@@ -107,7 +107,6 @@ def latency_points(
         Of a sweep with ``latency``, as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------

@@ -44,7 +44,6 @@ def growth_of_costs(growth: pd.DataFrame, generator: str = "DP-B") -> str:
     ----------
     growth : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.plan_quality.cost_growth` returns it.
-    generator : str
     """
     own = growth[growth["generator"] == generator]
     if own.empty:
@@ -163,7 +162,6 @@ def fall_with_size(summary: pd.DataFrame, pattern_set: str) -> str:
     ----------
     summary : DataFrame
         As :func:`cepbench.experiments.analysis.summary.summarize` returns it, of one engine or several.
-    pattern_set : str
     """
     medians = summary[
         (summary["metric"] == "events_per_second")
@@ -195,7 +193,6 @@ def gain_of_choosing(table: pd.DataFrame, comparison: str = "DP-LD / EFREQ") -> 
     ----------
     table : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.gain_map.gains_by_class` returns it.
-    comparison : str
     """
     own = table[(table["metric"] == "events_per_second") & (table["comparison"] == comparison)]
     texts = []

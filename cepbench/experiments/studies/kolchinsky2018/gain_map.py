@@ -296,7 +296,6 @@ def predicted_gains(
 
     Parameters
     ----------
-    results : DataFrame
     rows : DataFrame
         As :func:`gain_rows` returns it.
     models : sequence of TimeModel

@@ -51,7 +51,6 @@ def cost_ratios(
         Generators; those that have no plans are left out.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -113,7 +112,6 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
         As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------

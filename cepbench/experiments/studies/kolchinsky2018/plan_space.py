@@ -62,14 +62,12 @@ def time_every_plan(
     ----------
     pattern : Pattern
         Without OR, of at most :data:`MOST_VARIABLES` variables that a match binds.
-    stream : EventStream
     statistics : Statistics, optional
         Measured on the stream if not given.
     generators : sequence of str or PlanGenerator, optional
         Whose choices are shown; the paper's nine and user-defined ones by default.
     repetitions : int
         Runs of each plan after one that is not timed.
-    seed : int
 
     Returns
     -------

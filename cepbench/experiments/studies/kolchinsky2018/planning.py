@@ -180,8 +180,6 @@ def workloads(
     patterns : int or mapping of int to int
         Patterns of each size; or by size: those of each size up to a key, in ascending order.
     sizes : sequence of int
-    seed : int
-    window : str
 
     Returns
     -------
@@ -246,8 +244,6 @@ def large_patterns(
     sizes : sequence of int
     patterns : int
         Patterns of each size; the paper has 200 in all, 10 of each of 20 sizes.
-    seed : int
-    window : str
     predicates : str
         One of :data:`cepbench.experiments.sweeps.workload.PREDICATES`.
     regime : str
@@ -308,7 +304,6 @@ def plan_costs(
 
     Parameters
     ----------
-    cases : sequence of PlanningCase
     generators : sequence of str, optional
         The paper's nine and user-defined ones by default; :data:`BASELINE` always plans, too.
     seed : int
@@ -405,14 +400,12 @@ def planning_summary(
 
     Parameters
     ----------
-    costs : DataFrame
     by : sequence of str
         Columns that are averaged apart, such as ``regime`` and ``predicates``.
     metrics : sequence of str
         Columns that are averaged.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------

@@ -58,7 +58,6 @@ def plan_nodes(
     ----------
     specs : sequence of PatternSpec
         The statistics of each are measured on ``stream``.
-    stream : EventStream
     generators : sequence of str or PlanGenerator, optional
         The paper's nine and user-defined ones by default; each plans once per time selectivity.
     seed : int

@@ -53,7 +53,6 @@ def regret_summary(
         Columns of the table that hold ratios.
     seed : int
         Of the resampling.
-    resamples : int
 
     Returns
     -------
@@ -84,7 +83,6 @@ def regret_table(
     ----------
     summary : DataFrame
         As :func:`regret_summary` returns it.
-    metric : str
     statistics : sequence of str
         With one alone the columns are the factors.
     least : float

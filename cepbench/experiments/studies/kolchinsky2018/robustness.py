@@ -64,10 +64,6 @@ def cases_of_sweep(
     pattern_set, regime : str
         An empty regime is that of a sweep without regimes.
 
-    Returns
-    -------
-    list of PlanningCase
-
     Raises
     ------
     ExperimentError
@@ -111,10 +107,8 @@ def wrong_statistics(statistics: Statistics, factor: float, rng: np.random.Gener
 
     Parameters
     ----------
-    statistics : Statistics
     factor : float
         At least 1.
-    rng : numpy.random.Generator
 
     Raises
     ------

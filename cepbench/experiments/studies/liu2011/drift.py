@@ -63,7 +63,6 @@ def drift_runs(
         One of :data:`PROFILES`.
     seed : int
         Of the stream and of samples.
-    evaluator : str
     repetitions : int
         0: as many as the profile has.
     round_events : int

@@ -41,11 +41,6 @@ def drawn_workload(queries: int, seed: int) -> Workload:
 
     Each family has a query of a concept and two companies or concepts, all different, and queries that
     refine it: by a company before, between or after its items, or by a company for a concept.
-
-    Parameters
-    ----------
-    queries : int
-    seed : int
     """
     found = {}
     for number in range(queries):
@@ -100,7 +95,6 @@ def scale_runs(
         Trades; 0: as many as the profile has.
     searched : int
         The most queries of a workload that planners by search get.
-    evaluator : str
     repetitions : int
         Runs; 0: as many as the profile has.
 

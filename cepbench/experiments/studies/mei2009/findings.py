@@ -15,7 +15,6 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     ----------
     runs : DataFrame
         As :func:`cepbench.experiments.studies.mei2009.runs.runs_on_streams` returns it.
-    metric : str
     """
     plain = pd.DataFrame(
         {
@@ -44,7 +43,6 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
     ----------
     runs : DataFrame
         As :func:`medians` takes it.
-    *metrics : str
     """
     table = pd.concat(
         {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
@@ -59,7 +57,6 @@ def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     ----------
     runs : DataFrame
         As :func:`medians` takes it.
-    setting, over, under : str
 
     Returns
     -------

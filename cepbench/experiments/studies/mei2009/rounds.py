@@ -29,14 +29,10 @@ def batch_sizes(
 
     Parameters
     ----------
-    pattern : Pattern
-    stream : EventStream
-    plan : TreePlan
     sizes : sequence of int
         Events of a batch.
     evaluators : sequence of str
         Run in turn, so that they share the drift of the machine's speed.
-    repetitions : int
 
     Returns
     -------

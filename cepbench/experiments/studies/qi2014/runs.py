@@ -93,7 +93,6 @@ def active_for(
     runs : DataFrame
         As :func:`cepbench.experiments.studies.runs.figure_runs` returns it, of one setting, in two regimes or
         more.
-    factor : float
     over, under : str
         Two series: the slower and the faster one.
     seed : int

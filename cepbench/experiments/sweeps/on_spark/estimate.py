@@ -50,11 +50,8 @@ def estimate_sweep(
 
     Parameters
     ----------
-    spark : SparkSession
-    config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
-    progress : bool
 
     Returns
     -------

@@ -123,7 +123,6 @@ def run_sweep(
     spark : SparkSession
         With any master. A core measures one pattern at a time; times are invalid with more cores
         than the machine has.
-    config : SweepConfig
     path : path
         Folder of results, on a file system that all workers share.
     user_defined : sequence of str, optional
@@ -263,7 +262,6 @@ def workload_of(
 
     Parameters
     ----------
-    config : SweepConfig
     cardinalities : mapping of str to mapping of str to float
         See :func:`cardinalities_by_stream`. With several streams, patterns are over identifiers
         that all of them have, and the bounds on their work hold on all.
