@@ -84,8 +84,6 @@ def averages(
         by default those of the group. Runs that share them share their resamples.
     values : callable
         Rows that count and the metric → array of which each statistic is taken, patterns first.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

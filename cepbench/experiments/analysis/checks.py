@@ -266,8 +266,6 @@ def measure(
         ``strategy``, ``alpha``, ``status`` and repetitions where there are any. For a kind
         of check that reads plans, a row a plan with its ``log_cost``, or a row a run with
         ``plan_log_cost``. None: not measured.
-    seed : int
-        Of the bootstrap.
     resamples : int
         Of the bootstrap.
     """

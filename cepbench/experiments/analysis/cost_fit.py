@@ -34,8 +34,6 @@ def cost_fit(
         Columns whose values are fitted apart.
     fixed : str
         A column of whose values every resample has as many patterns as there are; empty for none.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

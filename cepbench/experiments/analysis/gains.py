@@ -39,14 +39,10 @@ def gains_over(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     baselines : mapping of str to str
         Kind of plan -> generator; a kind whose baseline did not run is left out.
     by : sequence of str
         As in :func:`cepbench.experiments.analysis.summary.paired_ratios`.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------
@@ -108,13 +104,9 @@ def gains_by_weight(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     parts : int
         Number of parts of equal size. A pattern's weight is the time per event, the geometric mean
         of both generators: by one of them alone, a run that was slow by chance would bias its part.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------

@@ -67,12 +67,8 @@ def summarize(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     metrics : sequence of str
         Of :data:`SUMMARY_METRICS`.
-    seed : int
-        Of the resampling.
 
     Returns
     -------
@@ -125,8 +121,6 @@ def paired_ratios(
 
     Parameters
     ----------
-    results : DataFrame
-        As :func:`cepbench.experiments.sweeps.store.read_results` returns it.
     metric : str
         Of :data:`SUMMARY_METRICS`.
     generator, baseline : str
@@ -141,8 +135,6 @@ def paired_ratios(
         ``output`` → value. The
         baseline takes those of ``run``, except for the evaluator, unless ``baseline_run`` names
         others.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

@@ -57,12 +57,8 @@ def summary_of(
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
     metrics : sequence of str
         Numeric columns.
-    seed : int
-        Of the resampling.
 
     Returns
     -------
@@ -134,8 +130,6 @@ def factors(runs: pd.DataFrame, metric: str, over: str, under: str) -> pd.DataFr
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
     over, under : str
         Two series.
 
@@ -167,13 +161,7 @@ def span(ratios: pd.DataFrame) -> str:
 
 
 def with_regimes(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs with series apart by regime, for tables of all of them.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
-    """
+    """The runs with series apart by regime, for tables of all of them."""
     return runs.assign(generator=runs["generator"] + ", " + runs["regime"])
 
 
@@ -182,12 +170,8 @@ def exponents(runs: pd.DataFrame, x: str, y: str, *, seed: int = 0) -> pd.DataFr
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`figure_runs` returns it.
     x, y : str
         Columns of positive numbers.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

@@ -29,11 +29,6 @@ SYMBOLS = 2
 def runs_of(results: pd.DataFrame) -> pd.DataFrame:
     """A sweep's results with the query of each run, its engine, and what the paper's tables print.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :attr:`cepbench.experiments.studies.measured.StudySweep.results` returns it.
-
     Returns
     -------
     DataFrame
@@ -133,8 +128,6 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`cepbench.experiments.studies.runs.figure_runs` returns it.
     over, under : str
         Two series.
 
@@ -155,13 +148,7 @@ def speedups(runs: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
 
 
 def compared(runs: pd.DataFrame, over: str, under: str) -> str:
-    """By what factors one series is faster than another, from the least to the greatest.
-
-    Parameters
-    ----------
-    runs, over, under
-        As :func:`speedups` takes them.
-    """
+    """By what factors one series is faster than another, from the least to the greatest."""
     its = speedups(runs, over, under)
 
     def span(row: str) -> str:

@@ -144,8 +144,6 @@ def distance_summary(
     ----------
     costs : DataFrame
         As :func:`with_distances` returns it.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

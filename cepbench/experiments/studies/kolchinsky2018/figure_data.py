@@ -105,8 +105,6 @@ def latency_points(
     ----------
     results : DataFrame
         Of a sweep with ``latency``, as :func:`cepbench.experiments.sweeps.store.read_results` returns it.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

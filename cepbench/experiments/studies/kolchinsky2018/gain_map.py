@@ -230,8 +230,6 @@ def gains_by_class(rows: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     ----------
     rows : DataFrame
         As :func:`gain_rows` returns it.
-    seed : int
-        Of the bootstrap.
 
     Returns
     -------

@@ -49,8 +49,6 @@ def cost_ratios(
         generators of the pairs and EFREQ.
     pairs : sequence of (str, str)
         Generators; those that have no plans are left out.
-    seed : int
-        Of the resampling.
 
     Returns
     -------
@@ -110,8 +108,6 @@ def cost_growth(costs: pd.DataFrame, *, seed: int = 0, resamples: int = RESAMPLE
     ----------
     costs : DataFrame
         As :func:`cepbench.experiments.studies.kolchinsky2018.planning.plan_costs` returns it.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

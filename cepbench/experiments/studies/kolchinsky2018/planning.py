@@ -404,8 +404,6 @@ def planning_summary(
         Columns that are averaged apart, such as ``regime`` and ``predicates``.
     metrics : sequence of str
         Columns that are averaged.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

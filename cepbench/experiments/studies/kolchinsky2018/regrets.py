@@ -51,8 +51,6 @@ def regret_summary(
         :func:`cepbench.experiments.studies.kolchinsky2018.robustness.measured_regrets` returns it.
     metrics : sequence of str
         Columns of the table that hold ratios.
-    seed : int
-        Of the resampling.
 
     Returns
     -------

@@ -37,13 +37,7 @@ def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
-    """Medians over runs as a table for readers: a row a setting and metric, a column a plan.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
-    """
+    """Medians over runs as a table for readers: a row a setting and metric, a column a plan."""
     table = pd.concat(
         {metric.replace("_", " "): medians(runs, metric) for metric in metrics}, names=["median"]
     )
@@ -52,11 +46,6 @@ def table_of_medians(runs: pd.DataFrame, *metrics: str) -> Styler:
 
 def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     """How much faster one plan is than another under a setting, and how many partial matches it saves.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
 
     Returns
     -------
@@ -86,8 +75,6 @@ def fastest(runs: pd.DataFrame, close: float = 0.95) -> str:
 
     Parameters
     ----------
-    runs : DataFrame
-        As :func:`medians` takes it.
     close : float
         A plan with this share of the highest throughput is named beside it.
     """

@@ -65,11 +65,6 @@ def rounds_of(results: pd.DataFrame) -> pd.DataFrame:
 def switches_of(results: pd.DataFrame) -> pd.DataFrame:
     """The switches of all adaptive runs.
 
-    Parameters
-    ----------
-    results : DataFrame
-        As :func:`rounds_of` takes it.
-
     Returns
     -------
     DataFrame
