@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.errors import ExperimentError
-from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES
+from cepbench.experiments.analysis.averages import CONFIDENCE, RESAMPLES, resampled
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.sweeps.cells import LIMIT, METRICS, OK
 
@@ -485,16 +485,13 @@ def estimated(
         )  # fmt: skip
     rng = np.random.default_rng(resampling.seed)
     (value,) = estimate(np.arange(count)[None])
-    groups = [np.arange(count)]
-    if sample.fixed_sets:
-        groups = [np.flatnonzero(sample.sets == name) for name in np.unique(sample.sets)]
-    resampled = []
+    strata = sample.sets if sample.fixed_sets else np.zeros(count)
+    estimates = []
     for done in range(0, resampling.resamples, _BATCH):
         times = min(_BATCH, resampling.resamples - done)
-        drawn = [own[rng.integers(len(own), size=(times, len(own)))] for own in groups]
-        resampled.append(estimate(np.concatenate(drawn, axis=1)))
+        estimates.append(estimate(resampled(strata, rng, times)))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(np.concatenate(resampled), [tail, 1 - tail])
+    low, high = np.nanquantile(np.concatenate(estimates), [tail, 1 - tail])
     ends = (float(value), float(low), float(high))
     return Measured(*ends, count, sample.left_out, sample.bounds)
 

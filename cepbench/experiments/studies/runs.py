@@ -20,6 +20,9 @@ from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 
+#: Columns of runs that differ in no kind of plan, strategy or weight of latency.
+OF_ONE_KIND: Mapping[str, Any] = {"plan_kind": "tree", "strategy": "any", "alpha": 0.0}
+
 
 def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
     """Runs as summaries and the ledger read them, a setting and a series for each.
@@ -38,16 +41,17 @@ def figure_runs(runs: pd.DataFrame, setting: str, series: str) -> pd.DataFrame:
     DataFrame
         With the same columns; ``pattern_id`` is the setting and the number of the run.
     """
-    settings = runs[setting].astype(str)
-    return runs.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + runs["repetition"].astype(str),
+    return in_settings(runs, runs[setting].astype(str)).assign(
         generator=runs[series].astype(str),
-        plan_kind="tree",
+        **OF_ONE_KIND,
         **dict.fromkeys(("evaluator", "stream", "window", "output"), ""),
-        strategy="any",
-        alpha=0.0,
     )
+
+
+def in_settings(runs: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
+    """Runs with the setting of each as ``pattern_set``, and with its number as ``pattern_id``."""
+    named = settings + ", run " + runs["repetition"].astype(str)
+    return runs.assign(pattern_set=settings, pattern_id=named)
 
 
 def summary_of(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cepbench.experiments.studies.agrawal2008.printed import PROTOTYPE
-from cepbench.experiments.studies.runs import number
+from cepbench.experiments.studies.runs import in_settings, number
 
 #: Evaluator → its name in the paper's figures.
 ENGINES = {"sase-basic": "basic", "sase": "merging", "sase-backtrack": "backtrack"}
@@ -105,13 +105,8 @@ def gains(runs: pd.DataFrame, setting: str, series: str, *, over: str, under: st
     key = list(dict.fromkeys([setting, series, "query", "repetition"]))
     speed = runs.set_index([*key, "engine"])["events_per_second"].unstack("engine")
     found = (speed[over] / speed[under]).rename("gain").reset_index()
-    settings = found[setting].astype(str)
-    return found.assign(
-        pattern_set=settings,
-        pattern_id=settings + ", run " + found["repetition"].astype(str),
-        generator=found[series].astype(str),
-        plan_kind="tree",
-        regime="",
+    return in_settings(found, found[setting].astype(str)).assign(
+        generator=found[series].astype(str), plan_kind="tree", regime=""
     )
 
 

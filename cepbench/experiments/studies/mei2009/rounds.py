@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cepbench.engines.detection.detector import Detector
+from cepbench.experiments.studies.runs import OF_ONE_KIND, in_settings
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import TreePlan
@@ -58,19 +59,16 @@ def batch_sizes(
                 found = detector.metrics().matches
                 rows.append(
                     {
-                        "pattern_set": f"{size:,}",
+                        "setting": f"{size:,}",
                         "size": len(pattern.planned_names),
-                        "pattern_id": f"{size}, run {repetition}",
+                        "repetition": repetition,
                         "generator": "left-deep",
-                        "plan_kind": "tree",
                         "evaluator": evaluator,
-                        "regime": "",
-                        "strategy": "any",
-                        "alpha": 0.0,
                         "status": OK,
                         "events_per_second": len(stream) / seconds,
                         "latency_mean": waited / found if found else float("nan"),
                         "matches": found,
                     }
                 )
-    return pd.DataFrame(rows)
+    runs = pd.DataFrame(rows)
+    return in_settings(runs, runs["setting"]).assign(regime="", **OF_ONE_KIND)
