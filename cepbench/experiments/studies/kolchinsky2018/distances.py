@@ -49,7 +49,6 @@ def extended_patterns(
     sizes: Sequence[int] = SIZES,
     patterns: int = 10,
     seed: int = 0,
-    window: str = "20 minutes",
 ) -> list[PlanningCase]:
     """Patterns of any size from any number of identifiers, with statistics.
 
@@ -92,13 +91,11 @@ def extended_patterns(
     cases = []
     for size in sizes:
         if shape == "sequence" and size <= len(cardinalities):
-            cases += large_patterns(
-                cardinalities, pool, sizes=[size], patterns=patterns, seed=seed, window=window
-            )
+            cases += large_patterns(cardinalities, pool, sizes=[size], patterns=patterns, seed=seed)
             continue
         for number in range(patterns):
             rng = rng_for(seed, shape, size, number)
-            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed, window))
+            cases.append(_drawn(cardinalities, pool, shape, size, number, rng, seed))
     return cases
 
 
@@ -229,7 +226,6 @@ def _drawn(
     number: int,
     rng: np.random.Generator,
     seed: int,
-    window: str,
 ) -> PlanningCase:
     types = _spread(sorted(cardinalities), size, rng)
     names = [f"v{k + 1}" for k in range(size)]
@@ -243,7 +239,7 @@ def _drawn(
             f"{names[i]}.difference {'<' if rng.integers(2) else '>'} {names[j]}.difference"
             for i, j in pairs
         ]
-        text = f"PATTERN {operator}({items}) WHERE {' AND '.join(texts)} WITHIN {window}"
+        text = f"PATTERN {operator}({items}) WHERE {' AND '.join(texts)} WITHIN 20 minutes"
         try:
             spec = PatternSpec(f"{shape}-{size}-{number:04d}", shape, size, str(parse(text)), seed)
             break

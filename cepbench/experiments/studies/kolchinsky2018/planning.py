@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -166,7 +166,6 @@ def workloads(
     patterns: int | Mapping[int, int] = 10,
     sizes: Sequence[int] = SIZES,
     seed: int = 0,
-    window: str = "20 minutes",
 ) -> dict[tuple[str, str], list[PlanningCase]]:
     """The sequences of Figure 7: each regime of :func:`rate_regimes`, with n/2 and n predicates.
 
@@ -211,7 +210,6 @@ def workloads(
                     sizes=[size],
                     patterns=number,
                     seed=seed,
-                    window=window,
                     predicates=predicates,
                     regime=regime,
                 )
@@ -226,7 +224,6 @@ def large_patterns(
     sizes: Sequence[int] = SIZES,
     patterns: int = 10,
     seed: int = 0,
-    window: str = "20 minutes",
     predicates: str = "n/2",
     regime: str = "",
 ) -> list[PlanningCase]:
@@ -267,7 +264,6 @@ def large_patterns(
         sizes=sizes,
         patterns=patterns,
         seed=seed,
-        window=window,
         predicates=predicates,
         regime=regime,
     )
@@ -298,7 +294,6 @@ def plan_costs(
     seed: int = 0,
     budget_seconds: float = math.inf,
     plan_seconds: float = math.inf,
-    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> pd.DataFrame:
     """Plan every case by every generator.
 
@@ -315,8 +310,6 @@ def plan_costs(
     plan_seconds : float
         If finite, an inexact search whose ``budget_seconds`` are used up gets this many for each
         further plan, and returns the best one found.
-    on_progress : callable
-        Called with the numbers of cases done and of all cases, after each size.
 
     Returns
     -------
@@ -341,7 +334,6 @@ def plan_costs(
     for generator in entries.values():
         load_kernels(generator)
     rows: list[dict[str, Any]] = []
-    done = 0
     by_size = sorted(cases, key=lambda case: case.spec.size)
     for _, group in groupby(by_size, key=lambda case: case.spec.size):
         some = list(group)
@@ -372,8 +364,6 @@ def plan_costs(
                 rows.append(row)
         for name, seconds in taken.items():
             budgets[name].spend(seconds)
-        done += len(some)
-        on_progress(done, len(cases))
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
     baseline = table[table["generator"] == BASELINE].set_index("pattern_id")["tree_log_cost"]
     against = table["pattern_id"].map(baseline).astype(float)

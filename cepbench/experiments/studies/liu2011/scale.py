@@ -78,7 +78,6 @@ def scale_runs(
     sizes: tuple[int, ...] = SIZES,
     events: int = 0,
     searched: int = SEARCHED,
-    evaluator: str = "hierarchical-stacks",
     repetitions: int = 0,
 ) -> pd.DataFrame:
     """Plan and run workloads by every planner, and each query alone, in turns.
@@ -112,7 +111,7 @@ def scale_runs(
         for row in planner_runs(
             drawn_workload(size, seed),
             stream,
-            evaluator=evaluator,
+            evaluator="hierarchical-stacks",
             repetitions=repetitions or runs,
             seed=seed,
             planners=(*(PLANNERS if size > searched else all_planners()), ALONE),

@@ -7,6 +7,9 @@ from pandas.io.formats.style import Styler
 
 from cepbench.experiments.analysis.settings import engines_of
 
+#: A plan with this share of the highest throughput is named beside it.
+_CLOSE = 0.95
+
 
 def medians(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Medians over runs: settings in rows, engines and plans in columns, all in their order.
@@ -70,21 +73,15 @@ def compared(runs: pd.DataFrame, setting: str, over: str, under: str) -> str:
     return f"At {setting} {over} has {' and '.join(faster)} times the throughput of {under}{saved}."
 
 
-def fastest(runs: pd.DataFrame, close: float = 0.95) -> str:
-    """The plans of the highest throughput under each setting, on each engine.
-
-    Parameters
-    ----------
-    close : float
-        A plan with this share of the highest throughput is named beside it.
-    """
+def fastest(runs: pd.DataFrame) -> str:
+    """The plans of the highest throughput under each setting, on each engine."""
     speed = medians(runs, "events_per_second")
     parts = []
     for setting in speed.index:
         named = []
         for engine in speed.columns.unique(0):
             own = speed[engine].loc[setting].dropna().sort_values(ascending=False)
-            best = own.index[own >= close * own.iloc[0]]
+            best = own.index[own >= _CLOSE * own.iloc[0]]
             named.append(f"{', '.join(best)} ({engine})")
         parts.append(f"{setting}: {'; '.join(named)}")
-    return f"Fastest plans, and those within {1 - close:.0%} of them. {'. '.join(parts)}."
+    return f"Fastest plans, and those within {1 - _CLOSE:.0%} of them. {'. '.join(parts)}."
