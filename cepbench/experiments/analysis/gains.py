@@ -47,10 +47,8 @@ def gains_over(
     Returns
     -------
     DataFrame
-        In the shape that charts take: ``by``, ``metric``, ``generator``, ``baseline``,
-        ``statistic`` (``ratio``: a geometric mean over patterns), ``value``, ``low``, ``high``,
-        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound, since
-        one run ended at the limit), ``missing``, ``plan_kind``, ``evaluator``.
+        As :func:`cepbench.experiments.analysis.summary.paired_ratios` returns it, with the statistic
+        ``ratio`` (a geometric mean over patterns), ``missing``, ``plan_kind`` and ``evaluator``.
     """
     runs = results[_RUN].drop_duplicates()
     evaluators = runs.groupby("generator")["evaluator"].agg(list)

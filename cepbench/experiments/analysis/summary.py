@@ -73,13 +73,9 @@ def summarize(
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size`` (missing: all sizes), ``generator``, ``plan_kind``,
-        ``evaluator``, ``strategy``, ``alpha``, where they vary ``stream``, ``regime``,
-        ``window``, ``options`` and ``output``, ``metric``, ``statistic`` (mean or median),
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap), ``patterns`` (averaged over),
-        ``left_out`` (the others of the group) and ``missing`` (those among them that this
-        generator lacks and another has). Order: sets and generators as in ``results``, sizes
-        ascending.
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``pattern_set``,
+        ``size`` (missing: all sizes), :data:`RUN`, and :data:`VARIED` where they vary; mean and
+        median. Order: sets and generators as in ``results``, sizes ascending.
 
     Raises
     ------
@@ -139,9 +135,8 @@ def paired_ratios(
     Returns
     -------
     DataFrame
-        Columns ``by``, ``metric``, ``generator``, ``baseline``, ``statistic`` (geometric mean or
-        median), ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns),
-        ``patterns``, ``left_out``, ``bounds`` (those of the patterns whose ratio is a bound).
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, geometric mean and median,
+        with ``generator``, ``baseline`` and ``bounds`` (those of the patterns whose ratio is a bound).
 
     Raises
     ------

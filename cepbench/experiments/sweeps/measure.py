@@ -455,12 +455,8 @@ def evaluated(
         detector = Detector(query, plan, **how)
     else:
         return evaluate(query, stream, plan, **how).metrics.to_dict()
-    seconds = []
-    for batch in stream.batches(size):
-        began = time.perf_counter()
-        # Matches may take more memory than there is: each batch's are dropped.
-        detector.push(batch)
-        seconds.append(time.perf_counter() - began)
+    # Matches may take more memory than there is: each batch's are dropped.
+    seconds = [spent for spent, _ in timed_pushes(detector, stream.batches(size))]
     detector.flush()
     found: dict[str, Any] = detector.metrics().to_dict()
     if grid.batch_size or policy is not None:
@@ -468,6 +464,14 @@ def evaluated(
     if isinstance(detector, AdaptiveDetector):
         found["switches"] = detector.switches.to_dict("records")
     return found
+
+
+def timed_pushes(detector: Any, batches: Iterable[EventStream]) -> Iterator[tuple[float, Any]]:
+    """The seconds of each push, and what it returned."""
+    for batch in batches:
+        began = time.perf_counter()
+        found = detector.push(batch)
+        yield time.perf_counter() - began, found
 
 
 def _run(

@@ -134,9 +134,6 @@ def distance_summary(
 ) -> pd.DataFrame:
     """Averages over the patterns of each size, in the shape that charts take.
 
-    All generators are averaged over the same patterns; see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-
     Parameters
     ----------
     costs : DataFrame
@@ -145,12 +142,9 @@ def distance_summary(
     Returns
     -------
     DataFrame
-        Columns ``pattern_set``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic``,
-        ``value``, ``low``, ``high`` (95 % percentile bootstrap over patterns; the value itself
-        for a worst case, of which there is no resampling to speak of), ``patterns``, ``left_out``
-        (the others of that size) and ``missing`` (those that this generator lacks and another
-        has). Metrics: ``normalized`` (geometric mean), ``search_seconds`` (median) and
-        ``distance`` (geometric mean, worst case).
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``pattern_set``,
+        ``size``, ``generator`` and ``plan_kind``: ``normalized`` (geometric mean), ``search_seconds``
+        (median) and ``distance`` (geometric mean, worst case).
     """
     parts = only_finite(costs, _SUMMARISED).groupby(["pattern_set", "size"], sort=False)
     groups = (({"pattern_set": name, "size": size}, part) for (name, size), part in parts)

@@ -385,9 +385,6 @@ def planning_summary(
 ) -> pd.DataFrame:
     """Averages of :func:`plan_costs` over the patterns of each size.
 
-    All generators are averaged over the same patterns; see
-    :func:`cepbench.experiments.analysis.common_patterns.common_rows`.
-
     Parameters
     ----------
     by : sequence of str
@@ -398,11 +395,9 @@ def planning_summary(
     Returns
     -------
     DataFrame
-        Columns ``by``, ``size``, ``generator``, ``plan_kind``, ``metric``, ``statistic`` (mean, as
-        in the paper; median; geometric mean), ``value``, ``low``, ``high`` (95 % percentile
-        bootstrap over patterns), ``patterns``, ``left_out`` (the others of that size) and ``missing`` (those that this generator refused,
-        failed at or had no time for, and another planned). Sizes without any plan have rows
-        without values.
+        As :func:`cepbench.experiments.analysis.averages.averages` returns it, by ``by``, ``size``,
+        ``generator`` and ``plan_kind``: mean, as in the paper; median; geometric mean. Sizes
+        without any plan have rows without values.
     """
     planned = only_finite(costs, metrics)
     for name in metrics:

@@ -5,7 +5,6 @@ The paper's engine evaluates in rounds of a batch each (section 4.3) and does no
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pandas as pd
@@ -13,6 +12,7 @@ import pandas as pd
 from cepbench.engines.detection.detector import Detector
 from cepbench.experiments.studies.runs import OF_ONE_KIND, in_settings
 from cepbench.experiments.sweeps.cells import OK
+from cepbench.experiments.sweeps.measure import timed_pushes
 from cepbench.patterns.model import Pattern
 from cepbench.planning.plans.model import TreePlan
 from cepbench.streams.event_stream import EventStream
@@ -50,10 +50,7 @@ def batch_sizes(
             for evaluator in evaluators:
                 detector = Detector(pattern, plan, evaluator=evaluator, output="count")
                 seconds = waited = 0.0
-                for batch in stream.batches(size):
-                    began = time.perf_counter()
-                    matches = detector.push(batch)
-                    spent = time.perf_counter() - began
+                for spent, matches in timed_pushes(detector, stream.batches(size)):
                     seconds += spent
                     waited += matches * spent
                 found = detector.metrics().matches
