@@ -20,6 +20,12 @@ from cepbench.experiments.analysis.averages import MEDIAN, RESAMPLES, averages
 from cepbench.experiments.analysis.cost_fit import cost_fit
 from cepbench.experiments.analysis.summary import groups_of
 
+
+def sized(profiles: Mapping[str, Any], profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes of a profile; those in ``changes`` that are neither 0 nor empty replace its own."""
+    return {**profiles[profile], **{name: value for name, value in changes.items() if value}}
+
+
 #: Columns of runs that differ in no kind of plan, strategy or weight of latency.
 OF_ONE_KIND: Mapping[str, Any] = {"plan_kind": "tree", "strategy": "any", "alpha": 0.0}
 
