@@ -21,13 +21,16 @@ from cepbench.experiments.analysis.averages import (
     averages,
 )
 from cepbench.experiments.analysis.common_patterns import common_rows, only_finite
-from cepbench.experiments.studies.kolchinsky2018.planning import PlanningCase, large_patterns
+from cepbench.experiments.studies.kolchinsky2018.planning import (
+    PlanningCase,
+    case_of,
+    large_patterns,
+)
 from cepbench.experiments.sweeps.cells import OK
 from cepbench.experiments.sweeps.workload import PatternSpec
 from cepbench.patterns.model import quoted_unless_plain
 from cepbench.patterns.parse import parse
 from cepbench.planning.planners.registry import OPTIMAL, TOLERANCE
-from cepbench.planning.statistics.model import Statistics
 from cepbench.seeds import rng_for
 
 #: Every size up to the limit of dynamic programming, then far beyond it.
@@ -239,16 +242,7 @@ def _drawn(
             break
         except UnsatisfiablePatternError:
             pass  # as for draw_workload: now and then predicates contradict each other
-    drawn = rng.choice(pool, size=len(pairs)).tolist()
-    statistics = Statistics(
-        cardinalities={
-            name: float(cardinalities[kind]) for kind, name in zip(types, names, strict=True)
-        },
-        selectivities={
-            (names[i], names[j]): value for (i, j), value in zip(pairs, drawn, strict=True)
-        },
-    )
-    return PlanningCase(spec, statistics)
+    return case_of(spec, cardinalities, pool, rng)
 
 
 def _spread(identifiers: Sequence[str], size: int, rng: np.random.Generator) -> list[str]:

@@ -271,20 +271,28 @@ def large_patterns(
     for spec in specs:
         if predicates != "n/2":
             spec = replace(spec, pattern_id=f"{spec.pattern_id}-{predicates}")
-        pattern = spec.pattern
-        rng = rng_for(seed, spec.pattern_id)
-        drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
-        statistics = Statistics(
-            cardinalities={
-                v.name: float(cardinalities[v.type]) for v in pattern.variables if v.type
-            },
-            selectivities={
-                (clause.variables[0], clause.variables[1]): value
-                for clause, value in zip(pattern.conditions, drawn, strict=True)
-            },
-        )
-        cases.append(PlanningCase(spec, statistics, predicates))
+        cases.append(case_of(spec, cardinalities, pool, rng_for(seed, spec.pattern_id), predicates))
     return cases
+
+
+def case_of(
+    spec: PatternSpec,
+    cardinalities: Mapping[str, float],
+    pool: np.ndarray,
+    rng: np.random.Generator,
+    predicates: str = "n/2",
+) -> PlanningCase:
+    """A pattern with selectivities drawn from those of a pool."""
+    pattern = spec.pattern
+    drawn = rng.choice(pool, size=len(pattern.conditions)).tolist()
+    statistics = Statistics(
+        cardinalities={v.name: float(cardinalities[v.type]) for v in pattern.variables if v.type},
+        selectivities={
+            (clause.variables[0], clause.variables[1]): value
+            for clause, value in zip(pattern.conditions, drawn, strict=True)
+        },
+    )
+    return PlanningCase(spec, statistics, predicates)
 
 
 def plan_costs(
