@@ -16,7 +16,7 @@ from cepbench.engines.aggregation.registry import AGGREGATORS
 from cepbench.engines.detection.registry import EVALUATORS, evaluator_for
 from cepbench.engines.detection.tasks import PARTIAL_MATCH_LIMIT, evaluator_without_plan, options_of
 from cepbench.engines.runs.result import shown_bytes
-from cepbench.errors import ExperimentError, PlanGeneratorError
+from cepbench.errors import ExperimentError, PlanGeneratorError, errors_naming
 from cepbench.experiments.sweeps.cells import NO_PLAN, OK, check_agreement, results_frame
 from cepbench.experiments.sweeps.first_runs import FirstMatches, FirstValues
 from cepbench.experiments.sweeps.grid import Grid
@@ -293,6 +293,10 @@ def compare(
         _refuse("are for single patterns; of a workload, give planners",
                 generators=generators, methods=methods)  # fmt: skip
         how |= {"planners": _planners(planners), "evaluators": _of_workloads(evaluators)}
+        if not (how["planners"] and how["evaluators"]):
+            raise ExperimentError(
+                "planners and evaluators need a name each; leave them out for the default ones"
+            )
         how["reuse_cost"] = choice(
             "calibrated" if cost is None else cost, "the cost of reused matches", REUSE_COSTS,
             PlanGeneratorError,
@@ -322,7 +326,9 @@ def compare(
     known: dict[str, Any] = {}
     measured, reused = [], []
     with reporting_missing_types(missing_types):
-        asked, stream = under_one_hierarchy(asked, events_from(stream, type, time))
+        stream = events_from(stream, type, time)
+        with errors_naming(next(iter(asked.queries))):
+            asked, stream = under_one_hierarchy(asked, stream)
         untimed = 0 if kind == "generator" else len(cells) // grid.repetitions
         progress = Progress(on_progress, len(cells) + untimed)
         if kind == "planner":

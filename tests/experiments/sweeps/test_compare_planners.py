@@ -218,6 +218,7 @@ def test_the_matches_of_an_evaluator_come_in_any_order(stream) -> None:
         ({"planners": ["SHARON"]}, "SHARON shares counts of sequences"),
         ({"planners": "CHASE"}, "planners"),
         ({"evaluators": ["tre"]}, "did you mean 'tree'"),
+        ({"evaluators": []}, "need a name each"),
         ({"options": {"tree": {"x": 1}}}, "option"),
         ({"options": 3}, "options must be a mapping"),
         ({"cost": "e_cube"}, "did you mean|is one of"),
